@@ -1,0 +1,101 @@
+"""Assess probabilistic forecasts on the probability scale: how good they are, and what is wrong with them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .assessment import Assessment, BinTable, assess
+    from .errors import InputError
+    from .forecasts import Forecasts, Notes
+    from .means import (
+        coupling_from_order,
+        generalized_mean,
+        log_std_factor,
+        order_from_coupling,
+        suggested_floor,
+    )
+    from .measured import ESTIMATORS, equal_population, equal_width, isotonic
+    from .profile import (
+        Averages,
+        RiskProfile,
+        decisiveness,
+        floor_sensitivity,
+        geometric_accuracy,
+        risk_profile,
+        robustness,
+    )
+    from .scores import SCORES, brier_score, log_loss
+    from .tally import Tally
+
+_HOMES = {
+    "assessment": ["Assessment", "BinTable", "assess"],
+    "errors": ["InputError"],
+    "forecasts": ["Forecasts", "Notes"],
+    "means": [
+        "coupling_from_order",
+        "generalized_mean",
+        "log_std_factor",
+        "order_from_coupling",
+        "suggested_floor",
+    ],
+    "measured": ["ESTIMATORS", "equal_population", "equal_width", "isotonic"],
+    "profile": [
+        "Averages",
+        "RiskProfile",
+        "decisiveness",
+        "floor_sensitivity",
+        "geometric_accuracy",
+        "risk_profile",
+        "robustness",
+    ],
+    "scores": ["SCORES", "brier_score", "log_loss"],
+    "tally": ["Tally"],
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ESTIMATORS",
+    "SCORES",
+    "Assessment",
+    "Averages",
+    "BinTable",
+    "Forecasts",
+    "InputError",
+    "Notes",
+    "RiskProfile",
+    "Tally",
+    "__version__",
+    "assess",
+    "brier_score",
+    "coupling_from_order",
+    "decisiveness",
+    "equal_population",
+    "equal_width",
+    "floor_sensitivity",
+    "generalized_mean",
+    "geometric_accuracy",
+    "isotonic",
+    "log_loss",
+    "log_std_factor",
+    "order_from_coupling",
+    "risk_profile",
+    "robustness",
+    "suggested_floor",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name's module on first use, so that importing the package costs next to nothing."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,125 @@
+"""Arrays, lists and data frames as NumPy, without copying what is NumPy already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._typing import AnyFloats
+from .errors import InputError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Numbers by row: one matrix, or the columns of a frame, which are joined a block at a time."""
+
+    parts: tuple[NDArray[Any], ...]
+    names: tuple[Any, ...] | None
+    """Column names, where the source has them."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.parts[0].shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.parts[0].shape[1]) if self.parts[0].ndim == 2 else len(self.parts)
+
+    def rows(self, start: int, stop: int) -> AnyFloats:
+        """Rows start to stop as a floating matrix in the source's own precision."""
+        if self.parts[0].ndim == 2:
+            block = self.parts[0][start:stop]
+        else:
+            block = np.stack([part[start:stop] for part in self.parts], axis=1)
+        # float16 holds probabilities but not their arithmetic; integers and longer floats become float64.
+        if block.dtype == np.float16:
+            return block.astype(np.float32)
+        return block if block.dtype in (np.float32, np.float64) else block.astype(np.float64)
+
+
+def library(data: object) -> str:
+    """Name of the package an object comes from: "pandas", "polars", "pyarrow", "numpy", ..."""
+    return type(data).__module__.partition(".")[0]
+
+
+def as_columns(data: Any, name: str) -> Columns:
+    """Read probabilities: a vector, a matrix, or a frame with one column a class."""
+    kind = library(data)
+    if kind in ("pandas", "polars", "pyarrow") and hasattr(data, "shape") and len(data.shape) == 2:
+        names = tuple(data.column_names if kind == "pyarrow" else data.columns)
+        series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
+        if not names:
+            raise InputError(f"{name}: the frame has no columns.")
+        return Columns(
+            tuple(_numeric(as_array(s), f"column {n!r}") for s, n in zip(series, names, strict=True)), names
+        )
+    series_name = getattr(data, "name", None) if kind in ("pandas", "polars") else None
+    array = _numeric(as_array(data), name)
+    if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
+        raise InputError(f"{name}: expected shape (n,) or (n, classes), got {array.shape}.")
+    if array.ndim == 1:
+        return Columns((array,), None if series_name in (None, "") else (series_name,))
+    return Columns((array,), None)
+
+
+def _frame_columns(data: Any) -> Sequence[Any]:
+    return list(data.columns if library(data) == "pyarrow" else data.get_columns())
+
+
+def as_array(data: Any) -> NDArray[Any]:
+    """Read one vector or array of any supported kind as NumPy; missing numbers become NaN."""
+    if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, perhaps with a gradient
+        data = data.detach().cpu()
+    if library(data) == "pandas" and hasattr(data.dtype, "na_value") and data.dtype.kind in "iufb":
+        if not data.isna().any():
+            return np.asarray(data.to_numpy(dtype=data.dtype.numpy_dtype))
+        return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
+    try:
+        return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"not an array: its rows have different lengths ({error}).") from None
+
+
+def _numeric(array: NDArray[Any], name: str) -> NDArray[Any]:
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype.kind == "O":
+        array = np.where(np.equal(array, None), np.nan, array) if array.size else array
+    try:
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        row, value = _first_text(array)
+        raise InputError(
+            f"{name}: not a number at row {row} (counted from 0): {value!r}. Probabilities are numbers from 0 to"
+            " 1, with a decimal point and without a percent sign."
+        ) from None
+
+
+def _first_text(array: NDArray[Any]) -> tuple[int, object]:
+    for row, value in enumerate(array.reshape(array.shape[0] if array.ndim else 1, -1)):
+        for each in value:
+            try:
+                float(each)
+            except (TypeError, ValueError):
+                return row, each.item() if isinstance(each, np.generic) else each
+    return 0, array.flat[0] if array.size else None
+
+
+def check_indexes(**inputs: Any) -> None:
+    """Refuse pandas inputs whose indexes differ: aligning them silently would pair rows by guess."""
+    indexed = [(name, data) for name, data in inputs.items() if library(data) == "pandas" and hasattr(data, "index")]
+    for name, data in indexed[1:]:
+        first, other = indexed[0]
+        if len(data.index) == len(other.index) and not data.index.equals(other.index):
+            raise InputError(
+                f"{first} and {name}: their pandas indexes differ. Align them first (for example with"
+                f" {name}.loc[{first}.index]), or pass .to_numpy() of both if they are in the same order."
+            )

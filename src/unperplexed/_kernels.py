@@ -1,0 +1,111 @@
+"""What is computed from every probability, block by block, in NumPy.
+
+A kernel emits two things and nothing else: the per-row primitives that scores are functions of, and the cell
+counts of a tally. Blocks are small enough that their temporaries stay in cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import AnyFloats, Floats, Ints
+
+BLOCK_ELEMENTS = 1 << 18
+"""Probabilities in a block: two megabytes of float64."""
+
+_FEW_CLASSES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Per-row primitives: the contract between rows, kernel and scores. All vectors of one length."""
+
+    correct: Floats
+    """Probability of the class that happened."""
+    lowest: Floats
+    highest: Floats
+    ties: Ints
+    """How many classes share the highest probability."""
+    hit: Floats
+    """1/ties if the class that happened is one of them, else 0."""
+    total: Floats
+    """Sum of the row's probabilities."""
+    squares: Floats
+    """Sum of their squares."""
+
+    def __getitem__(self, keep: slice | Ints | np.ndarray) -> Rows:
+        """Select rows."""
+        return Rows(*(getattr(self, name)[keep] for name in self.__slots__))
+
+
+def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
+    """Primitives of a block of rows; NaN and infinity pass through for the caller to refuse."""
+    rows = np.arange(p.shape[0])
+    if p.shape[1] < _FEW_CLASSES:
+        # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
+        p = np.ascontiguousarray(p.T).T
+    wide = p.astype(np.float64, order="K", copy=False)
+    highest = p.max(axis=1)
+    ties = np.count_nonzero(p == highest[:, None], axis=1)
+    correct = p[rows, truth]
+    return Rows(
+        correct=correct.astype(np.float64),
+        lowest=p.min(axis=1).astype(np.float64),
+        highest=highest.astype(np.float64),
+        ties=ties,
+        hit=(correct == highest) / np.maximum(ties, 1),
+        total=wide.sum(axis=1),
+        squares=np.einsum("ij,ij->i", wide, wide),
+    )
+
+
+class Grid:
+    """The cells probabilities are counted in: SPEC section 5's definition, shared by all tallies.
+
+    A cell is named by the leading bits of the float32 of u = min(p, 1 - p), ``fraction_bits`` of them from its
+    fraction, and by the side p is on. Codes grow with p: 0 is exactly 0, then the cells up to 1/2, then those
+    above it mirrored, and the last is exactly 1.
+    """
+
+    def __init__(self, fraction_bits: int) -> None:
+        self.shift = 23 - fraction_bits
+        self.half = int(np.float32(0.5).view(np.uint32)) >> self.shift
+        self.size = 2 * (self.half + 1) + 2
+
+    def codes(self, p: AnyFloats) -> Ints:
+        """Cell of each probability in a vector."""
+        upper = p > 0.5
+        # 1 - p is exact for p in [1/2, 1], in whatever precision p came; only then is it rounded to float32.
+        u = np.where(upper, 1 - p, p).astype(np.float32)
+        code = (u.view(np.uint32) >> np.uint32(self.shift)).astype(np.int64) + 1
+        np.subtract(self.size - 1, code, out=code, where=upper)
+        code[p == 0] = 0
+        code[p == 1] = self.size - 1
+        return code
+
+    def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
+        """Add the elements of an array, each with its row's weight, to the counts of their cells."""
+        flat = p.reshape(-1)
+        if weights is not None:
+            each = np.repeat(weights, p.size // weights.size)
+            counts += np.bincount(self.codes(flat), weights=each, minlength=self.size)
+            return
+        single = flat.astype(np.float32, copy=False)
+        raw = np.bincount(single.view(np.uint32) >> np.uint32(self.shift), minlength=self.half)
+        counts[1 : self.half + 1] += raw[: self.half]
+        # Two kinds of element are not where their raw bits say: exact zeros, and what lies at or above 1/2.
+        zeros = flat.size - np.count_nonzero(flat)
+        counts[0] += zeros
+        counts[1] -= zeros - raw[1 << (31 - self.shift) :].sum()  # the sign bit of -0.0 put it elsewhere
+        np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
+
+    def centres(self, code: Ints) -> Floats:
+        """Middle of each cell, as a probability."""
+        upper = code > self.half + 1
+        bits = np.clip(np.where(upper, self.size - 1 - code, code) - 1, 0, self.half)
+        edges = np.stack([bits, bits + 1]).astype(np.uint32) << np.uint32(self.shift)
+        low, high = np.minimum(edges.view(np.float32).astype(np.float64), 0.5)
+        u = np.where(code % (self.size - 1) == 0, 0.0, (low + high) / 2)
+        return np.where(upper, 1 - u, u)

@@ -1,0 +1,462 @@
+"""assess(): forecasts or a tally in, a frozen Assessment out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._typing import Floats, Ints
+from ._version import __version__
+from .errors import InputError
+from .forecasts import Forecasts, Notes
+from .labels import Label
+from .means import (
+    DECISIVE,
+    DEFAULT_FLOOR,
+    DEFAULT_ORDERS,
+    GEOMETRIC,
+    ROBUST,
+    Limit,
+    apply_limit,
+    mean_of_points,
+)
+from .measured import ESTIMATORS, Estimate
+from .profile import Averages, RiskProfile, averages, profile_of_points, sensitivity_of_points
+from .scores import SCORES
+from .tally import EXACT_LIMIT, FRACTION_BITS, VIEWS, Pairs, Points, Tally, View
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+_INTERVALS = 50
+
+AxesOrder = Literal["reported", "nelson"]
+
+
+@dataclass(frozen=True)
+class BinTable:
+    """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
+
+    One array entry a bin. The three reported means are over the correct-class probabilities in the bin, NaN where
+    nothing in it happened.
+    """
+
+    lowest: Floats
+    highest: Floats
+    """Smallest and largest reported probability in the bin."""
+    mean_reported: Floats
+    """Arithmetic mean of all the bin's reported probabilities."""
+    decisiveness: Floats
+    geometric_accuracy: Floats
+    robustness: Floats
+    measured: Floats
+    """Measured probability: how often what the bin speaks of happened."""
+    happened: Floats
+    total: Floats
+    """Weight of the bin's pairs that happened, and of all its pairs."""
+    contribution: Floats
+    """Share of what happened in the bin times ln(geometric accuracy); the bins' sum is that of the whole."""
+
+    def __len__(self) -> int:
+        """Count the bins."""
+        return self.measured.size
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
+
+    edges: Floats
+    share: Floats
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    reported: Averages
+    """Means of the probabilities given to what happened. Larger is better."""
+    measured: Averages
+    """The same means of how often events given such probabilities happened; NaN in the top-label view."""
+    prediction_accuracy: float
+    """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
+    slope: float
+    """(measured D - R) / (reported D - R): 1 is best, below 1 the side of overconfidence, above 1 of under-."""
+    orientation: float
+    """Angle of the D-R line in degrees: 45 is best, above it the side of overconfidence."""
+    divergence_probability: float
+    """Reported / measured geometric accuracy, exp of minus a divergence. Larger is better; 1 is best."""
+    scores: dict[str, float]
+    """Means of the scoring rules, unfloored. Smaller is better."""
+    profile: RiskProfile
+    bins: BinTable
+    distribution: Histogram
+    """How the correct-class probabilities, unfloored, are spread over [0, 1]."""
+    floor_sensitivity: dict[float, Averages]
+    """The reported means at other floors."""
+    n_rows: int
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    weighted: bool
+    effective_rows: float
+    """(sum w)^2 / sum w^2; the number of rows where all weights are equal."""
+    zero_given: float
+    """Weight of the rows in which what happened had been given exactly 0."""
+    notes: Notes
+    """What was left out or rescaled on the way in."""
+    floor: float
+    limit: Limit
+    view: View
+    estimator: str
+    """Name of the estimator of the measured probability."""
+    n_bins: int | Literal["auto"]
+    """Number of bins asked for."""
+    exact: bool
+    """Whether every distinct probability was counted by itself, not in cells."""
+    exact_limit: int
+    fraction_bits: int
+    version: str = __version__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain: dict[str, Any] = _plain(self)
+        plain["floor_sensitivity"] = [
+            {"floor": floor, **_plain(means)} for floor, means in self.floor_sensitivity.items()
+        ]
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json.dumps(_finite(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def frame(self, what: Literal["figures", "bins", "profile", "floors"] = "figures") -> pl.DataFrame:
+        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+
+        Parameters
+        ----------
+        what : {"figures", "bins", "profile", "floors"}, default "figures"
+            One row of headline figures, one row a bin, one row an order, or one row a floor.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Raises
+        ------
+        InputError
+            For another name.
+        """
+        import polars as pl  # noqa: PLC0415 - loads when a frame is asked for
+
+        if what == "bins":
+            return pl.DataFrame({f.name: getattr(self.bins, f.name) for f in fields(self.bins)})
+        if what == "profile":
+            low, high = self.profile.interval()
+            names = ("orders", "values", "standard_errors", "few_rows")
+            columns = {name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names}
+            return pl.DataFrame({**columns, "lower": low, "upper": high})
+        if what == "floors":
+            return pl.DataFrame(self.to_dict()["floor_sensitivity"])
+        if what == "figures":
+            return pl.DataFrame([self.figures()])
+        raise InputError(f"what: expected 'figures', 'bins', 'profile' or 'floors', got {what!r}.")
+
+    def figures(self) -> dict[str, float]:
+        """Headline figures by name, in the order of the printed table."""
+        return {
+            **{f"reported_{f.name}": getattr(self.reported, f.name) for f in fields(Averages)},
+            **{f"measured_{f.name}": getattr(self.measured, f.name) for f in fields(Averages)},
+            "prediction_accuracy": self.prediction_accuracy,
+            "slope": self.slope,
+            "orientation": self.orientation,
+            "divergence_probability": self.divergence_probability,
+            **self.scores,
+        }
+
+    def plot(self, ax: Axes | None = None, *, axes: AxesOrder = "reported") -> Axes:
+        """Draw measured against reported probability, with the distribution of what was reported beside it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. A strip is cut off the Axes for the distribution.
+        axes : {"reported", "nelson"}, default "reported"
+            Reported probability on x, as calibration plots have it, or on y, as [N17] has it.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The main Axes; ``.figure`` saves it.
+        """
+        from .plots import plot_assessment  # noqa: PLC0415 - matplotlib loads when something is drawn
+
+        return plot_assessment(self, ax, axes)
+
+    def __str__(self) -> str:
+        """Give the assessment as text for a terminal."""
+        from .report.text import assessment_text  # noqa: PLC0415
+
+        return assessment_text(self)
+
+    def _repr_html_(self) -> str:
+        from .report.notebook import assessment_card  # noqa: PLC0415
+
+        return assessment_card(self)
+
+
+def assess(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: float = DEFAULT_FLOOR,
+    limit: Limit = "floor",
+    measured: str = "isotonic",
+    bins: int | Literal["auto"] = "auto",
+    view: View = "all-classes",
+    orders: ArrayLike | None = None,
+    ignore_label: Label | Sequence[Label] | None = None,
+    renormalize: bool = False,
+    drop_invalid: bool = False,
+    percent: bool = False,
+    from_logits: bool = False,
+    from_log_probs: bool = False,
+    exact_limit: int = EXACT_LIMIT,
+    fraction_bits: int = FRACTION_BITS,
+) -> Assessment:
+    """Assess reported probabilities against what happened: how good they are and what is wrong with them.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C), or Tally
+        What happened: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, which already holds
+        forecasts and outcomes; then the arguments that concern the reading of rows are not accepted.
+    y_prob : array_like of shape (n,) or (n, C), or a data frame
+        Reported probabilities: of the positive class, or of each class.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights: weight 2 is the row twice.
+    labels : sequence, optional
+        Class labels in the order of the probability columns; (negative, positive) for one column.
+    pos_label : label, optional
+        The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
+    floor : float, default 0.005
+        Probabilities below it are raised to it before averaging ([CM]).
+    limit : {"floor", "both"}, default "floor"
+        ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
+    measured : {"isotonic", "equal-population", "equal-width"}, default "isotonic"
+        Estimator of the measured probability: a key of `ESTIMATORS`.
+    bins : int or "auto", default "auto"
+        How many bins, for estimators that have them.
+    view : {"all-classes", "top-label"}, default "all-classes"
+        Which pairs are measured. The top-label view has a curve, but no measured means, slope or divergence.
+    orders : array_like, optional
+        Orders of the risk profile; 121 from -3 to 3 by default.
+    ignore_label : label or sequence of labels, optional
+        Rows with such an outcome are left out, and reported.
+    renormalize : bool, default False
+        Divide each row by its sum, and report it.
+    drop_invalid : bool, default False
+        Leave out rows that would be refused, and report them.
+    percent, from_logits, from_log_probs : bool, default False
+        What y_prob holds instead of probabilities. Never guessed.
+    exact_limit, fraction_bits : int
+        As in `Tally.of`.
+
+    Returns
+    -------
+    Assessment
+
+    Raises
+    ------
+    InputError
+        For input that cannot be assessed as it stands, naming rows (counted from 0), column and remedy.
+
+    Notes
+    -----
+    Reported means are generalized means of order 1, 0 and -2/3 of the probabilities given to what happened;
+    measured means are the same of the estimated frequencies. Sources: Nelson 2017 [N17]; the
+    classifier-metrics-at-scale paper [CM].
+
+    Examples
+    --------
+    >>> from unperplexed import assess
+    >>> result = assess([1, 1, 0, 1], [0.9, 0.6, 0.3, 0.5])
+    >>> round(result.reported.geometric_accuracy, 4)
+    0.6593
+    >>> result.prediction_accuracy
+    0.875
+    """
+    if isinstance(y_true, Tally):
+        rows_only = {
+            "y_prob": y_prob,
+            "sample_weight": sample_weight,
+            "labels": labels,
+            "pos_label": pos_label,
+            "ignore_label": ignore_label,
+            "renormalize": renormalize or None,
+            "drop_invalid": drop_invalid or None,
+            "percent": percent or None,
+            "from_logits": from_logits or None,
+            "from_log_probs": from_log_probs or None,
+        }
+        given = [name for name, value in rows_only.items() if value is not None]
+        if given:
+            raise InputError(f"{given[0]}: a tally's rows are already counted; give it to Tally.of instead.")
+        tally = y_true
+    else:
+        if y_prob is None:
+            raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
+        forecasts = Forecasts(
+            y_true,
+            y_prob,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+            ignore_label=ignore_label,
+            renormalize=renormalize,
+            drop_invalid=drop_invalid,
+            percent=percent,
+            from_logits=from_logits,
+            from_log_probs=from_log_probs,
+        )
+        tally = Tally.count(forecasts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    return _assess_tally(tally, floor, limit, measured, bins, view, orders)
+
+
+def _assess_tally(
+    tally: Tally,
+    floor: float,
+    limit: Limit,
+    measured: str,
+    bins: int | Literal["auto"],
+    view: View,
+    orders: ArrayLike | None,
+) -> Assessment:
+    if measured not in ESTIMATORS:
+        raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
+    if view not in VIEWS:
+        raise InputError(f"view: expected one of {', '.join(VIEWS)}, got {view!r}.")
+    if not tally.weight > 0:
+        left_out = sum(tally.notes.dropped.values()) + tally.notes.ignored
+        raise InputError(
+            "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")
+        )
+    points = tally.points()
+    clipped = apply_limit(points.p, floor, limit)
+    reported = averages(clipped, points.weight)
+    pairs = tally.pairs(view)
+    estimate = ESTIMATORS[measured](*pairs, None if bins == "auto" else bins, floor)
+    seen = pairs.happened > 0
+    if view == "all-classes":
+        found = averages(apply_limit(estimate.measured[seen], floor, limit), pairs.happened[seen])
+        shown = points._replace(p=clipped)
+    else:
+        found = Averages(math.nan, math.nan, math.nan)
+        shown = tally.points(view)
+        shown = shown._replace(p=apply_limit(shown.p, floor, limit))
+    wanted = DEFAULT_ORDERS if orders is None else np.atleast_1d(np.asarray(orders, dtype=np.float64))
+    return Assessment(
+        reported=reported,
+        measured=found,
+        prediction_accuracy=tally.prediction_accuracy,
+        slope=found.spread / reported.spread if reported.spread else math.nan,
+        orientation=_orientation(reported.spread, found.spread),
+        divergence_probability=(
+            reported.geometric_accuracy / found.geometric_accuracy if found.geometric_accuracy else math.nan
+        ),
+        scores={name: tally.score(name) for name in SCORES},
+        profile=profile_of_points(points.p, points.weight, points.weight_squared, wanted, floor, limit),
+        bins=_bin_table(pairs, estimate, shown),
+        distribution=_distribution(points),
+        floor_sensitivity=sensitivity_of_points(points.p, points.weight),
+        n_rows=tally.n_rows,
+        n_classes=tally.n_classes,
+        labels=tally.labels,
+        weighted=tally.weighted,
+        effective_rows=tally.weight**2 / tally.weight_squared,
+        zero_given=float(points.weight[points.p == 0].sum()),
+        notes=tally.notes,
+        floor=floor,
+        limit=limit,
+        view=view,
+        estimator=measured,
+        n_bins=bins,
+        exact=tally.exact,
+        exact_limit=tally.exact_limit,
+        fraction_bits=tally.fraction_bits,
+    )
+
+
+def _orientation(reported_spread: float, measured_spread: float) -> float:
+    if reported_spread == 0 and measured_spread == 0:
+        return math.nan
+    return math.degrees(math.atan2(reported_spread, measured_spread))
+
+
+def _distribution(points: Points) -> Histogram:
+    edges = np.arange(_INTERVALS + 1) / _INTERVALS
+    interval = np.minimum(np.searchsorted(edges, points.p, side="right") - 1, _INTERVALS - 1)
+    weight = np.bincount(interval, points.weight, minlength=_INTERVALS)
+    return Histogram(edges, weight / weight.sum())
+
+
+def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
+    """Bins of an estimate: points are the floored values that happened, by entry of the pairs."""
+    first: Ints = np.flatnonzero(np.diff(estimate.bin, prepend=-1))
+    last = np.append(first[1:], estimate.bin.size) - 1
+    happened = np.add.reduceat(pairs.happened, first)
+    total = np.add.reduceat(pairs.total, first)
+    means = np.full((3, first.size), np.nan)
+    bin_of_point = estimate.bin[points.entry]
+    starts = np.flatnonzero(np.diff(bin_of_point, prepend=-1))
+    for start, stop in zip(starts, np.append(starts[1:], bin_of_point.size), strict=True):
+        p, w = points.p[start:stop], points.weight[start:stop]
+        means[:, bin_of_point[start]] = [mean_of_points(p, w, r) for r in (DECISIVE, GEOMETRIC, ROBUST)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)
+    return BinTable(
+        lowest=pairs.reported[first],
+        highest=pairs.reported[last],
+        mean_reported=np.add.reduceat(pairs.reported * pairs.total, first) / total,
+        decisiveness=means[0],
+        geometric_accuracy=means[1],
+        robustness=means[2],
+        measured=estimate.measured[first],
+        happened=happened,
+        total=total,
+        contribution=contribution,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, arrays and mappings as dictionaries, lists and numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _finite(value: Any) -> Any:
+    """Replace non-finite floats by their names: JSON has no other way to say them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list) else value

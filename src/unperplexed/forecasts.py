@@ -1,0 +1,298 @@
+"""Forecasts: labels, probabilities and weights that have been checked. All input is checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._arrays import as_array, as_columns, check_indexes
+from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives
+from ._typing import AnyFloats, Bools, Floats, Ints
+from .errors import InputError
+from .labels import IGNORED, MISSING, Label, LabelSettings, read_outcomes, rows_text
+from .means import checked_weights
+
+SUM_TOLERANCE = 1e-3
+"""How far a row's probabilities may sum from 1."""
+
+_ROUNDING = 1e-6
+"""Row sums closer to 1 than this are the rounding of float32, not worth a word."""
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What was done to the rows on the way in. Notes of parts add up."""
+
+    ignored: int = 0
+    """Rows left out because their label was one to ignore."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Invalid rows left out, by reason."""
+    rescaled: int = 0
+    """Rows divided by their sum."""
+    largest_deviation: float = 0.0
+    """Largest distance from 1 among the sums of the rescaled rows."""
+
+    def __add__(self, other: Notes) -> Notes:
+        """Notes of both parts together."""
+        reasons = sorted(self.dropped.keys() | other.dropped.keys())
+        return Notes(
+            self.ignored + other.ignored,
+            {reason: self.dropped.get(reason, 0) + other.dropped.get(reason, 0) for reason in reasons},
+            self.rescaled + other.rescaled,
+            max(self.largest_deviation, other.largest_deviation),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of checked rows, small enough to stay in cache."""
+
+    probabilities: AnyFloats
+    """(rows, classes), each row a distribution."""
+    weights: Floats | None
+    rows: Rows
+    notes: Notes
+
+
+class Forecasts:
+    """Reported probabilities with what happened: the only way in, for arrays, lists and data frames.
+
+    Shapes, labels and weights are checked on construction. The probabilities are checked as they are read, a
+    block at a time in the same pass as the counting, so that nothing the size of the input is made.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: class labels (ints, bools, strings) or one-hot rows.
+    y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
+        Reported probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels : sequence, optional
+        Class labels in the order of the probability columns; (negative, positive) for one column.
+    pos_label : label, optional
+        The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
+    ignore_label : label or sequence of labels, optional
+        Rows with such an outcome are left out, and counted.
+    renormalize : bool, default False
+        Divide each row by its sum; how many rows were off, and how far, is reported.
+    drop_invalid : bool, default False
+        Leave out rows that would be refused, and report them.
+    percent, from_logits, from_log_probs : bool, default False
+        What y_prob holds instead of probabilities. Never guessed.
+    whole : bool, default True
+        Whether this is all the data, so that the class set may be read off it where the labels are neither
+        0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
+
+    Raises
+    ------
+    InputError
+        For anything that cannot be assessed as it stands, naming rows (counted from 0), column and remedy.
+
+    Examples
+    --------
+    >>> from unperplexed import Forecasts
+    >>> forecasts = Forecasts(["rain", "dry", "rain"], [0.8, 0.1, 0.6], pos_label="rain")
+    >>> forecasts.labels
+    ('dry', 'rain')
+    >>> forecasts.correct_class_probabilities()[0]
+    array([0.8, 0.9, 0.6])
+    """
+
+    def __init__(
+        self,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: Sequence[Label] | None = None,
+        pos_label: Label | None = None,
+        ignore_label: Label | Sequence[Label] | None = None,
+        renormalize: bool = False,
+        drop_invalid: bool = False,
+        percent: bool = False,
+        from_logits: bool = False,
+        from_log_probs: bool = False,
+        whole: bool = True,
+    ) -> None:
+        if percent + from_logits + from_log_probs > 1:
+            raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
+        check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        self._columns = as_columns(y_prob, "y_prob")
+        self._binary = self._columns.n_columns == 1
+        self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
+        self._renormalize, self._drop_invalid = renormalize, drop_invalid
+        self.n_classes = max(2, self._columns.n_columns)
+        settings = LabelSettings(
+            None if labels is None else list(labels), pos_label, ignore_label, whole=whole
+        )
+        names = None if self._binary else self._columns.names
+        outcomes = read_outcomes(y_true, self.n_classes, self._binary, names, settings)
+        self.labels = outcomes.labels
+        """Class labels in column order; None for one that neither data nor settings tell."""
+        self._codes = outcomes.codes
+        self.n_rows = self._columns.n_rows
+        """Rows as given, left-out ones included."""
+        if self._codes.size != self.n_rows:
+            raise InputError(
+                f"y_true has {self._codes.size:,} rows, y_prob {self.n_rows:,}: each forecast needs its outcome."
+            )
+        self._weights = None
+        if sample_weight is not None:
+            self._weights = checked_weights(as_array(sample_weight), self.n_rows)
+            if self.n_rows and whole and not self._weights.sum() > 0:
+                raise InputError("sample_weight: the total weight is 0; nothing is left to assess.")
+        missing = np.flatnonzero(self._codes == MISSING)
+        if missing.size and not drop_invalid:
+            raise InputError(
+                f"y_true: no label in {rows_text(missing)}. Repair them, or leave them out with drop_invalid=True"
+                " (--drop-invalid)."
+            )
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them."""
+        step = max(1, BLOCK_ELEMENTS // self.n_classes)
+        for start in range(0, self.n_rows, step):
+            block, problems = self._block(start, min(start + step, self.n_rows))
+            if problems and not self._drop_invalid:
+                raise InputError(self._problem_message(start, step))
+            yield block
+
+    def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
+        """Probability given to what happened, row by row, and the weights (None if all are 1)."""
+        blocks = list(self.blocks())
+        correct = np.concatenate([block.rows.correct for block in blocks] or [np.empty(0)])
+        if self._weights is None:
+            return correct, None
+        return correct, np.concatenate([b.weights for b in blocks if b.weights is not None] or [np.empty(0)])
+
+    def _block(self, start: int, stop: int) -> tuple[Block, dict[str, Bools]]:
+        codes = self._codes[start:stop]
+        weights = None if self._weights is None else self._weights[start:stop]
+        p = self._probabilities(start, stop)
+        ignored = int(np.count_nonzero(codes == IGNORED))
+        missing = int(np.count_nonzero(codes == MISSING))
+        keep = codes >= 0
+        if ignored or missing:
+            p, codes, weights = p[keep], codes[keep], None if weights is None else weights[keep]
+        with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
+            rows = row_primitives(p, codes)
+        rescaled, deviation = 0, 0.0
+        if self._renormalize:
+            p, rows, rescaled, deviation = _renormalized(p, codes, rows)
+        problems = _problems(rows, p[:, 1] < 0 if self._binary else rows.lowest < 0)
+        dropped = {"no label": missing} if missing else {}
+        if problems:
+            dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
+            valid = ~np.logical_or.reduce(list(problems.values()))
+            p, rows, weights = p[valid], rows[valid], None if weights is None else weights[valid]
+        return Block(p, weights, rows, Notes(ignored, dropped, rescaled, deviation)), problems
+
+    def _probabilities(self, start: int, stop: int) -> AnyFloats:
+        """Rows as a matrix of probabilities, one column a class."""
+        x = self._columns.rows(start, stop)
+        if self._binary:
+            x = x.reshape(-1)
+            if self._from_logits:
+                # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
+                e = np.exp(-np.abs(x))
+                small, large = e / (1 + e), 1 / (1 + e)
+                return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
+            if self._from_log_probs:
+                return np.stack([-np.expm1(x), np.exp(x)], axis=1)
+            if self._percent:
+                return np.stack([(100 - x) / 100, x / 100], axis=1)
+            return np.stack([1 - x, x], axis=1)
+        if self._from_logits:
+            with np.errstate(invalid="ignore"):  # an infinite logit gives NaN, which is refused below
+                e = np.exp(x - x.max(axis=1, keepdims=True))
+            return np.asarray(e / e.sum(axis=1, dtype=np.float64, keepdims=True))
+        if self._from_log_probs:
+            return np.asarray(np.exp(x))
+        return x / 100 if self._percent else x
+
+    def _problem_message(self, start: int, step: int) -> str:
+        """Describe every invalid row from the block at start on, all reasons with their rows and first column."""
+        found: dict[str, list[int]] = {}
+        lowest, highest = np.inf, -np.inf
+        for at in range(start, self.n_rows, step):
+            stop = min(at + step, self.n_rows)
+            kept = at + np.flatnonzero(self._codes[at:stop] >= 0)
+            for reason, mask in self._block(at, stop)[1].items():
+                found.setdefault(reason, []).extend(kept[mask].tolist())
+            x = self._columns.rows(at, stop)
+            finite = x[np.isfinite(x)]
+            if finite.size:
+                lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))
+        lines = []
+        for reason, rows in found.items():
+            shown, where = self._example(rows[0], reason)
+            lines.append(f"{reason} in {rows_text(rows)}{where}, for example {shown}.")
+        if "negative" in found or "above 1" in found:
+            lines.append(_scale_hint(lowest, highest, self._binary))
+        if "sum not 1" in found:
+            lines.append(
+                f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by their sum."
+            )
+        lines.append("Repair such rows, or leave them out with drop_invalid=True (--drop-invalid).")
+        return "y_prob: " + " ".join(line for line in lines if line)
+
+    def _example(self, row: int, reason: str) -> tuple[str, str]:
+        """Give the offending value of a row and, where one column is at fault, which."""
+        p = self._probabilities(row, row + 1)[0]
+        if reason == "sum not 1":
+            return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
+        x = self._columns.rows(row, row + 1).reshape(-1)
+        wrong = {"NaN": np.isnan, "infinite": np.isinf, "negative": lambda v: v < 0, "above 1": lambda v: v > 1}
+        at = np.flatnonzero(wrong[reason](x))
+        if not at.size:  # only after conversion from logits, logarithms or percent
+            return f"a value of {float(x[0]):.6g}", ""
+        names = self._columns.names or (["y_prob"] if self._binary else self.labels)
+        return f"{float(x[at[0]]):.9g}", f", column {names[at[0]]!r}"
+
+
+def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
+    """Rows that are no distribution, by the first reason that holds (in one column, 1 - p < 0 is p > 1)."""
+    valid = (rows.lowest >= 0) & (rows.highest <= 1)
+    off = np.abs(rows.total - 1) > SUM_TOLERANCE * (1 + 1e-9)
+    if valid.all() and not off.any():
+        return {}
+    nan = np.isnan(rows.total) & ~(np.isinf(rows.lowest) | np.isinf(rows.highest))
+    infinite = ~np.isfinite(rows.lowest) | ~np.isfinite(rows.highest)
+    reasons = {
+        "NaN": nan,
+        "infinite": infinite & ~nan,
+        "negative": ~nan & ~infinite & negative,
+        "above 1": ~nan & ~infinite & ~negative & (rows.highest > 1),
+        "sum not 1": valid & off,
+    }
+    return {reason: mask for reason, mask in reasons.items() if mask.any()}
+
+
+def _renormalized(p: AnyFloats, codes: Ints, rows: Rows) -> tuple[AnyFloats, Rows, int, float]:
+    """Divide the rows that can be by their sum; say how many were off and by how much."""
+    able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
+    deviation = np.where(able, np.abs(rows.total - 1), 0.0)
+    if not (deviation > 0).any():
+        return p, rows, 0, 0.0
+    p = p / np.where(able, rows.total, 1.0).astype(p.dtype)[:, None]
+    np.minimum(p, 1, out=p, where=able[:, None])
+    off = deviation > _ROUNDING
+    return p, row_primitives(p, codes), int(off.sum()), float(deviation[off].max(initial=0.0))
+
+
+def _scale_hint(lowest: float, highest: float, binary: bool) -> str:
+    """Say what numbers outside [0, 1] look like; the user decides."""
+    if lowest >= 0 and highest <= 1 + 1e-5:
+        return "That is rounding: clip to 1" + ("." if binary else ", or divide by the sums with renormalize=True (--renormalize).")
+    if lowest >= 0 and highest <= 100 + 1e-5:
+        return "These look like percentages: percent=True (--percent) reads them so."
+    if highest <= 0:
+        return "These look like log-probabilities: from_log_probs=True (--from-log-probs) reads them so."
+    if lowest < 0:
+        return "These look like logits: from_logits=True (--from-logits) reads them so."
+    return ""

@@ -1,0 +1,262 @@
+"""What happened: class labels, and the class index of each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import as_array
+from ._typing import Ints
+from .errors import InputError
+
+Label = bool | int | float | str
+
+MISSING, IGNORED = -1, -2
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Class index of each row, MISSING or IGNORED where there is none, and the labels in column order."""
+
+    codes: Ints
+    labels: tuple[Label | None, ...]
+    """None where data and settings do not say (an empty part, a negative class not yet seen)."""
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """How labels are to be read: the arguments of `assess` that concern them."""
+
+    labels: Sequence[Label] | None = None
+    pos_label: Label | None = None
+    ignore_label: Label | Sequence[Label] | None = None
+    whole: bool = True
+    """Whether the class set may be read off the data: a part of a stream may not."""
+
+
+def read_outcomes(
+    y_true: Any, n_classes: int, binary: bool, names: tuple[Any, ...] | None, settings: LabelSettings
+) -> Outcomes:
+    """Read y_true against forecasts of n_classes classes; binary means one probability column."""
+    array = as_array(y_true)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if settings.labels is not None:
+        _check_given_labels(settings.labels, n_classes)
+    if array.ndim == 2:
+        return _one_hot(array, n_classes, names, settings)
+    if array.ndim != 1:
+        raise InputError(f"y_true: expected one label a row, or one-hot rows, got shape {array.shape}.")
+    distinct, inverse = _distinct(array)
+    ignored = {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
+    present = [v for v in distinct if v is not None and v not in ignored]
+    resolve = _binary_labels if binary else _class_labels
+    where = _Where(array, distinct, inverse)
+    labels = resolve(present, n_classes, names, settings, where)
+    index = {label: code for code, label in enumerate(labels) if label is not None}
+    table = np.array(
+        [MISSING if v is None else IGNORED if v in ignored else index.get(v, -3) for v in distinct] or [0],
+        dtype=np.int64,
+    )
+    unknown = [v for v, code in zip(distinct, table, strict=False) if code == -3]
+    if unknown:
+        raise InputError(_unknown_message(unknown, labels, where, settings))
+    return Outcomes(table[inverse], labels)
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Finds the rows of a label, for error messages."""
+
+    array: NDArray[Any]
+    distinct: list[Label | None]
+    inverse: Ints
+
+    def count(self, label: Label) -> int:
+        return int(np.count_nonzero(self.inverse == self.distinct.index(label)))
+
+    def first(self, label: Label) -> int:
+        return int(np.argmax(self.inverse == self.distinct.index(label)))
+
+
+def _as_list(value: Any) -> list[Label]:
+    return [plain(v) for v in (value if isinstance(value, list | tuple | set | np.ndarray) else [value])]
+
+
+def _check_given_labels(labels: Sequence[Label], n_classes: int) -> None:
+    given = [plain(v) for v in labels]
+    twice = [v for v, count in Counter(given).items() if count > 1]
+    if twice:
+        raise InputError(f"labels: {twice[0]!r} is given twice.")
+    if len(given) != n_classes:
+        raise InputError(
+            f"labels: {len(given)} labels for forecasts of {n_classes} classes; name one for each probability"
+            " column, in column order" + (" (negative, positive)." if n_classes == 2 else ".")
+        )
+
+
+def plain(value: Any) -> Any:
+    """Give a label as a plain Python value: 1.0 and numpy's 1 become 1; None, NaN and NA become None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, float):
+        if value != value:
+            return None
+        return int(value) if value.is_integer() else value
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], Ints]:
+    """Distinct labels and, for each row, which of them it has."""
+    if array.dtype.kind in "iub" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if high - low < 1 << 16:  # class indices: counting beats sorting
+            offset = array.astype(np.int64) - low
+            present = np.flatnonzero(np.bincount(offset))
+            position = np.zeros(high - low + 1, dtype=np.int64)
+            position[present] = np.arange(present.size)
+            as_label: Callable[[int], Label] = bool if array.dtype.kind == "b" else int
+            return [as_label(v + low) for v in present.tolist()], position[offset]
+    if array.dtype.kind in "iubf":
+        values, inverse = np.unique(array, return_inverse=True)
+        return [plain(v) for v in values], inverse.astype(np.int64)
+    seen: dict[Any, int] = {}
+    inverse = np.empty(array.size, dtype=np.int64)
+    for row, value in enumerate(array.tolist()):
+        inverse[row] = seen.setdefault(plain(value), len(seen))
+    return list(seen), inverse
+
+
+def _one_hot(array: NDArray[Any], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings) -> Outcomes:
+    if array.shape[1] != n_classes:
+        raise InputError(f"y_true: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes.")
+    if settings.pos_label is not None or settings.ignore_label is not None:
+        raise InputError("y_true: one-hot rows already say which class happened; leave out pos_label, ignore_label.")
+    try:
+        values = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("y_true: one-hot rows hold numbers, a 1 for the class that happened and 0 else.") from None
+    missing = np.isnan(values).any(axis=1)
+    valid = ((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) == 1)
+    bad = np.flatnonzero(~valid & ~missing)
+    if bad.size:
+        raise InputError(
+            f"y_true: {rows_text(bad)}: a one-hot row has exactly one 1 and 0 else, row {bad[0]} is"
+            f" {values[bad[0]].tolist()[:10]}. Leave such rows out before, or repair them."
+        )
+    labels = tuple(settings.labels or names or range(n_classes))
+    return Outcomes(np.where(missing, MISSING, values.argmax(axis=1)), tuple(plain(v) for v in labels))
+
+
+def _binary_labels(
+    present: list[Label], n_classes: int, names: object, settings: LabelSettings, where: _Where
+) -> tuple[Label | None, ...]:
+    positive = None if settings.pos_label is None else plain(settings.pos_label)
+    if settings.labels is not None:
+        negative, last = (plain(v) for v in settings.labels)
+        if positive is None or positive == last:
+            return negative, last
+        if positive == negative:
+            return last, negative
+        raise InputError(f"pos_label: {positive!r} is not one of the labels {negative!r}, {last!r}.")
+    if positive is not None:
+        others = [v for v in present if v != positive]
+        if len(others) > 1:
+            raise InputError(
+                f"y_true: besides the positive label {positive!r} there are {_list(others)}. One probability column"
+                " has one negative class: leave the others out with ignore_label (--ignore-label)."
+            )
+        if others and positive not in present and settings.whole:
+            raise InputError(
+                f"pos_label: {positive!r} does not occur in y_true (found: {_list(present)}). If it is merely"
+                " absent, name both classes: labels=[negative, positive] (--labels)."
+            )
+        return (others[0] if others else None), positive
+    return _told_apart(present, where)
+
+
+def _told_apart(present: list[Label], where: _Where) -> tuple[Label | None, Label | None]:
+    """Negative and positive label where the values themselves say so: 0/1, -1/1, true/false."""
+    if not present:
+        return None, None
+    if all(isinstance(v, bool | int) and v in (0, 1) for v in present):
+        return (False, True) if isinstance(present[0], bool) else (0, 1)
+    if set(present) == {-1, 1}:
+        return -1, 1
+    spelled = {str(v).lower(): v for v in present if isinstance(v, str)}
+    if len(spelled) == len(present) and set(spelled) <= {"true", "false"}:
+        word = next(iter(spelled.values()))
+        false, true = ("FALSE", "TRUE") if word.isupper() else ("False", "True") if word.istitle() else ("false", "true")
+        return spelled.get("false", false), spelled.get("true", true)
+    numbers = [v for v in present if isinstance(v, bool | int | float)]
+    odd = [v for v in numbers if v not in (0, 1)]
+    if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
+        raise InputError(_unknown_message(odd, (0, 1), where, LabelSettings()))
+    raise InputError(
+        f"y_true: the positive class cannot be told from the labels {_list(present)}. Name it with pos_label"
+        " (--pos-label), or both with labels=[negative, positive] (--labels)."
+    )
+
+
+def _class_labels(
+    present: list[Label], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings, where: _Where
+) -> tuple[Label | None, ...]:
+    if settings.pos_label is not None:
+        raise InputError(
+            f"pos_label: there are {n_classes} probability columns; name their classes with labels (--labels),"
+            " or pass the positive class's column alone."
+        )
+    if settings.labels is not None:
+        return tuple(plain(v) for v in settings.labels)
+    if names is not None:
+        for convert in (plain, _as_int):
+            candidates = [convert(name) for name in names]
+            if len(set(candidates)) == n_classes and present and set(present) <= set(candidates):
+                return tuple(candidates)
+    if all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
+        return tuple(range(n_classes))
+    if settings.whole and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
+        return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
+    columns = f" named {_list(list(names))}" if names is not None else ""
+    raise InputError(
+        f"y_true: the labels {_list(present)} do not say which of the {n_classes} probability columns{columns} is"
+        " which. Name the columns' classes in column order with labels (--labels)."
+    )
+
+
+def _as_int(name: object) -> object:
+    try:
+        return int(str(name))
+    except ValueError:
+        return name
+
+
+def _unknown_message(
+    unknown: list[Label], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings
+) -> str:
+    first = unknown[0]
+    counted = ", ".join(f"{where.count(v):,} of {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    known = _list([v for v in labels if v is not None])
+    return (
+        f"y_true: outcomes that are no class: {counted} (first at row {where.first(first)}, counted from 0);"
+        f" the classes are {known}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"
+        " the classes with labels (--labels)."
+    )
+
+
+def _list(values: Sequence[Any]) -> str:
+    return ", ".join(repr(v) for v in values[:10]) + (", ..." if len(values) > 10 else "")
+
+
+def rows_text(rows: Ints | Sequence[int], total: int | None = None) -> str:
+    """Name rows for an error message: "3 rows (411, 812, 1203; counted from 0)"."""
+    total = len(rows) if total is None else total
+    shown = ", ".join(str(int(row)) for row in rows[:8]) + (", ..." if total > 8 else "")
+    return f"{total:,} row{'s' if total != 1 else ''} ({shown}; counted from 0)"

@@ -1,0 +1,169 @@
+"""Pictures of an Assessment on matplotlib Axes. Nothing is computed here, and no setting of matplotlib is changed.
+
+Colours are the blue and vermillion of Okabe and Ito, told apart by the colour-blind and, differing in lightness and
+in the shape of their marks, in greyscale.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .assessment import Assessment
+    from .profile import RiskProfile
+
+_BINS = "#56B4E9"
+_BINS_EDGE = "#00507d"
+_MARKS = "#B33F00"
+_GREY = "#6e6e6e"
+
+# Mark shape and name of the three means, from the smallest to the largest.
+_MEANS = (("v", "robustness"), ("o", "geometric_accuracy"), ("^", "decisiveness"))
+
+
+def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = "reported") -> Axes:
+    """Draw measured against reported probability and, beside it, the distribution of what was reported.
+
+    Bubbles are the bins, their area the bin's part in the log of the geometric accuracy; the three marks are
+    decisiveness, geometric accuracy and robustness, joined by the slope line.
+
+    Parameters
+    ----------
+    assessment : Assessment
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; a strip is cut off it for the distribution. By default a new pyplot figure.
+    axes : {"reported", "nelson"}, default "reported"
+        Which axis the reported probability goes on: x, or y as in [N17].
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The main Axes.
+
+    Raises
+    ------
+    InputError
+        For other axes.
+    """
+    if axes not in ("reported", "nelson"):
+        raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
+    if ax is None:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - only a new figure needs a display
+
+        ax = plt.subplots(figsize=(5.6, 6.4), layout="tight")[1]
+    swapped = axes == "nelson"
+    names = ("reported probability", "measured probability")
+    ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
+    _draw_bins(ax, assessment, swapped)
+    _draw_means(ax, assessment, swapped)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set_ylabel(names[0] if swapped else names[1])
+    ax.set_xlabel(names[1] if swapped else names[0])
+    ax.grid(color="#d9d9d9", linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.legend(loc="upper left", fontsize="small", framealpha=0.9)
+    _draw_distribution(ax, assessment, swapped)
+    return ax
+
+
+def _xy(reported: Any, measured: Any, swapped: bool) -> tuple[Any, Any]:
+    return (measured, reported) if swapped else (reported, measured)
+
+
+def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    bins = assessment.bins
+    ends = np.stack([bins.lowest, bins.highest], axis=1).ravel()
+    ax.plot(*_xy(ends, np.repeat(bins.measured, 2), swapped), color=_BINS_EDGE, linewidth=1, alpha=0.6, zorder=2)
+    reported = np.where(bins.happened > 0, bins.geometric_accuracy, bins.mean_reported)
+    part = np.abs(bins.contribution)
+    largest = part[np.isfinite(part)].max(initial=0.0)
+    area = 14 + 700 * np.minimum(part / largest, 1.0) if largest else np.full(part.size, 14.0)
+    ax.scatter(
+        *_xy(reported, bins.measured, swapped),
+        s=area,
+        color=_BINS,
+        edgecolor=_BINS_EDGE,
+        linewidth=0.8,
+        alpha=0.6,
+        label=f"{len(bins)} bin{'s' if len(bins) != 1 else ''} ({assessment.estimator})",
+        zorder=3,
+    )
+
+
+def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    reported, measured = assessment.reported, assessment.measured
+    if np.isnan(measured.decisiveness):  # the top-label view has none
+        return
+    ends = ([reported.robustness, reported.decisiveness], [measured.robustness, measured.decisiveness])
+    label = f"slope {assessment.slope:.2f}"
+    ax.plot(*_xy(*ends, swapped), color=_MARKS, linewidth=1.8, label=label, zorder=4)
+    for marker, name in _MEANS:
+        x, y = getattr(reported, name), getattr(measured, name)
+        label = f"{name.replace('_', ' ')} {x:.3f}, measured {y:.3f}"
+        style = {"color": _MARKS, "markeredgecolor": "white", "markersize": 9, "linestyle": "none"}
+        ax.plot(*_xy([x], [y], swapped), marker=marker, label=label, zorder=5, **style)
+
+
+def _draw_distribution(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Histogram of the correct-class probabilities along the axis that shows what was reported."""
+    edges, share = assessment.distribution.edges, assessment.distribution.share
+    divider = make_axes_locatable(ax)
+    # The strip takes the label of the reported axis over, since it lies between the axis and its label.
+    if swapped:
+        strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
+        strip.stairs(share, edges, orientation="horizontal", fill=True, color=_GREY)
+        strip.set(xlabel="share", xlim=(max(share) * 1.05, 0), ylabel=ax.get_ylabel())
+        ax.set_ylabel("")
+        ax.tick_params(labelleft=False)
+    else:
+        strip = divider.append_axes("bottom", size="20%", pad=0.12, sharex=ax)
+        strip.stairs(share, edges, fill=True, color=_GREY)
+        strip.set(ylabel="share", ylim=(0, max(share) * 1.05), xlabel="reported probability of what happened")
+        if assessment.view == "all-classes":
+            strip.set_xlabel("reported probability (below: of what happened)")
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+    strip.spines[["top", "right"]].set_visible(False)
+
+
+def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+    """Draw a risk profile with its 95 % band and the three named means on it.
+
+    Parameters
+    ----------
+    profile : RiskProfile
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new pyplot figure.
+    label : str, optional
+        Name in the legend, for several profiles on one Axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - only a new figure needs a display
+
+        ax = plt.subplots(figsize=(6.4, 4.4), layout="tight")[1]
+    low, high = profile.interval()
+    (line,) = ax.plot(profile.orders, profile.values, label=label or f"floor {profile.floor:g}", zorder=3)
+    ax.fill_between(profile.orders, low, high, color=line.get_color(), alpha=0.2, linewidth=0, zorder=2)
+    for (marker, name), order in zip(_MEANS, (-2 / 3, 0.0, 1.0), strict=True):
+        if profile.orders.min() <= order <= profile.orders.max():
+            value = float(np.interp(order, profile.orders, profile.values))
+            ax.plot(order, value, marker=marker, color=line.get_color(), markeredgecolor="white", markersize=9, zorder=4)
+            text = name.replace("_", " ")
+            ax.annotate(text, (order, value), xytext=(6, -10), textcoords="offset points", fontsize="small")
+    ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))
+    ax.grid(color="#d9d9d9", linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.legend(loc="lower right", fontsize="small")
+    return ax

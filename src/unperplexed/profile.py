@@ -1,0 +1,382 @@
+"""The risk profile, the generalized mean as a function of its order, and its three named points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._typing import Bools, Floats
+from .errors import InputError
+from .forecasts import Forecasts
+from .labels import Label
+from .means import (
+    DECISIVE,
+    DEFAULT_FLOOR,
+    DEFAULT_ORDERS,
+    GEOMETRIC,
+    ROBUST,
+    Limit,
+    apply_limit,
+    checked_points,
+    mean_of_points,
+    scaled_moment,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
+"""Floors of [CM] Table 2."""
+
+_FEW_ROWS = 10.0
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Averages:
+    """The three headline means of one set of probabilities. Larger is better."""
+
+    decisiveness: float
+    """Arithmetic mean, order 1: moved by what is said with confidence."""
+    geometric_accuracy: float
+    """Geometric mean, order 0: exp of minus the log loss, 1/perplexity."""
+    robustness: float
+    """Mean of order -2/3: moved by the smallest probabilities given to what happened."""
+
+    @property
+    def spread(self) -> float:
+        """Decisiveness minus robustness."""
+        return self.decisiveness - self.robustness
+
+
+@dataclass(frozen=True)
+class RiskProfile:
+    """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
+
+    Low orders are moved by the worst forecasts (risk-averse), high ones by the best (risk-seeking).
+    """
+
+    orders: Floats
+    values: Floats
+    standard_errors: Floats
+    """Delta method with sandwich weights; NaN where undefined (a mean of 0, infinite orders)."""
+    few_rows: Bools
+    """True where fewer than ten rows' worth carry the standard error, which then is too small."""
+    floor: float
+    limit: Limit = "floor"
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """Lower and upper 95 % limits at each order, formed on the log scale and kept within [0, 1]."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = np.exp(_Z95 * self.standard_errors / self.values)
+        return self.values / factor, np.minimum(self.values * factor, 1.0)
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw the profile with its 95 % band and the three named means; returns the Axes."""
+        from .plots import plot_profile  # noqa: PLC0415 - matplotlib loads when something is drawn
+
+        return plot_profile(self, ax, label=label)
+
+
+def averages(p: Floats, w: Floats) -> Averages:
+    """Headline means of float64 points of positive weight."""
+    return Averages(*(mean_of_points(p, w, r) for r in (DECISIVE, GEOMETRIC, ROBUST)))
+
+
+def profile_of_points(
+    p: Floats, w: Floats, w2: Floats, orders: Floats, floor: float, limit: Limit = "floor"
+) -> RiskProfile:
+    """Risk profile of points: value p, total weight w and summed squared weights w2 of the rows at it."""
+    p = apply_limit(p, floor, limit)
+    fits = [_fit(p, w, w2, float(r)) for r in orders]
+    values, errors, effective = (np.array(column, dtype=np.float64) for column in zip(*fits, strict=True))
+    return RiskProfile(orders, values, errors, effective < _FEW_ROWS, floor, limit)
+
+
+def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, float]:
+    """Mean of order r, its standard error, and how many rows' worth carry that error."""
+    mean = mean_of_points(p, w, r)
+    if mean == 0 or np.isinf(r):
+        return mean, np.nan, np.inf
+    if r == 0:
+        term, share = np.log(p / mean), 1.0
+    else:
+        with np.errstate(divide="ignore"):
+            term = scaled_moment(np.log(p), r)[1]
+        average = float(np.dot(w, term) / w.sum())
+        # se(M) = M^(1-r)/|r| se(mean p^r) = M/|r| * se(term)/mean(term): the scale of the moment cancels.
+        term, share = term - average, abs(r) * average
+    variance = w2 * term * term
+    total = float(variance.sum())
+    if total == 0:
+        return mean, 0.0, np.inf
+    effective = total * total / float(np.sum(w2 * (w2 / w * term * term) ** 2))
+    return mean, mean * np.sqrt(total) / float(w.sum()) / share, effective
+
+
+def risk_profile(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    orders: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: float = DEFAULT_FLOOR,
+    limit: Limit = "floor",
+) -> RiskProfile:
+    """Generalized mean of the probabilities given to what happened, for many orders. Larger is better.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: labels or one-hot rows.
+    y_prob : array_like of shape (n,) or (n, C)
+        Reported probabilities of the positive class, or of each class.
+    orders : array_like, optional
+        Orders of the mean; 121 of them from -3 to 3 by default.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels, pos_label : optional
+        As in `Forecasts`.
+    floor : float, default 0.005
+        Probabilities below it are raised to it.
+    limit : {"floor", "both"}, default "floor"
+        ``"both"`` also lowers those above ``1 - floor``.
+
+    Returns
+    -------
+    RiskProfile
+        With ``orders``, ``values``, ``standard_errors``, ``few_rows``, ``interval()`` and ``plot()``.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    ``se(M_r) = M_r^(1-r)/|r| se(mean p^r)``, ``se(M_0) = M_0 se(mean ln p)``; it needs a finite second moment
+    of p^r.
+
+    Examples
+    --------
+    >>> from unperplexed import risk_profile
+    >>> profile = risk_profile([1, 0, 1], [0.8, 0.3, 0.4], orders=[-2 / 3, 0, 1])
+    >>> profile.values.round(3)
+    array([0.585, 0.607, 0.633])
+    """
+    p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    wanted = DEFAULT_ORDERS if orders is None else np.atleast_1d(np.asarray(orders, dtype=np.float64))
+    return profile_of_points(p, w, w * w, wanted, floor, limit)
+
+
+def geometric_accuracy(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: float = DEFAULT_FLOOR,
+) -> float:
+    """Geometric mean of the probabilities given to what happened. Larger is better.
+
+    With floor 0 it is exp(-log loss) = 1/perplexity: 1/C for a forecaster who knows nothing of C classes.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floor : float, default 0.005
+        Probabilities below it are raised to it.
+
+    Returns
+    -------
+    float
+        In [floor, 1].
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    The generalized mean of order 0 ([N17] section 3).
+
+    Examples
+    --------
+    >>> from unperplexed import geometric_accuracy
+    >>> round(geometric_accuracy([1, 0], [0.9, 0.6]), 12)
+    0.6
+    """
+    return _mean_of(GEOMETRIC, y_true, y_prob, sample_weight, labels, pos_label, floor)
+
+
+def decisiveness(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: float = DEFAULT_FLOOR,
+) -> float:
+    """Arithmetic mean of the probabilities given to what happened. Larger is better.
+
+    It is moved most by what is said with confidence and says little about the worst forecasts.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floor : float, default 0.005
+        Probabilities below it are raised to it.
+
+    Returns
+    -------
+    float
+        In [floor, 1].
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    The generalized mean of order 1 ([N17] section 3). Not proper: it rewards overconfidence.
+
+    Examples
+    --------
+    >>> from unperplexed import decisiveness
+    >>> round(decisiveness([1, 0], [0.9, 0.6]), 12)
+    0.65
+    """
+    return _mean_of(DECISIVE, y_true, y_prob, sample_weight, labels, pos_label, floor)
+
+
+def robustness(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: float = DEFAULT_FLOOR,
+) -> float:
+    """Mean of order -2/3 of the probabilities given to what happened. Larger is better.
+
+    It is moved by the smallest of them: by what happened although it was held to be unlikely. With floor 0 a
+    single 0 makes it 0.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floor : float, default 0.005
+        Probabilities below it are raised to it.
+
+    Returns
+    -------
+    float
+        In [floor, 1].
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    The order conjugate to 1 under kappa -> -kappa/(1 + kappa) ([N17] section 3).
+
+    Examples
+    --------
+    >>> from unperplexed import robustness
+    >>> round(robustness([1, 0], [0.9, 0.6]), 4)
+    0.5694
+    """
+    return _mean_of(ROBUST, y_true, y_prob, sample_weight, labels, pos_label, floor)
+
+
+def floor_sensitivity(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    floors: Sequence[float] = SENSITIVITY_FLOORS,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> dict[float, Averages]:
+    """How much the three headline means owe to the floor: [CM] Table 2 for one's own forecasts.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floors : sequence of float, default (.05, .01, .005, .001, 0)
+        Floors to try.
+
+    Returns
+    -------
+    dict of float to Averages
+        For each floor ``decisiveness``, ``geometric_accuracy`` and ``robustness``; larger is better.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    [CM] Table 2.
+
+    Examples
+    --------
+    >>> from unperplexed import floor_sensitivity
+    >>> table = floor_sensitivity([1, 0], [0.9, 1.0])
+    >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
+    [0.0949, 0.0]
+    """
+    p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return sensitivity_of_points(p, w, floors)
+
+
+def sensitivity_of_points(
+    p: Floats, w: Floats, floors: Sequence[float] = SENSITIVITY_FLOORS
+) -> dict[float, Averages]:
+    """Headline means of points at each floor."""
+    return {floor: averages(apply_limit(p, floor), w) for floor in floors}
+
+
+def _correct_points(
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    labels: Sequence[Label] | None,
+    pos_label: Label | None,
+) -> tuple[Floats, Floats]:
+    forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    correct, weights = forecasts.correct_class_probabilities()
+    if not correct.size:
+        raise InputError("y_true: no rows to average.")
+    return checked_points(correct, weights)
+
+
+def _mean_of(
+    r: float,
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    labels: Sequence[Label] | None,
+    pos_label: Label | None,
+    floor: float,
+) -> float:
+    p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return mean_of_points(apply_limit(p, floor), w, r)

@@ -1,0 +1,31 @@
+"""An Assessment as a small card in a notebook: plain HTML, every text escaped, nothing that runs."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from .text import MEANS, figure, notes_lines, single_figures
+
+if TYPE_CHECKING:
+    from ..assessment import Assessment
+
+
+def assessment_card(assessment: Assessment) -> str:
+    """Give the headline figures as an HTML table."""
+    a = assessment
+    rows = [
+        (name.replace("_", " "), figure(getattr(a.reported, name)), figure(getattr(a.measured, name)), meaning)
+        for name, meaning in MEANS.items()
+    ] + [(name, value, "", meaning) for name, value, meaning in single_figures(a)]
+    body = "".join(
+        "<tr>" + f"<th>{escape(name)}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for name, *cells in rows
+    )
+    notes = "".join(f"<br>{escape(line)}" for line in notes_lines(a.notes))
+    caption = f"{a.n_rows:,} forecasts of {a.n_classes:,} classes; floor {a.floor:g}; {a.estimator}, {a.view}"
+    return (
+        f"<table><caption>{escape(caption)}{notes}</caption>"
+        "<thead><tr><th></th><th>reported</th><th>measured</th><th></th></tr></thead>"
+        f"<tbody>{body}</tbody></table>"
+    )

@@ -1,0 +1,144 @@
+"""An Assessment as text that fits a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..assessment import Assessment
+    from ..forecasts import Notes
+    from ..profile import RiskProfile
+
+MEANS = {
+    "decisiveness": "arithmetic mean",
+    "geometric_accuracy": "geometric mean, exp(-log loss)",
+    "robustness": "mean of order -2/3",
+}
+SCORE_NOTES = {
+    "log_loss": "nats, no floor; smaller is better",
+    "brier_score": "summed over classes; smaller is better",
+}
+
+
+def assessment_text(assessment: Assessment) -> str:
+    """Give the whole assessment, headline figures first."""
+    a = assessment
+    lines = [*_header(a), "", f"{'':22}{'reported':>9}{'measured':>10}"]
+    for name, meaning in MEANS.items():
+        reported, measured = getattr(a.reported, name), getattr(a.measured, name)
+        lines.append(f"{name.replace('_', ' '):22}{figure(reported):>9}{figure(measured):>10}   {meaning}")
+    lines.append("")
+    for name, value, meaning in single_figures(a):
+        lines.append(f"{name:22}{value:>9}   {meaning}".rstrip())
+    return "\n".join([*lines, *(f"  {line}" for line in _notes(a))])
+
+
+def figure(value: float) -> str:
+    """Give a figure to three decimals, with more where they would all be zeros."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.0005 else f"{value:.2g}"
+
+
+def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
+    """Name, value and meaning of each figure that is not a mean."""
+    yield "prediction accuracy", figure(a.prediction_accuracy), "share of rows whose top class happened"
+    yield "slope", figure(a.slope), slope_meaning(a)
+    yield (
+        "divergence probability",
+        figure(a.divergence_probability),
+        "reported / measured geometric accuracy; 1 is best"
+        if a.view == "all-classes"
+        else "not defined in the top-label view",
+    )
+    for name, value in a.scores.items():
+        meaning = SCORE_NOTES.get(name, "")
+        if math.isinf(value):
+            meaning = f"weight {a.zero_given:,.10g} of what happened had been given 0"
+        yield name.replace("_", " "), figure(value), meaning
+
+
+def slope_meaning(a: Assessment) -> str:
+    """Say in words on which side of 1 the slope lies: a side, not a verdict, which takes an interval."""
+    if math.isnan(a.slope):
+        return "not defined: " + (
+            "the top-label view has none" if a.view == "top-label" else "the reported means are all equal"
+        )
+    if a.slope == 1:
+        return "1: neither side"
+    return f"{'below 1: the side of overconfidence' if a.slope < 1 else 'above 1: the side of underconfidence'}"
+
+
+def _header(a: Assessment) -> Iterator[str]:
+    classes = f"{a.n_classes:,} classes"
+    if a.n_classes <= 4 and all(label is not None for label in a.labels):
+        named = ", ".join(str(label) for label in a.labels)
+        classes += f" ({named})" if len(named) <= 40 else ""
+    yield f"{a.n_rows:,} forecast{'s' if a.n_rows != 1 else ''} of {classes}"
+    bins = "" if a.n_bins == "auto" else f", {a.n_bins} bins"
+    limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
+    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
+    if a.weighted:
+        yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
+
+
+def _notes(a: Assessment) -> Iterator[str]:
+    text = list(notes_lines(a.notes))
+    return iter(["", *text] if text else [])
+
+
+def notes_lines(notes: Notes) -> Iterator[str]:
+    """Say what was left out or rescaled."""
+    if notes.ignored:
+        yield f"{rows(notes.ignored)} left out: outcome to be ignored"
+    for reason, count in notes.dropped.items():
+        yield f"{rows(count)} dropped: {reason}"
+    if notes.rescaled:
+        yield f"{rows(notes.rescaled)} divided by their sum, which was off by up to {notes.largest_deviation:.3g}"
+
+
+def rows(count: int) -> str:
+    """Count rows in words."""
+    return f"{count:,} row{'s' if count != 1 else ''}"
+
+
+def profile_text(assessment: Assessment, orders: list[float]) -> str:
+    """Give the risk profile at some orders, and the means at other floors."""
+    profile = assessment.profile
+    low, high = profile.interval()
+    lines = [*_header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
+    names = {1.0: "decisiveness", 0.0: "geometric accuracy", -2 / 3: "robustness"}
+    for i, order in enumerate(profile.orders):
+        if not any(abs(order - wanted) < 1e-9 for wanted in orders):
+            continue
+        between = "-" if math.isnan(low[i]) else f"{figure(low[i])} to {figure(high[i])}"
+        remark = next((name for at, name in names.items() if abs(order - at) < 1e-9), "")
+        if profile.few_rows[i]:
+            remark = f"{remark + '; ' if remark else ''}few rows carry it: interval too narrow"
+        lines.append(f"{order:>8.4g}{figure(profile.values[i]):>9}{between:>17}   {remark}".rstrip())
+    lines += ["", f"{'floor':>8}{'robustness':>13}{'geometric accuracy':>21}{'decisiveness':>15}"]
+    for floor, means in assessment.floor_sensitivity.items():
+        row = f"{figure(means.robustness):>13}{figure(means.geometric_accuracy):>21}{figure(means.decisiveness):>15}"
+        lines.append(f"{floor:>8g}{row}")
+    return "\n".join(lines)
+
+
+def bins_text(assessment: Assessment) -> str:
+    """Give the bin table."""
+    b = assessment.bins
+    lines = [f"{'reported':>17}{'mean':>9}{'measured':>10}{'happened':>12}{'pairs':>13}{'contribution':>14}"]
+    for i in range(len(b)):
+        span = f"{b.lowest[i]:.4f} - {b.highest[i]:.4f}"
+        counts = f"{b.happened[i]:>12,.10g}{b.total[i]:>13,.10g}"
+        lines.append(f"{span:>17}{b.mean_reported[i]:>9.4f}{b.measured[i]:>10.4f}{counts}{b.contribution[i]:>14.4f}")
+    return "\n".join(lines)
+
+
+def profile_orders(profile: RiskProfile) -> list[float]:
+    """Give the orders worth a line each: whole and half ones, and the named ones."""
+    half = [float(order) for order in profile.orders if abs(order * 2 - round(order * 2)) < 1e-9]
+    return half or [float(order) for order in profile.orders]
