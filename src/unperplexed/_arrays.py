@@ -56,9 +56,7 @@ def as_columns(data: Any, name: str) -> Columns:
         series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
         if not names:
             raise InputError(f"{name}: the frame has no columns.")
-        return Columns(
-            tuple(_numeric(as_array(s), f"column {n!r}") for s, n in zip(series, names, strict=True)), names
-        )
+        return Columns(tuple(_numeric(as_array(s), f"column {n!r}") for s, n in zip(series, names, strict=True)), names)
     series_name = getattr(data, "name", None) if kind in ("pandas", "polars") else None
     array = _numeric(as_array(data), name)
     if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
@@ -90,7 +88,7 @@ def _numeric(array: NDArray[Any], name: str) -> NDArray[Any]:
     if array.dtype.kind in "fiub":
         return array
     if array.dtype.kind == "O":
-        array = np.where(np.equal(array, None), np.nan, array) if array.size else array
+        array = np.array([np.nan if value is None else value for value in array.flat]).reshape(array.shape)
     try:
         if array.dtype.kind == "c":
             raise TypeError("complex numbers")

@@ -156,14 +156,16 @@ class Assessment:
         InputError
             For another name.
         """
-        import polars as pl  # noqa: PLC0415 - loads when a frame is asked for
+        import polars as pl
 
         if what == "bins":
             return pl.DataFrame({f.name: getattr(self.bins, f.name) for f in fields(self.bins)})
         if what == "profile":
             low, high = self.profile.interval()
             names = ("orders", "values", "standard_errors", "few_rows")
-            columns = {name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names}
+            columns = {
+                name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names
+            }
             return pl.DataFrame({**columns, "lower": low, "upper": high})
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
@@ -198,18 +200,18 @@ class Assessment:
         matplotlib.axes.Axes
             The main Axes; ``.figure`` saves it.
         """
-        from .plots import plot_assessment  # noqa: PLC0415 - matplotlib loads when something is drawn
+        from .plots import plot_assessment
 
         return plot_assessment(self, ax, axes)
 
     def __str__(self) -> str:
         """Give the assessment as text for a terminal."""
-        from .report.text import assessment_text  # noqa: PLC0415
+        from .report.text import assessment_text
 
         return assessment_text(self)
 
     def _repr_html_(self) -> str:
-        from .report.notebook import assessment_card  # noqa: PLC0415
+        from .report.notebook import assessment_card
 
         return assessment_card(self)
 

@@ -87,6 +87,8 @@ class Forecasts:
     whole : bool, default True
         Whether this is all the data, so that the class set may be read off it where the labels are neither
         0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
+    names : tuple of str, default ("y_true", "y_prob")
+        What errors call the outcomes and the probabilities.
 
     Raises
     ------
@@ -118,20 +120,19 @@ class Forecasts:
         from_logits: bool = False,
         from_log_probs: bool = False,
         whole: bool = True,
+        names: tuple[str, str] = ("y_true", "y_prob"),
     ) -> None:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        self._columns = as_columns(y_prob, "y_prob")
+        self._names = names
+        self._columns = as_columns(y_prob, names[1])
         self._binary = self._columns.n_columns == 1
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
         self._renormalize, self._drop_invalid = renormalize, drop_invalid
         self.n_classes = max(2, self._columns.n_columns)
-        settings = LabelSettings(
-            None if labels is None else list(labels), pos_label, ignore_label, whole=whole
-        )
-        names = None if self._binary else self._columns.names
-        outcomes = read_outcomes(y_true, self.n_classes, self._binary, names, settings)
+        settings = LabelSettings(None if labels is None else list(labels), pos_label, ignore_label, whole, names[0])
+        outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
         self.labels = outcomes.labels
         """Class labels in column order; None for one that neither data nor settings tell."""
         self._codes = outcomes.codes
@@ -139,7 +140,8 @@ class Forecasts:
         """Rows as given, left-out ones included."""
         if self._codes.size != self.n_rows:
             raise InputError(
-                f"y_true has {self._codes.size:,} rows, y_prob {self.n_rows:,}: each forecast needs its outcome."
+                f"{names[0]} has {self._codes.size:,} rows, {names[1]} {self.n_rows:,}; each forecast needs its"
+                " outcome."
             )
         self._weights = None
         if sample_weight is not None:
@@ -149,7 +151,7 @@ class Forecasts:
         missing = np.flatnonzero(self._codes == MISSING)
         if missing.size and not drop_invalid:
             raise InputError(
-                f"y_true: no label in {rows_text(missing)}. Repair them, or leave them out with drop_invalid=True"
+                f"{names[0]}: no label in {rows_text(missing)}. Repair them, or leave them out with drop_invalid=True"
                 " (--drop-invalid)."
             )
 
@@ -236,10 +238,11 @@ class Forecasts:
             lines.append(_scale_hint(lowest, highest, self._binary))
         if "sum not 1" in found:
             lines.append(
-                f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by their sum."
+                f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by"
+                " their sum."
             )
         lines.append("Repair such rows, or leave them out with drop_invalid=True (--drop-invalid).")
-        return "y_prob: " + " ".join(line for line in lines if line)
+        return f"{self._names[1]}: " + " ".join(line for line in lines if line)
 
     def _example(self, row: int, reason: str) -> tuple[str, str]:
         """Give the offending value of a row and, where one column is at fault, which."""
@@ -247,12 +250,12 @@ class Forecasts:
         if reason == "sum not 1":
             return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
         x = self._columns.rows(row, row + 1).reshape(-1)
-        wrong = {"NaN": np.isnan, "infinite": np.isinf, "negative": lambda v: v < 0, "above 1": lambda v: v > 1}
-        at = np.flatnonzero(wrong[reason](x))
+        wrong = {"NaN": np.isnan(x), "infinite": np.isinf(x), "negative": x < 0, "above 1": x > 1}
+        at = np.flatnonzero(wrong[reason])
         if not at.size:  # only after conversion from logits, logarithms or percent
             return f"a value of {float(x[0]):.6g}", ""
-        names = self._columns.names or (["y_prob"] if self._binary else self.labels)
-        return f"{float(x[at[0]]):.9g}", f", column {names[at[0]]!r}"
+        names = self._columns.names or (None if self._binary else self.labels)
+        return f"{float(x[at[0]]):.9g}", f", column {names[at[0]]!r}" if names else ""
 
 
 def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
@@ -288,7 +291,9 @@ def _renormalized(p: AnyFloats, codes: Ints, rows: Rows) -> tuple[AnyFloats, Row
 def _scale_hint(lowest: float, highest: float, binary: bool) -> str:
     """Say what numbers outside [0, 1] look like; the user decides."""
     if lowest >= 0 and highest <= 1 + 1e-5:
-        return "That is rounding: clip to 1" + ("." if binary else ", or divide by the sums with renormalize=True (--renormalize).")
+        return "That is rounding: clip to 1" + (
+            "." if binary else ", or divide by the sums with renormalize=True (--renormalize)."
+        )
     if lowest >= 0 and highest <= 100 + 1e-5:
         return "These look like percentages: percent=True (--percent) reads them so."
     if highest <= 0:

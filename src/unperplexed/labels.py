@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ class LabelSettings:
     ignore_label: Label | Sequence[Label] | None = None
     whole: bool = True
     """Whether the class set may be read off the data: a part of a stream may not."""
+    name: str = "y_true"
+    """What errors call the outcomes."""
 
 
 def read_outcomes(
@@ -51,7 +54,7 @@ def read_outcomes(
     if array.ndim == 2:
         return _one_hot(array, n_classes, names, settings)
     if array.ndim != 1:
-        raise InputError(f"y_true: expected one label a row, or one-hot rows, got shape {array.shape}.")
+        raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
     distinct, inverse = _distinct(array)
     ignored = {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
     present = [v for v in distinct if v is not None and v not in ignored]
@@ -80,8 +83,8 @@ class _Where:
     def count(self, label: Label) -> int:
         return int(np.count_nonzero(self.inverse == self.distinct.index(label)))
 
-    def first(self, label: Label) -> int:
-        return int(np.argmax(self.inverse == self.distinct.index(label)))
+    def rows(self, labels: Sequence[Label]) -> Ints:
+        return np.flatnonzero(np.isin(self.inverse, [self.distinct.index(label) for label in labels]))
 
 
 def _as_list(value: Any) -> list[Label]:
@@ -107,7 +110,7 @@ def plain(value: Any) -> Any:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, float):
-        if value != value:
+        if math.isnan(value):
             return None
         return int(value) if value.is_integer() else value
     return value.decode() if isinstance(value, bytes) else value
@@ -136,19 +139,25 @@ def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], Ints]:
 
 def _one_hot(array: NDArray[Any], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings) -> Outcomes:
     if array.shape[1] != n_classes:
-        raise InputError(f"y_true: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes.")
+        raise InputError(
+            f"{settings.name}: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes."
+        )
     if settings.pos_label is not None or settings.ignore_label is not None:
-        raise InputError("y_true: one-hot rows already say which class happened; leave out pos_label, ignore_label.")
+        raise InputError(
+            f"{settings.name}: one-hot rows already say which class happened; leave out pos_label, ignore_label."
+        )
     try:
         values = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError("y_true: one-hot rows hold numbers, a 1 for the class that happened and 0 else.") from None
+        raise InputError(
+            f"{settings.name}: one-hot rows hold numbers, a 1 for the class that happened and 0 else."
+        ) from None
     missing = np.isnan(values).any(axis=1)
     valid = ((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) == 1)
     bad = np.flatnonzero(~valid & ~missing)
     if bad.size:
         raise InputError(
-            f"y_true: {rows_text(bad)}: a one-hot row has exactly one 1 and 0 else, row {bad[0]} is"
+            f"{settings.name}: {rows_text(bad)}: a one-hot row has exactly one 1 and 0 else, row {bad[0]} is"
             f" {values[bad[0]].tolist()[:10]}. Leave such rows out before, or repair them."
         )
     labels = tuple(settings.labels or names or range(n_classes))
@@ -156,7 +165,11 @@ def _one_hot(array: NDArray[Any], n_classes: int, names: tuple[Any, ...] | None,
 
 
 def _binary_labels(
-    present: list[Label], n_classes: int, names: object, settings: LabelSettings, where: _Where
+    present: list[Label],
+    n_classes: int,
+    names: tuple[Any, ...] | None,
+    settings: LabelSettings,
+    where: _Where,
 ) -> tuple[Label | None, ...]:
     positive = None if settings.pos_label is None else plain(settings.pos_label)
     if settings.labels is not None:
@@ -170,19 +183,22 @@ def _binary_labels(
         others = [v for v in present if v != positive]
         if len(others) > 1:
             raise InputError(
-                f"y_true: besides the positive label {positive!r} there are {_list(others)}. One probability column"
-                " has one negative class: leave the others out with ignore_label (--ignore-label)."
+                f"{settings.name}: besides the positive label {positive!r} there are {_list(others)}. One probability"
+                " column has one negative class: leave the others out with ignore_label (--ignore-label)."
             )
         if others and positive not in present and settings.whole:
             raise InputError(
-                f"pos_label: {positive!r} does not occur in y_true (found: {_list(present)}). If it is merely"
+                f"pos_label: {positive!r} does not occur in {settings.name} (found: {_list(present)}). If it is merely"
                 " absent, name both classes: labels=[negative, positive] (--labels)."
             )
         return (others[0] if others else None), positive
-    return _told_apart(present, where)
+    if names is not None and len(present) == 2 and plain(names[0]) in present:
+        positive = plain(names[0])  # the column is named after the class it speaks of
+        return next(v for v in present if v != positive), positive
+    return _told_apart(present, settings, where)
 
 
-def _told_apart(present: list[Label], where: _Where) -> tuple[Label | None, Label | None]:
+def _told_apart(present: list[Label], settings: LabelSettings, where: _Where) -> tuple[Label | None, Label | None]:
     """Negative and positive label where the values themselves say so: 0/1, -1/1, true/false."""
     if not present:
         return None, None
@@ -193,20 +209,26 @@ def _told_apart(present: list[Label], where: _Where) -> tuple[Label | None, Labe
     spelled = {str(v).lower(): v for v in present if isinstance(v, str)}
     if len(spelled) == len(present) and set(spelled) <= {"true", "false"}:
         word = next(iter(spelled.values()))
-        false, true = ("FALSE", "TRUE") if word.isupper() else ("False", "True") if word.istitle() else ("false", "true")
+        false, true = (
+            ("FALSE", "TRUE") if word.isupper() else ("False", "True") if word.istitle() else ("false", "true")
+        )
         return spelled.get("false", false), spelled.get("true", true)
     numbers = [v for v in present if isinstance(v, bool | int | float)]
     odd = [v for v in numbers if v not in (0, 1)]
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
-        raise InputError(_unknown_message(odd, (0, 1), where, LabelSettings()))
+        raise InputError(_unknown_message(odd, (0, 1), where, settings))
     raise InputError(
-        f"y_true: the positive class cannot be told from the labels {_list(present)}. Name it with pos_label"
+        f"{settings.name}: the positive class cannot be told from the labels {_list(present)}. Name it with pos_label"
         " (--pos-label), or both with labels=[negative, positive] (--labels)."
     )
 
 
 def _class_labels(
-    present: list[Label], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings, where: _Where
+    present: list[Label],
+    n_classes: int,
+    names: tuple[Any, ...] | None,
+    settings: LabelSettings,
+    where: _Where,
 ) -> tuple[Label | None, ...]:
     if settings.pos_label is not None:
         raise InputError(
@@ -217,7 +239,7 @@ def _class_labels(
         return tuple(plain(v) for v in settings.labels)
     if names is not None:
         for convert in (plain, _as_int):
-            candidates = [convert(name) for name in names]
+            candidates: list[Any] = [convert(name) for name in names]
             if len(set(candidates)) == n_classes and present and set(present) <= set(candidates):
                 return tuple(candidates)
     if all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
@@ -226,8 +248,8 @@ def _class_labels(
         return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
     columns = f" named {_list(list(names))}" if names is not None else ""
     raise InputError(
-        f"y_true: the labels {_list(present)} do not say which of the {n_classes} probability columns{columns} is"
-        " which. Name the columns' classes in column order with labels (--labels)."
+        f"{settings.name}: the labels {_list(present)} do not say which of the {n_classes} probability columns"
+        f"{columns} is which. Name the columns' classes in column order with labels (--labels)."
     )
 
 
@@ -239,15 +261,15 @@ def _as_int(name: object) -> object:
 
 
 def _unknown_message(
-    unknown: list[Label], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings
+    unknown: Sequence[Any], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings
 ) -> str:
     first = unknown[0]
-    counted = ", ".join(f"{where.count(v):,} of {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    counted = ", ".join(f"{where.count(v):,} × {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
     known = _list([v for v in labels if v is not None])
     return (
-        f"y_true: outcomes that are no class: {counted} (first at row {where.first(first)}, counted from 0);"
-        f" the classes are {known}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"
-        " the classes with labels (--labels)."
+        f"{settings.name}: outcomes that are no class: {counted}, in {rows_text(where.rows(unknown))}; the classes"
+        f" are {known}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name the classes"
+        " with labels (--labels)."
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from .errors import InputError
@@ -55,9 +56,10 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     if axes not in ("reported", "nelson"):
         raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
     if ax is None:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - only a new figure needs a display
+        import matplotlib.pyplot as plt
 
-        ax = plt.subplots(figsize=(5.6, 6.4), layout="tight")[1]
+        size = (6.4, 5.4) if axes == "nelson" else (5.6, 6.4)
+        ax = plt.subplots(figsize=size, layout="tight")[1]
     swapped = axes == "nelson"
     names = ("reported probability", "measured probability")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
@@ -68,7 +70,15 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     ax.set_xlabel(names[1] if swapped else names[0])
     ax.grid(color="#d9d9d9", linewidth=0.5)
     ax.set_axisbelow(True)
-    ax.legend(loc="upper left", fontsize="small", framealpha=0.9)
+    # Above the Axes, where it covers nothing.
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=2,
+        fontsize="small",
+        frameon=False,
+        columnspacing=1,
+    )
     _draw_distribution(ax, assessment, swapped)
     return ax
 
@@ -92,9 +102,10 @@ def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         edgecolor=_BINS_EDGE,
         linewidth=0.8,
         alpha=0.6,
-        label=f"{len(bins)} bin{'s' if len(bins) != 1 else ''} ({assessment.estimator})",
         zorder=3,
     )
+    label = f"{len(bins)} bin{'s' if len(bins) != 1 else ''} ({assessment.estimator})"
+    ax.plot([], [], "o", color=_BINS, markeredgecolor=_BINS_EDGE, markersize=8, alpha=0.8, label=label)
 
 
 def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
@@ -107,8 +118,16 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     for marker, name in _MEANS:
         x, y = getattr(reported, name), getattr(measured, name)
         label = f"{name.replace('_', ' ')} {x:.3f}, measured {y:.3f}"
-        style = {"color": _MARKS, "markeredgecolor": "white", "markersize": 9, "linestyle": "none"}
-        ax.plot(*_xy([x], [y], swapped), marker=marker, label=label, zorder=5, **style)
+        ax.plot(
+            *_xy([x], [y], swapped),
+            marker=marker,
+            markersize=9,
+            linestyle="none",
+            color=_MARKS,
+            markeredgecolor="white",
+            label=label,
+            zorder=5,
+        )
 
 
 def _draw_distribution(ax: Axes, assessment: Assessment, swapped: bool) -> None:
@@ -119,15 +138,15 @@ def _draw_distribution(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     if swapped:
         strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
         strip.stairs(share, edges, orientation="horizontal", fill=True, color=_GREY)
-        strip.set(xlabel="share", xlim=(max(share) * 1.05, 0), ylabel=ax.get_ylabel())
+        strip.set(xlabel="share", xlim=(max(share) * 1.05, 0), ylabel=f"{ax.get_ylabel()} (bars: of what happened)")
+        strip.xaxis.set_major_locator(MaxNLocator(1, prune="lower"))
         ax.set_ylabel("")
         ax.tick_params(labelleft=False)
     else:
         strip = divider.append_axes("bottom", size="20%", pad=0.12, sharex=ax)
         strip.stairs(share, edges, fill=True, color=_GREY)
-        strip.set(ylabel="share", ylim=(0, max(share) * 1.05), xlabel="reported probability of what happened")
-        if assessment.view == "all-classes":
-            strip.set_xlabel("reported probability (below: of what happened)")
+        strip.set(ylabel="share", ylim=(0, max(share) * 1.05), xlabel=f"{ax.get_xlabel()} (bars: of what happened)")
+        strip.yaxis.set_major_locator(MaxNLocator(2))
         ax.set_xlabel("")
         ax.tick_params(labelbottom=False)
     strip.spines[["top", "right"]].set_visible(False)
@@ -150,16 +169,28 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
     matplotlib.axes.Axes
     """
     if ax is None:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - only a new figure needs a display
+        import matplotlib.pyplot as plt
 
         ax = plt.subplots(figsize=(6.4, 4.4), layout="tight")[1]
     low, high = profile.interval()
-    (line,) = ax.plot(profile.orders, profile.values, label=label or f"floor {profile.floor:g}", zorder=3)
+    shown = np.where(profile.few_rows, np.nan, profile.values)
+    (line,) = ax.plot(profile.orders, shown, label=label or f"floor {profile.floor:g}", zorder=3)
+    if profile.few_rows.any():
+        shown = np.where(profile.few_rows, profile.values, np.nan)
+        ax.plot(profile.orders, shown, ":", color=line.get_color(), label="carried by few rows", zorder=3)
     ax.fill_between(profile.orders, low, high, color=line.get_color(), alpha=0.2, linewidth=0, zorder=2)
     for (marker, name), order in zip(_MEANS, (-2 / 3, 0.0, 1.0), strict=True):
         if profile.orders.min() <= order <= profile.orders.max():
             value = float(np.interp(order, profile.orders, profile.values))
-            ax.plot(order, value, marker=marker, color=line.get_color(), markeredgecolor="white", markersize=9, zorder=4)
+            ax.plot(
+                order,
+                value,
+                marker=marker,
+                color=line.get_color(),
+                markeredgecolor="white",
+                markersize=9,
+                zorder=4,
+            )
             text = name.replace("_", " ")
             ax.annotate(text, (order, value), xytext=(6, -10), textcoords="offset points", fontsize="small")
     ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))

@@ -77,7 +77,7 @@ class RiskProfile:
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the profile with its 95 % band and the three named means; returns the Axes."""
-        from .plots import plot_profile  # noqa: PLC0415 - matplotlib loads when something is drawn
+        from .plots import plot_profile
 
         return plot_profile(self, ax, label=label)
 
@@ -348,9 +348,7 @@ def floor_sensitivity(
     return sensitivity_of_points(p, w, floors)
 
 
-def sensitivity_of_points(
-    p: Floats, w: Floats, floors: Sequence[float] = SENSITIVITY_FLOORS
-) -> dict[float, Averages]:
+def sensitivity_of_points(p: Floats, w: Floats, floors: Sequence[float] = SENSITIVITY_FLOORS) -> dict[float, Averages]:
     """Headline means of points at each floor."""
     return {floor: averages(apply_limit(p, floor), w) for floor in floors}
 

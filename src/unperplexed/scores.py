@@ -33,9 +33,7 @@ def brier_score_rows(rows: Rows) -> Floats:
     return np.maximum(1 - 2 * rows.correct + rows.squares, 0.0)
 
 
-SCORES: Mapping[str, RowScore] = MappingProxyType(
-    {"log_loss": log_loss_rows, "brier_score": brier_score_rows}
-)
+SCORES: Mapping[str, RowScore] = MappingProxyType({"log_loss": log_loss_rows, "brier_score": brier_score_rows})
 """Scoring rules by name, each a function of the per-row primitives."""
 
 

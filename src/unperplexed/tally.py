@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -65,51 +65,47 @@ class Table:
     @classmethod
     def empty(cls, kind: type) -> Table:
         """Count nothing yet."""
-        return cls(np.empty(0, dtype=kind), *(np.empty(0) for _ in range(7)))
+        none = np.empty(0)
+        return cls(np.empty(0, dtype=kind), none, none, none, none, none, none, none)
 
     @classmethod
     def of(cls, values: Floats, weights: Floats, happened: Floats, happened_weights: Floats) -> Table:
         """Count values exactly; happened holds those of them that happened, each with its own weight."""
-        if not happened.size:
-            none = np.zeros_like(values)
-            return cls(values, weights, none, none, none, none, none + np.inf, none - np.inf).merged()
-        w = happened_weights
-        zero = np.zeros_like(happened)
-        parts = cls(
-            np.concatenate([values, happened]),
-            np.concatenate([weights, zero]),
-            *(
-                np.concatenate([np.full(values.size, absent), present])
-                for absent, present in [
-                    (0.0, w),
-                    (0.0, w * w),
-                    (0.0, w * happened),
-                    (0.0, w * happened * happened),
-                    (np.inf, happened),
-                    (-np.inf, happened),
-                ]
-            ),
-        )
-        return parts.merged()
+        w, absent = happened_weights, np.zeros_like(values)
+        pairs = cls(values, weights, absent, absent, absent, absent, absent + np.inf, absent - np.inf)
+        of_them = cls(happened, np.zeros_like(w), w, w * w, w * happened, w * happened**2, happened, happened)
+        return pairs.beside(of_them).merged()
+
+    def beside(self, other: Table) -> Table:
+        """Put the entries of both one after the other, unmerged."""
+        return Table(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
 
     def merged(self) -> Table:
         """Add up entries with the same key, and sort by it."""
         key, inverse = np.unique(self.key, return_inverse=True)
-        sums = [
-            np.bincount(inverse, weights=column, minlength=key.size)
-            for column in (self.total, self.happened, self.squared, self.first, self.second)
-        ]
+
+        def summed(column: Floats) -> Floats:
+            return np.asarray(np.bincount(inverse, weights=column, minlength=key.size), dtype=np.float64)
+
         low, high = np.full(key.size, np.inf), np.full(key.size, -np.inf)
         np.minimum.at(low, inverse, self.low)
         np.maximum.at(high, inverse, self.high)
-        return Table(key, *sums, low, high)
+        return Table(
+            key,
+            total=summed(self.total),
+            happened=summed(self.happened),
+            squared=summed(self.squared),
+            first=summed(self.first),
+            second=summed(self.second),
+            low=low,
+            high=high,
+        )
 
     def __add__(self, other: Table) -> Table:
         """Count both."""
         if not self.key.size or not other.key.size:
             return self if self.key.size else other
-        names = self.__dataclass_fields__
-        return Table(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names)).merged()
+        return self.beside(other).merged()
 
     def in_cells(self, grid: Grid) -> Table:
         """Count by cell what was counted by value."""
@@ -434,8 +430,7 @@ class _Counter:
             exact=exact,
             pairs_table=self.pairs if isinstance(self.pairs, Table) else self.pairs.table(),
             top_tables={
-                ties: cells if isinstance(cells, Table) else cells.table()
-                for ties, cells in sorted(self.top.items())
+                ties: cells if isinstance(cells, Table) else cells.table() for ties, cells in sorted(self.top.items())
             },
             score_sums=self.score_sums,
             notes=self.notes,
@@ -479,4 +474,5 @@ def _distinct(p: NDArray[Any], weights: Floats | None) -> tuple[Floats, Floats]:
         values, counts = np.unique(flat, return_counts=True)
         return values, counts.astype(np.float64)
     values, inverse = np.unique(flat, return_inverse=True)
-    return values, np.bincount(inverse, weights=np.repeat(weights, p.shape[1]), minlength=values.size)
+    total = np.bincount(inverse, weights=np.repeat(weights, p.shape[1]), minlength=values.size)
+    return values, np.asarray(total, dtype=np.float64)

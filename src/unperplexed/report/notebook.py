@@ -15,7 +15,12 @@ def assessment_card(assessment: Assessment) -> str:
     """Give the headline figures as an HTML table."""
     a = assessment
     rows = [
-        (name.replace("_", " "), figure(getattr(a.reported, name)), figure(getattr(a.measured, name)), meaning)
+        (
+            name.replace("_", " "),
+            figure(getattr(a.reported, name)),
+            figure(getattr(a.measured, name)),
+            meaning,
+        )
         for name, meaning in MEANS.items()
     ] + [(name, value, "", meaning) for name, value, meaning in single_figures(a)]
     body = "".join(

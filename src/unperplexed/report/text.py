@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..means import DECISIVE, GEOMETRIC, ROBUST
+
 if TYPE_CHECKING:
     from ..assessment import Assessment
     from ..forecasts import Notes
@@ -32,7 +34,7 @@ def assessment_text(assessment: Assessment) -> str:
     lines.append("")
     for name, value, meaning in single_figures(a):
         lines.append(f"{name:22}{value:>9}   {meaning}".rstrip())
-    return "\n".join([*lines, *(f"  {line}" for line in _notes(a))])
+    return "\n".join([*lines, *_notes(a)])
 
 
 def figure(value: float) -> str:
@@ -111,7 +113,7 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     profile = assessment.profile
     low, high = profile.interval()
     lines = [*_header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
-    names = {1.0: "decisiveness", 0.0: "geometric accuracy", -2 / 3: "robustness"}
+    names = {DECISIVE: "decisiveness", GEOMETRIC: "geometric accuracy", ROBUST: "robustness"}
     for i, order in enumerate(profile.orders):
         if not any(abs(order - wanted) < 1e-9 for wanted in orders):
             continue
@@ -124,7 +126,7 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     for floor, means in assessment.floor_sensitivity.items():
         row = f"{figure(means.robustness):>13}{figure(means.geometric_accuracy):>21}{figure(means.decisiveness):>15}"
         lines.append(f"{floor:>8g}{row}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_notes(assessment)])
 
 
 def bins_text(assessment: Assessment) -> str:
@@ -139,6 +141,5 @@ def bins_text(assessment: Assessment) -> str:
 
 
 def profile_orders(profile: RiskProfile) -> list[float]:
-    """Give the orders worth a line each: whole and half ones, and the named ones."""
-    half = [float(order) for order in profile.orders if abs(order * 2 - round(order * 2)) < 1e-9]
-    return half or [float(order) for order in profile.orders]
+    """Give the orders worth a line each: whole and half ones, and that of robustness."""
+    return [float(r) for r in profile.orders if abs(r * 2 - round(r * 2)) < 1e-9 or abs(r - ROBUST) < 1e-9]

@@ -1,0 +1,470 @@
+"""Files of forecasts and outcomes in, checked forecasts out; and outputs written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from .errors import InputError
+from .forecasts import Forecasts
+from .labels import Label, plain
+
+_MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+
+_TRUTH_NAMES = ("truth", "y_true", "outcome", "label", "labels", "target", "ground_truth", "happened")
+_PROB_NAMES = (
+    "prob",
+    "y_prob",
+    "probability",
+    "probs",
+    "probabilities",
+    "p",
+    "predictions",
+    "y_proba",
+    "forecast",
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns (of an NPZ file: arrays) hold what. Empty where the file may tell."""
+
+    truth: Sequence[str] = ()
+    """The outcome's column, or one-hot columns."""
+    prob: Sequence[str] = ()
+    """Probability columns, each plain or as label=column."""
+    pairs: Sequence[str] = ()
+    """Several binary forecasts a row, each as probability=outcome."""
+    weight: str | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are to be read: the options of `Forecasts`, with labels still as text."""
+
+    labels: Sequence[str] | None = None
+    pos_label: str | None = None
+    ignore_label: Sequence[str] | None = None
+    separator: str = ","
+    options: dict[str, bool] = field(default_factory=dict)
+    """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
+
+
+Column = pl.Series | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file whose columns are known and can be read by name."""
+
+    names: list[str]
+    read: Callable[[list[str]], dict[str, Column]]
+    shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    """Shape and dtype kind of each array, where the file says (NPZ)."""
+
+
+def read_forecasts(path: Path, selection: Selection, reading: Reading) -> tuple[list[Forecasts], list[str]]:
+    """Read a file's forecasts; also give the sentences that say which columns were chosen unasked."""
+    try:
+        file = _open(path, reading.separator)
+        selection, said = _completed(selection, file)
+        if selection.pairs:
+            return _paired(file, selection, reading), said
+        return [_forecasts(file, selection, reading)], said
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except MemoryError:
+        raise InputError(f"{path}: does not fit in memory.") from None
+
+
+def _open(path: Path, separator: str) -> _File:
+    suffix = path.suffix.lower()
+    openers = {
+        ".csv": _open_csv,
+        ".tsv": _open_csv,
+        ".txt": _open_csv,
+        ".parquet": _open_parquet,
+        ".npz": _open_npz,
+    }
+    if path.is_dir():
+        raise InputError("is a directory; name a file in it.")
+    if suffix not in openers:
+        raise InputError(
+            f"cannot tell the format from {suffix or 'a name without suffix'!r}; known: {', '.join(openers)}."
+        )
+    try:
+        if path.stat().st_size == 0:
+            raise InputError("the file is empty.")
+        return openers[suffix](path, "\t" if suffix == ".tsv" and separator == "," else separator)
+    except FileNotFoundError:
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 3)
+        raise InputError("no such file." + (f" Near it: {', '.join(near)}." if near else "")) from None
+    except PermissionError:
+        raise InputError("no permission to read it.") from None
+
+
+def _open_csv(path: Path, separator: str) -> _File:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            header = next(csv.reader(stream, delimiter=separator), [])
+    except UnicodeDecodeError:
+        raise _not_utf8(path) from None
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if len(header) == 1 and any(other in header[0] for other in ";\t|,"):
+        other = next(other for other in ";\t|," if other in header[0])
+        raise InputError(f"has one column, {header[0]!r}; separated by {other!r}? Say so with --separator.")
+
+    def read(names: list[str]) -> dict[str, Column]:
+        wrong = [name for name in names if name in twice]
+        if wrong:
+            raise InputError(f"the header has column {wrong[0]!r} {header.count(wrong[0])} times; rename one.")
+        try:
+            frame = pl.read_csv(path, columns=names, separator=separator, infer_schema_length=None)
+        except pl.exceptions.PolarsError as error:
+            raise _explained(path, separator, len(header), error) from None
+        return {name: frame[name] for name in names}
+
+    return _File(header, read)
+
+
+def _explained(path: Path, separator: str, width: int, error: Exception) -> InputError:
+    """Find the line a CSV reader stumbled over."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, delimiter=separator)
+            for fields in reader:
+                if len(fields) > width:
+                    return InputError(
+                        f"line {reader.line_num} has {len(fields)} fields, the header {width}. Quote fields that"
+                        " contain the separator, or repair the line."
+                    )
+    except UnicodeDecodeError:
+        return _not_utf8(path)
+    except csv.Error as trouble:
+        return InputError(f"not readable as CSV: {trouble}.")
+    return InputError(f"not readable as CSV: {str(error).splitlines()[0]}.")
+
+
+def _not_utf8(path: Path) -> InputError:
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return InputError(f"line {number} is not UTF-8. Save the file as UTF-8 (with iconv, or an editor).")
+    return InputError("not UTF-8 text. Save the file as UTF-8 (with iconv, or an editor).")
+
+
+def _open_parquet(path: Path, _: str) -> _File:
+    try:
+        names = list(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _unreadable("Parquet", error) from None
+
+    def read(wanted: list[str]) -> dict[str, Column]:
+        try:
+            frame = pl.read_parquet(path, columns=wanted)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise _unreadable("Parquet", error) from None
+        return {name: frame[name] for name in wanted}
+
+    return _File(names, read)
+
+
+def _unreadable(kind: str, error: Exception) -> InputError:
+    if isinstance(error, PermissionError):
+        return InputError("no permission to read it.")
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return InputError(f"not a readable {kind} file, perhaps truncated or of another format: {reason}.")
+
+
+def _open_npz(path: Path, _: str) -> _File:
+    damage = (zipfile.BadZipFile, EOFError, ValueError, OSError, KeyError, NotImplementedError)
+    try:
+        shapes = _npz_shapes(path)
+    except PermissionError:
+        raise
+    except damage as error:
+        raise _unreadable("NPZ", error) from None
+
+    def read(wanted: list[str]) -> dict[str, Column]:
+        pickled = [name for name in wanted if shapes[name][1] == "O"]
+        if pickled:
+            raise InputError(
+                f"array {pickled[0]!r} holds pickled Python objects, which can run code when read; refused. Save it"
+                " as numbers or strings."
+            )
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                return {name: archive[name] for name in wanted}
+        except (*damage, zlib.error) as error:
+            raise _unreadable("NPZ", error) from None
+
+    return _File(list(shapes), read, shapes)
+
+
+def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shapes and dtype kinds from the headers alone."""
+    shapes: dict[str, tuple[tuple[int, ...], str]] = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            with archive.open(member) as stream:
+                version = np.lib.format.read_magic(stream)
+                header = (
+                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                )
+                shape, _, dtype = header(stream)
+                shapes[member.removesuffix(".npy")] = (shape, dtype.kind)
+    return shapes
+
+
+def _completed(selection: Selection, file: _File) -> tuple[Selection, list[str]]:
+    """Fill in columns that were not named where only one choice is possible, and say which."""
+    if selection.pairs:
+        if selection.truth or selection.prob:
+            raise InputError("--pair names both columns; leave out --truth and --prob.")
+        return selection, []
+    truth, prob, said = list(selection.truth), list(selection.prob), []
+    taken = {*truth, *(_split_label(text, file)[1] for text in prob), selection.weight}
+    if not truth:
+        truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
+        said.append(f"outcomes from {truth[0]!r}")
+    if not prob:
+        prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
+        said.append(f"probabilities from {prob[0]!r}")
+    return Selection(truth, prob, (), selection.weight), said
+
+
+def _may_be_truth(shape: tuple[int, ...], kind: str) -> bool:
+    return len(shape) == 1 and kind in "iubUS"
+
+
+def _may_be_prob(shape: tuple[int, ...], kind: str) -> bool:
+    return len(shape) == 2 and kind == "f"
+
+
+def _only_choice(
+    option: str,
+    what: str,
+    file: _File,
+    taken: set[str | None],
+    usual: Sequence[str],
+    possible: Callable[[tuple[int, ...], str], bool],
+) -> str:
+    """Name the one column that can be meant: by its array's shape in NPZ, by a usual name else."""
+    if file.shapes:
+        choices = [name for name, (shape, kind) in file.shapes.items() if name not in taken and possible(shape, kind)]
+    else:
+        choices = [name for name in file.names if name not in taken and name.lower() in usual]
+    if len(choices) == 1:
+        return choices[0]
+    found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
+    raise InputError(f"which column holds the {what}? Say so with --{option}; {found}. Columns: {_listed(file.names)}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names[:20]) + (f", ... ({len(names):,} in all)" if len(names) > 20 else "")
+
+
+def _check_column(name: str, file: _File) -> str:
+    if name in file.names:
+        return name
+    near = difflib.get_close_matches(name, file.names, 3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {_listed(file.names)}."
+    raise InputError(f"no column {name!r}; {hint}")
+
+
+def _split_label(text: str, file: _File) -> tuple[str | None, str]:
+    """Read "label=column", or a plain column; a column's own name may contain the sign."""
+    if text in file.names or "=" not in text:
+        return None, text
+    for at, sign in enumerate(text):
+        if sign == "=" and text[at + 1 :] in file.names:
+            return text[:at], text[at + 1 :]
+    label, _, column = text.partition("=")
+    return label, column
+
+
+def _forecasts(file: _File, selection: Selection, reading: Reading) -> Forecasts:
+    labelled = [_split_label(text, file) for text in selection.prob]
+    columns = [_check_column(column, file) for _, column in labelled]
+    truth = [_check_column(name, file) for name in selection.truth]
+    weights = [] if selection.weight is None else [_check_column(selection.weight, file)]
+    for names in (columns, truth):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise InputError(f"column {twice[0]!r} is named twice.")
+    data = file.read(list(dict.fromkeys([*truth, *columns, *weights])))
+    given = [label for label, _ in labelled if label is not None]
+    if given and len(given) < len(columns):
+        raise InputError("--prob: give each column a label (label=column), or none.")
+    if given and reading.labels is not None:
+        raise InputError("--labels: the labels are already named with --prob label=column.")
+    y_true = _one_column(data, truth)
+    texts = given or reading.labels
+    pos_label = reading.pos_label
+    if texts is not None and len(columns) == 1 and given:
+        texts, pos_label = None, given[0] if pos_label is None else pos_label
+    return _checked(
+        y_true,
+        _probabilities(data, columns),
+        None if selection.weight is None else _numbers(data[selection.weight], selection.weight),
+        texts,
+        pos_label,
+        reading,
+        (
+            ", ".join(truth[:3]) + (", ..." if len(truth) > 3 else ""),
+            columns[0] if len(columns) == 1 else "probabilities",
+        ),
+    )
+
+
+def _paired(file: _File, selection: Selection, reading: Reading) -> list[Forecasts]:
+    """Read several binary forecasts a row."""
+    pairs = []
+    for text in selection.pairs:
+        splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
+        if not splits:
+            raise InputError(f"--pair {text}: expected PROBABILITY=OUTCOME, two column names.")
+        known = [(prob, truth) for prob, truth in splits if prob in file.names and truth in file.names]
+        prob, truth = known[0] if known else splits[0]
+        pairs.append((_check_column(prob, file), _check_column(truth, file)))
+    weights = [] if selection.weight is None else [_check_column(selection.weight, file)]
+    data = file.read(list(dict.fromkeys([*(name for pair in pairs for name in pair), *weights])))
+    weight = None if selection.weight is None else _numbers(data[selection.weight], selection.weight)
+    return [
+        _checked(
+            data[truth],
+            _numbers(data[prob], prob),
+            weight,
+            reading.labels,
+            reading.pos_label,
+            reading,
+            (truth, prob),
+        )
+        for prob, truth in pairs
+    ]
+
+
+def _checked(
+    y_true: Column | NDArray[Any],
+    y_prob: Any,
+    weight: Column | None,
+    labels: Sequence[str] | None,
+    pos_label: str | None,
+    reading: Reading,
+    names: tuple[str, str],
+) -> Forecasts:
+    typed = [None if texts is None else _typed(texts, y_true, names[0]) for texts in (labels, reading.ignore_label)]
+    return Forecasts(
+        y_true,
+        y_prob,
+        sample_weight=weight,
+        labels=typed[0],
+        pos_label=None if pos_label is None else _typed([pos_label], y_true, names[0])[0],
+        ignore_label=typed[1],
+        names=names,
+        **reading.options,
+    )
+
+
+def _typed(texts: Sequence[str], column: Column, name: str) -> list[Label]:
+    """Labels given as text, as values of the kind the outcomes have."""
+    numeric = column.dtype.is_numeric() if isinstance(column, pl.Series) else column.dtype.kind in "iuf"
+    boolean = column.dtype == pl.Boolean if isinstance(column, pl.Series) else column.dtype.kind == "b"
+    if getattr(column, "ndim", 1) == 2 or not (numeric or boolean):
+        return list(texts)
+    words: dict[str, Label] = {"true": True, "false": False} if boolean else {}
+    try:
+        return [words[text.lower()] if text.lower() in words else plain(float(text)) for text in texts]
+    except ValueError:
+        wrong = next(text for text in texts if text.lower() not in words and not _is_number(text))
+        raise InputError(
+            f"label {wrong!r}: the outcomes in {name} are {'true/false' if boolean else 'numbers'}."
+        ) from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _one_column(data: dict[str, Column], names: list[str]) -> Column:
+    """Give the outcome's column, or several as one-hot rows."""
+    if len(names) == 1:
+        return data[names[0]]
+    return np.stack([np.asarray(_numbers(data[name], name)) for name in names], axis=1)
+
+
+def _probabilities(data: dict[str, Column], names: list[str]) -> Any:
+    columns = [_numbers(data[name], name) for name in names]
+    if len(columns) == 1:
+        return columns[0]
+    lengths = {name: column.shape for name, column in zip(names, columns, strict=True)}
+    if any(len(shape) != 1 for shape in lengths.values()) or len(set(lengths.values())) > 1:
+        raise InputError(f"--prob: arrays to be put side by side need one dimension and one length, got {lengths}.")
+    return pl.DataFrame([pl.Series(n, c) for n, c in zip(names, columns, strict=True)])
+
+
+def _numbers(column: Column, name: str) -> Column:
+    """Numbers of a column; text only where it is one of the usual signs of a missing value."""
+    if isinstance(column, np.ndarray) or column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return column
+    if column.dtype == pl.Null:
+        return column.cast(pl.Float64)
+    if column.dtype != pl.String:
+        raise InputError(f"column {name!r} holds {column.dtype}, not numbers.")
+    text = column.str.strip_chars()
+    text = text.set(text.is_in(_MISSING_TEXTS), None)
+    numbers = text.cast(pl.Float64, strict=False)
+    wrong = (numbers.is_null() & text.is_not_null()).arg_true()
+    if len(wrong):
+        raise InputError(
+            f"column {name!r} is not a number at row {wrong[0]} (counted from 0): {column[int(wrong[0])]!r}. Numbers"
+            " have a decimal point and no percent sign (for percentages, --percent)."
+        )
+    return numbers
+
+
+def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
+    """Refuse an output that could not be written, before any work is done."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"{path}: cannot write this format; known: {', '.join(suffixes)}.")
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; name a file in it.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no directory {path.parent}.")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: no permission to write in {path.parent}.")
+    return path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a killed run leaves the old one or none, never a part."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
