@@ -181,15 +181,15 @@ def _binary_labels(
         raise InputError(f"pos_label: {positive!r} is not one of the labels {negative!r}, {last!r}.")
     if positive is not None:
         others = [v for v in present if v != positive]
-        if len(others) > 1:
-            raise InputError(
-                f"{settings.name}: besides the positive label {positive!r} there are {_list(others)}. One probability"
-                " column has one negative class: leave the others out with ignore_label (--ignore-label)."
-            )
         if others and positive not in present and settings.whole:
             raise InputError(
                 f"pos_label: {positive!r} does not occur in {settings.name} (found: {_list(present)}). If it is merely"
                 " absent, name both classes: labels=[negative, positive] (--labels)."
+            )
+        if len(others) > 1:
+            raise InputError(
+                f"{settings.name}: besides the positive label {positive!r} there are {_list(others)}. One probability"
+                " column has one negative class: leave the others out with ignore_label (--ignore-label)."
             )
         return (others[0] if others else None), positive
     if names is not None and len(present) == 2 and plain(names[0]) in present:

@@ -18,6 +18,9 @@ DEFAULT_FLOOR = 0.005
 GEOMETRIC, DECISIVE, ROBUST = 0.0, 1.0, -2.0 / 3.0
 """Orders of the three headline means: geometric accuracy, decisiveness, robustness."""
 
+_NO_ORDER = 1e-20
+"""Closer to 0 than this an order changes no digit of a mean of positive floats."""
+
 DEFAULT_ORDERS: Floats = np.linspace(-3.0, 3.0, 121)
 """Orders of a risk profile unless others are asked for: evenly spaced, but for the one moved onto robustness."""
 DEFAULT_ORDERS[np.abs(DEFAULT_ORDERS - ROBUST).argmin()] = ROBUST
@@ -135,8 +138,11 @@ def mean_of_points(p: Floats, w: Floats, r: float) -> float:
     if lowest == 0:
         # Zeros add nothing to sum w p^r but stay in the total weight: M_r = share^(1/r) * M_r of the rest.
         # log1p keeps the share's logarithm right when the zeros weigh next to nothing and 1/r is large.
-        log_share = np.log1p(-w[p == 0].sum() / w.sum())
-        return mean_of_points(p[p > 0], w[p > 0], r) * float(np.exp(log_share / r))
+        with np.errstate(over="ignore"):
+            factor = np.exp(np.log1p(-w[p == 0].sum() / w.sum()) / r)
+        return mean_of_points(p[p > 0], w[p > 0], r) * float(factor)
+    if abs(r) < _NO_ORDER:
+        r = 0.0
     centre = float(np.clip(_rough_mean(np.log(p), w, r), lowest, highest))
     # Recentred: with x = ln(p / centre) the sums below nearly cancel, so their rounding errors stay relative to
     # the small spread instead of to ln p (up to 708) or, near r = 0, to 1/r.

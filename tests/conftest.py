@@ -1,0 +1,28 @@
+"""Fixtures, and where the real forecasts lie: the folder named by UNPERPLEXED_DATA, if it is set."""
+
+import os
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+# Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.
+collect_ignore_glob = [] if os.environ.get("UNPERPLEXED_DATA") else ["shared/*"]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240229)
+
+
+def softmax_forecasts(rng, n, classes, spread=2.0, temperature=1.0, dtype=np.float64):
+    """Forecasts softmax(temperature * z) of outcomes drawn from softmax(z): calibrated at temperature 1."""
+    z = spread * rng.normal(size=(n, classes))
+    truth = np.exp(z - z.max(axis=1, keepdims=True))
+    truth /= truth.sum(axis=1, keepdims=True)
+    p = np.exp(temperature * (z - z.max(axis=1, keepdims=True)))
+    p /= p.sum(axis=1, keepdims=True)
+    y = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=classes - 1)
+    return y, p.astype(dtype)

@@ -1,0 +1,246 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from unperplexed import Forecasts, InputError, Tally, assess
+from unperplexed.forecasts import Notes
+
+Y = [1, 0, 1, 1]
+P = [0.9, 0.2, 0.4, 0.7]
+CORRECT = [0.9, 0.8, 0.4, 0.7]
+
+
+def correct(*arguments, **settings):
+    return Forecasts(*arguments, **settings).correct_class_probabilities()[0]
+
+
+VECTORS = {
+    "list": list,
+    "tuple": tuple,
+    "numpy": np.array,
+    "pandas": pd.Series,
+    "polars": lambda v: pl.Series("p", v),
+    "pyarrow": pa.array,
+    "pyarrow chunked": lambda v: pa.chunked_array([v[:1], v[1:]]),
+    "column matrix": lambda v: np.array(v)[:, None],
+}
+
+
+@pytest.mark.parametrize("truth", VECTORS)
+@pytest.mark.parametrize("prob", VECTORS)
+def test_binary_containers(truth, prob):
+    assert correct(VECTORS[truth](Y), VECTORS[prob](P)) == pytest.approx(CORRECT, abs=1e-15)
+
+
+NAMES = ["win", "draw", "loss"]
+MATRIX = [[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]]
+FRAMES = {
+    "pandas": lambda m: pd.DataFrame(m, columns=NAMES),
+    "polars": lambda m: pl.DataFrame(m, schema=NAMES, orient="row"),
+    "pyarrow": lambda m: pa.table(dict(zip(NAMES, np.array(m).T.copy(), strict=True))),
+    "pandas nullable": lambda m: pd.DataFrame(m, columns=NAMES).convert_dtypes(),
+    "pandas mixed": lambda m: pd.DataFrame(m, columns=NAMES).astype({"win": np.float32}),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_frames_name_their_classes(frame):
+    forecasts = Forecasts(["loss", "win"], FRAMES[frame](MATRIX))
+    assert forecasts.labels == ("win", "draw", "loss")
+    assert forecasts.correct_class_probabilities()[0] == pytest.approx([0.2, 0.1], abs=1e-7)
+
+
+def test_integer_column_names_are_labels_whatever_their_order():
+    frame = pl.DataFrame(MATRIX, schema=["2", "0", "1"], orient="row")
+    assert correct([1, 2], frame) == pytest.approx([0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("y_true", "settings"),
+    [
+        ([2, 0], {}),
+        (np.array([2, 0], dtype=np.uint8), {}),
+        ([2.0, 0.0], {}),
+        ([[0, 0, 1], [1, 0, 0]], {}),
+        (np.array([[False, False, True], [True, False, False]]), {}),
+        (["c", "a"], {"labels": ["a", "b", "c"]}),
+        (np.array(["c", "a"], dtype=object), {"labels": np.array(["a", "b", "c"])}),
+        ([30, 10], {"labels": [10, 20, 30]}),
+    ],
+)
+def test_labels_of_classes(y_true, settings):
+    assert correct(y_true, MATRIX, **settings) == pytest.approx([0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("y_true", "settings", "labels"),
+    [
+        ([1, 0], {}, (0, 1)),
+        ([True, False], {}, (False, True)),
+        ([1.0, 0.0], {}, (0, 1)),
+        ([1, -1], {}, (-1, 1)),
+        (["True", "False"], {}, ("False", "True")),
+        (["true", "false"], {}, ("false", "true")),
+        (["rain", "dry"], {"pos_label": "rain"}, ("dry", "rain")),
+        (["rain", "dry"], {"labels": ["dry", "rain"]}, ("dry", "rain")),
+        (["rain", "dry"], {"labels": ["rain", "dry"], "pos_label": "rain"}, ("dry", "rain")),
+        ([2, 1], {"pos_label": 2}, (1, 2)),
+        ([[0, 1], [1, 0]], {}, (0, 1)),
+    ],
+)
+def test_labels_of_two_classes(y_true, settings, labels):
+    forecasts = Forecasts(y_true, [0.9, 0.2], **settings)
+    assert forecasts.labels == labels
+    assert forecasts.correct_class_probabilities()[0] == pytest.approx([0.9, 0.8])
+
+
+def test_column_named_after_the_positive_class():
+    assert Forecasts(["rain", "dry"], pl.Series("rain", [0.9, 0.2])).labels == ("dry", "rain")
+
+
+@pytest.mark.parametrize("one", [[1, 1], [0, 0], [True, True], ["true", "true"]])
+def test_one_class_alone_where_it_can_be_told(one):
+    forecasts = Forecasts(one, [0.9, 0.8])
+    expected = [0.9, 0.8] if forecasts.labels[1] == one[0] else [0.1, 0.2]
+    assert forecasts.correct_class_probabilities()[0] == pytest.approx(expected)
+
+
+def test_sorted_labels_only_of_the_whole():
+    assert correct(["c", "a", "b"], [*MATRIX, MATRIX[0]]) == pytest.approx([0.2, 0.1, 0.3])
+    with pytest.raises(InputError, match="labels"):
+        Forecasts(["c", "a", "b"], [*MATRIX, MATRIX[0]], whole=False)
+    with pytest.raises(InputError, match="labels"):
+        Tally.of(["c", "a", "b"], [*MATRIX, MATRIX[0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_float_types(dtype):
+    p = np.array(P, dtype=dtype)
+    exact = np.where(np.array(Y) == 1, p.astype(float), 1 - p.astype(float))
+    assert correct(Y, p) == pytest.approx(exact, abs=1e-7 if dtype == np.float64 else 6e-8)
+
+
+def test_logits_and_log_probabilities():
+    logits = np.array([2.0, -1.0, -800.0, 800.0])
+    p = 1 / (1 + np.exp(-logits[:2]))
+    got = correct([1, 1, 1, 1], logits, from_logits=True)
+    assert got[:2] == pytest.approx(p, rel=1e-15)
+    assert got[2:].tolist() == [0.0, 1.0]
+    # The small side keeps its digits: 1 - sigmoid(40) would be 0.
+    assert correct([0], [40.0], from_logits=True)[0] == pytest.approx(np.exp(-40), rel=1e-12)
+    assert correct([0], [np.log1p(-1e-18)], from_log_probs=True)[0] == pytest.approx(1e-18, rel=1e-12)
+    matrix = np.log(MATRIX)
+    assert correct([2, 0], matrix, from_log_probs=True) == pytest.approx([0.2, 0.1])
+    assert correct([2, 0], matrix + 700.0, from_logits=True) == pytest.approx([0.2, 0.1])
+    assert correct([1, 0], [90, 20], percent=True) == pytest.approx([0.9, 0.8])
+
+
+def test_ignored_dropped_and_rescaled_rows_are_counted():
+    y = [0, 1, 2, 0, 1, None]
+    p = [[0.5, 0.5], [np.nan, 0.5], [np.nan, np.nan], [0.2, 0.6], [0.1, 0.9], [0.5, 0.5]]
+    forecasts = Forecasts(y, p, ignore_label=2, drop_invalid=True, renormalize=True)
+    (block,) = forecasts.blocks()
+    assert block.notes == Notes(1, {"NaN": 1, "no label": 1}, 1, pytest.approx(0.2))
+    assert block.rows.correct == pytest.approx([0.5, 0.25, 0.9])
+
+
+def test_notes_add_up():
+    a = Notes(1, {"NaN": 2}, 3, 0.5)
+    b = Notes(10, {"NaN": 20, "negative": 1}, 30, 0.1)
+    assert a + b == b + a == Notes(11, {"NaN": 22, "negative": 1}, 33, 0.5)
+    assert a + Notes() == a
+
+
+BAD = {
+    "NaN": ([1, 0], [0.5, np.nan], {}, r"NaN in 1 row \(1;.*drop_invalid"),
+    "infinite": ([1, 0], [0.5, np.inf], {}, r"infinite in 1 row \(1;"),
+    "negative": ([1, 0, 1], [0.5, -0.1, 0.2], {}, r"negative in 1 row \(1;"),
+    "percent": ([1, 0], [0.5, 50.0], {}, r"above 1 in 1 row \(1;.*look like percentages: percent=True"),
+    "logits": ([1, 0], [4.5, -3.0], {}, "look like logits: from_logits=True"),
+    "log-probabilities": ([1, 0], [-0.5, -3.0], {}, "look like log-probabilities: from_log_probs=True"),
+    "rounding": ([1, 0], [np.nextafter(1, 2), 0.5], {}, "above 1.*rounding"),
+    "sum": ([0, 1], [[0.5, 0.5], [0.5, 0.4]], {}, r"sum not 1 in 1 row \(1;.*sum of 0.9.*renormalize=True"),
+    "column": (["a"], pl.DataFrame({"a": [1.5], "b": [-0.5]}), {}, "column 'b'"),
+    "two faults": ([0, 0], [[np.nan, 1], [2.0, 0]], {}, r"NaN in 1 row \(0;.*above 1 in 1 row \(1;"),
+    "missing labels": ([1, None, 0], P[:3], {}, r"no label in 1 row \(1;.*drop_invalid"),
+    "NaN labels": ([1, np.nan, 0], P[:3], {}, "no label"),
+    "no column": (["a", "b", "q"], [[0.5, 0.5]] * 3, {"labels": ["a", "b"]}, r"no class: 1 × 'q', in 1 row \(2;"),
+    "half": ([1, 0, 0.5], P[:3], {}, "1 × 0.5, in 1 row .2;.*ignore_label=0.5"),
+    "lengths": ([1, 0, 1], P, {}, "3 rows.*4"),
+    "weights length": (Y, P, {"sample_weight": [1, 1]}, "sample_weight"),
+    "weights negative": (Y, P, {"sample_weight": [1, 1, 1, -1]}, "row 3"),
+    "weights zero": (Y, P, {"sample_weight": [0, 0, 0, 0]}, "total weight is 0"),
+    "positive unknown": (["a", "b"], P[:2], {}, "pos_label"),
+    "one class": (["a", "a"], P[:2], {}, "pos_label"),
+    "pos_label absent": (["a", "b"], P[:2], {"pos_label": "A"}, "'A' does not occur"),
+    "three for one column": (["a", "b", "c"], P[:3], {"pos_label": "a"}, "'b', 'c'.*ignore_label"),
+    "pos_label of many": ([0, 1], MATRIX, {"pos_label": 1}, "3 probability columns"),
+    "label twice": ([0, 1], MATRIX, {"labels": ["a", "a", "b"]}, "twice"),
+    "labels too few": ([0, 1], MATRIX, {"labels": ["a", "b"]}, "2 labels for forecasts of 3 classes"),
+    "labels untold": (["x", "y"], MATRIX, {}, "labels"),
+    "one-hot bad": ([[1, 1, 0], [0, 0, 1]], MATRIX, {}, r"1 row \(0;"),
+    "one-hot shape": ([[1, 0], [0, 1]], MATRIX, {}, "2 classes"),
+    "text": ([1, 0], ["0.5", "50%"], {}, "row 1.*'50%'"),
+    "ragged": ([1, 0], [[0.5, 0.5], [1.0]], {}, "lengths"),
+    "cube": ([1], np.zeros((1, 1, 1)), {}, "shape"),
+    "scalar": ([1], 0.5, {}, "shape"),
+    "two forms": ([1], [0.5], {"percent": True, "from_logits": True}, "one form"),
+    "all zero row": ([0], [[0.0, 0.0]], {"renormalize": True}, "sum not 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_names_rows_and_remedy(case):
+    y, p, settings, message = BAD[case]
+    with pytest.raises(InputError, match=message):
+        assess(y, p, **settings)
+
+
+def test_all_bad_rows_are_named_across_blocks():
+    n = 300_000
+    p = np.full(n, 0.5)
+    p[[7, 150_000, 299_999]] = np.nan
+    with pytest.raises(InputError, match=r"NaN in 3 rows \(7, 150000, 299999; counted from 0\)"):
+        assess(np.zeros(n, dtype=int), p)
+
+
+def test_many_bad_rows_are_counted_not_listed():
+    with pytest.raises(InputError, match=r"NaN in 1,000 rows \(0, 1, 2, 3, 4, 5, 6, 7, \.\.\.; counted from 0\)"):
+        assess(np.zeros(1000, dtype=int), np.full(1000, np.nan))
+
+
+def test_pandas_indexes_are_never_aligned():
+    y, p = pd.Series(Y, index=[3, 2, 1, 0]), pd.Series(P)
+    with pytest.raises(InputError, match="indexes differ"):
+        Forecasts(y, p)
+    with pytest.raises(InputError, match="indexes differ"):
+        Forecasts(pd.Series(Y), p, sample_weight=pd.Series([1, 1, 1, 1], index=list("abcd")))
+    assert correct(y.to_numpy(), p) == pytest.approx(CORRECT)
+
+
+def test_nulls_in_frames_are_missing_values():
+    for frame in (pl.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]}), pd.DataFrame({"a": [0.5, None], "b": [0.5, 1.0]})):
+        with pytest.raises(InputError, match=r"NaN in 1 row \(1;.*column 'a'"):
+            assess(["a", "b"], frame)
+
+
+def test_sums_within_tolerance_pass_unchanged():
+    p = [[0.5004, 0.5004], [0.4995, 0.4996]]
+    assert correct([0, 1], p).tolist() == [0.5004, 0.4996]
+
+
+def test_input_is_not_copied_or_changed():
+    p = np.random.default_rng(0).dirichlet(np.ones(5), 1000)
+    before = p.copy()
+    p.setflags(write=False)
+    Forecasts(np.zeros(1000, dtype=int), p, renormalize=True).correct_class_probabilities()
+    assert (p == before).all()
+
+
+def test_strided_and_reversed_input():
+    p = np.random.default_rng(0).dirichlet(np.ones(6), 2000)
+    y = np.arange(1000) % 6
+    assert (correct(y, p[::-2]) == correct(y, p[::-2].copy())).all()
+    assert (correct(y, np.asfortranarray(p[:1000])) == correct(y, p[:1000])).all()

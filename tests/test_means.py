@@ -1,0 +1,202 @@
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unperplexed import (
+    InputError,
+    coupling_from_order,
+    generalized_mean,
+    log_std_factor,
+    order_from_coupling,
+    suggested_floor,
+)
+from unperplexed.means import DEFAULT_ORDERS
+
+SMALLEST_NORMAL = np.finfo(float).tiny
+ORDERS = [0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 2 / 3, 1, 3, 50, 1e3, 1e6]
+SIGNED_ORDERS = [sign * r for r in ORDERS for sign in (1, -1)]
+
+
+def reference(p, w, r):
+    """Generalized mean in 50-digit arithmetic."""
+    with mpmath.workdps(50 + 30):  # the spare digits cover the division by r near 0
+        p, w, r = [mpmath.mpf(float(x)) for x in p], [mpmath.mpf(float(x)) for x in w], mpmath.mpf(r)
+        total = mpmath.fsum(w)
+        logs = [mpmath.log(x) for x in p]
+        if r == 0:
+            return mpmath.exp(mpmath.fsum(a * b for a, b in zip(w, logs, strict=True)) / total)
+        largest = max(r * x for x in logs)
+        moment = mpmath.fsum(a * mpmath.exp(r * b - largest) for a, b in zip(w, logs, strict=True)) / total
+        return mpmath.exp((largest + mpmath.log(moment)) / r)
+
+
+KINDS = {
+    "uniform": lambda rng, n: rng.uniform(0, 1, n),
+    "all magnitudes": lambda rng, n: 10.0 ** rng.uniform(-307.6, 0, n),
+    "next to 1": lambda rng, n: 1 - 10.0 ** rng.uniform(-16, -1, n),
+    "1 and next to nothing": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, 1, 10.0 ** rng.uniform(-307, -290)),
+    "one value": lambda rng, n: np.full(n, rng.uniform()),
+}
+WEIGHTS = {
+    "none": lambda rng, n: np.ones(n),
+    "mild": lambda rng, n: rng.uniform(0.01, 1, n),
+    "wild": lambda rng, n: 10.0 ** rng.uniform(-12, 12, n),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighting", WEIGHTS)
+@pytest.mark.parametrize("r", SIGNED_ORDERS)
+def test_against_50_digits(rng, kind, weighting, r):
+    for n in (1, 2, 7, 30):
+        p = np.clip(KINDS[kind](rng, n), SMALLEST_NORMAL, 1)
+        w = WEIGHTS[weighting](rng, n)
+        expected = reference(p, w, r)
+        assert expected >= SMALLEST_NORMAL
+        got = generalized_mean(p, r, sample_weight=w)
+        assert abs(mpmath.mpf(got) - expected) / expected <= 2e-13
+
+
+@pytest.mark.parametrize("r", [1e-12, 1e-9, 1e-3, 0.5, 1, 40])
+def test_zeros_at_positive_orders_against_50_digits(rng, r):
+    p = rng.uniform(0.1, 1, 20)
+    w = np.ones(21)
+    w[20] = 1e-11  # a zero of little weight, so that small orders do not underflow
+    with mpmath.workdps(50):
+        share = mpmath.mpf(20) / (mpmath.mpf(20) + mpmath.mpf(1e-11))
+        expected = reference(p, w[:20], r) * share ** (1 / mpmath.mpf(r))
+    got = generalized_mean([*p, 0.0], r, sample_weight=w)
+    assert abs(mpmath.mpf(got) - expected) / expected <= 2e-13
+
+
+def test_named_orders():
+    p = [0.2, 0.4, 0.9]
+    assert generalized_mean(p, 1) == pytest.approx(0.5, abs=1e-15)
+    assert generalized_mean(p, 0) == pytest.approx((0.2 * 0.4 * 0.9) ** (1 / 3), rel=1e-15)
+    assert generalized_mean(p, -1) == pytest.approx(3 / (1 / 0.2 + 1 / 0.4 + 1 / 0.9), rel=1e-15)
+    assert generalized_mean(p, np.inf) == 0.9
+    assert generalized_mean(p, -np.inf) == 0.2
+    assert generalized_mean([0.3, 1.0], np.inf, sample_weight=[1, 0]) == 0.3
+
+
+probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+orders = st.floats(-1e6, 1e6)
+
+
+@given(probabilities, orders, orders)
+def test_it_grows_with_the_order_and_stays_in_range(p, r, s):
+    low, high = sorted((r, s))
+    a, b = generalized_mean(p, low), generalized_mean(p, high)
+    assert min(p) <= a <= b * (1 + 4e-13) <= max(p) * (1 + 4e-13)
+
+
+@given(probabilities, orders, st.randoms(use_true_random=False))
+def test_order_of_rows_does_not_matter(p, r, random):
+    shuffled = random.sample(p, len(p))
+    assert generalized_mean(shuffled, r) == pytest.approx(generalized_mean(p, r), rel=4e-13, abs=1e-300)
+
+
+@given(probabilities, st.floats(-50, 50))
+def test_weight_2_is_the_row_twice_and_weight_0_is_no_row(p, r):
+    doubled = generalized_mean([*p, p[0]], r)
+    assert generalized_mean([*p, 0.0], r, sample_weight=[2] + [1] * (len(p) - 1) + [0]) == pytest.approx(
+        doubled, rel=4e-13, abs=1e-300
+    )
+
+
+@given(probabilities.filter(lambda p: min(p) > 1e-100), st.floats(-20, 20), st.floats(1e-100, 1))
+def test_homogeneous(p, r, scale):
+    scaled = generalized_mean([x * scale for x in p], r)
+    assert scaled == pytest.approx(scale * generalized_mean(p, r), rel=4e-13)
+
+
+@given(probabilities.filter(lambda p: min(p) > 1e-12), st.floats(0.01, 8))
+def test_escort_duality(p, r):
+    """M_r weighted by the escort p^(1-r)/sum p^(1-r) equals M_-r weighted by p (SPEC section 4)."""
+    q = np.array(p) / np.sum(p)
+    escorted = generalized_mean(q, r, sample_weight=q ** (1 - r))
+    assert escorted == pytest.approx(generalized_mean(q, -r, sample_weight=q), rel=1e-9)
+
+
+@pytest.mark.parametrize("r", [-np.inf, -5, -1e-9, 0])
+def test_a_zero_makes_nonpositive_orders_zero(r):
+    assert generalized_mean([0.0, 1.0, 0.5], r) == 0.0
+
+
+def test_floor_and_limit():
+    assert generalized_mean([0.0, 1.0], 1, floor=0.1) == pytest.approx(0.55)
+    assert generalized_mean([0.0, 1.0], 1, floor=0.1, limit="both") == pytest.approx(0.5)
+    assert generalized_mean([0.0, 1.0], 0, floor=0.01) == pytest.approx(0.1, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (([0.5, np.nan], 1), "row 1"),
+        (([0.5, 1.5], 1), "row 1"),
+        (([-0.1], 1), "row 0"),
+        (([[0.5]], 1), "shape"),
+        (([0.5], np.nan), "r:"),
+        (([0.5], 1, [0.0]), "total weight"),
+        (([0.5], 1, [-1.0]), "negative"),
+        (([0.5], 1, [np.inf]), "not finite"),
+        (([0.5], 1, [1.0, 1.0]), "shape"),
+        (([], 1), "total weight"),
+        (([0.5], 1, None, 1.5), "floor"),
+        (([0.5], 1, None, 0.6, "both"), "floor"),
+        (([0.5], 1, None, 0.1, "top"), "limit"),
+    ],
+)
+def test_bad_arguments(arguments, named):
+    with pytest.raises(InputError, match=named):
+        generalized_mean(*arguments)
+
+
+@pytest.mark.parametrize(("r", "coupling"), [(1, -1 / 3), (-2 / 3, 1 / 2), (0, 0)])
+def test_orders_and_couplings_of_the_papers(r, coupling):
+    assert order_from_coupling(coupling) == pytest.approx(r, abs=1e-15)
+    assert coupling_from_order(r) == pytest.approx(coupling, abs=1e-15)
+
+
+@given(st.floats(-0.13, 5), st.integers(1, 7), st.floats(0.5, 3))
+def test_order_and_coupling_are_inverse(coupling, d, alpha):
+    assert coupling_from_order(order_from_coupling(coupling, d, alpha), d, alpha) == pytest.approx(coupling, abs=1e-9)
+
+
+def test_conjugate_orders():
+    """Decisiveness and robustness are conjugate under kappa -> -kappa/(1 + kappa)."""
+    kappa = coupling_from_order(1.0)
+    assert order_from_coupling(-kappa / (1 + kappa)) == pytest.approx(-2 / 3)
+
+
+def test_no_coupling_beyond_the_bounds():
+    with pytest.raises(InputError, match="r:"):
+        coupling_from_order(-2.0)
+    with pytest.raises(InputError, match="coupling"):
+        order_from_coupling(-1.0)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20))
+def test_log_std_factor_is_the_population_deviation(p):
+    assert log_std_factor(p) == pytest.approx(np.exp(-np.std(np.log(p))), rel=1e-9)
+
+
+def test_log_std_factor_at_the_ends():
+    assert log_std_factor([0.0, 0.5]) == 0.0
+    assert log_std_factor([0.3, 0.3]) == 1.0
+    assert log_std_factor([0.2, 0.8], [1, 0]) == 1.0
+
+
+def test_suggested_floor():
+    assert suggested_floor(1) == 0.5
+    with pytest.raises(InputError):
+        suggested_floor(0)
+
+
+def test_default_orders_hold_the_named_ones():
+    assert DEFAULT_ORDERS.size == 121
+    assert {-3.0, -2 / 3, 0.0, 1.0, 3.0} <= set(DEFAULT_ORDERS)
+    assert (np.diff(DEFAULT_ORDERS) > 0).all()
