@@ -132,10 +132,12 @@ def _open_csv(path: Path, separator: str) -> _File:
         if wrong:
             raise InputError(f"the header has column {wrong[0]!r} {header.count(wrong[0])} times; rename one.")
         try:
-            frame = pl.read_csv(path, columns=names, separator=separator, infer_schema_length=None)
+            # By position: a header with quotes in it is not spelled the same by every reader.
+            places = sorted(header.index(name) for name in names)
+            frame = pl.read_csv(path, columns=places, separator=separator, infer_schema_length=None)
         except pl.exceptions.PolarsError as error:
             raise _explained(path, separator, len(header), error) from None
-        return {name: frame[name] for name in names}
+        return {header[place]: frame.to_series(at).alias(header[place]) for at, place in enumerate(places)}
 
     return _File(header, read)
 

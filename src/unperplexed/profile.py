@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
-_FEW_ROWS = 10.0
+_FEW_ROWS = 20.0
 _Z95 = 1.959963984540054
 
 
@@ -65,7 +65,7 @@ class RiskProfile:
     standard_errors: Floats
     """Delta method with sandwich weights; NaN where undefined (a mean of 0, infinite orders)."""
     few_rows: Bools
-    """True where fewer than ten rows' worth carry the standard error, which then is too small."""
+    """True where fewer than twenty rows' worth carry the standard error, which then is too small."""
     floor: float
     limit: Limit = "floor"
 

@@ -296,13 +296,19 @@ class Tally:
         return float(self.score_sums[name][0] / self.weight)
 
     def pairs(self, view: View = "all-classes") -> Pairs:
-        """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle."""
+        """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
+
+        Values that differ by the rounding of 1 - p alone, such as 0.1 and 1 - 0.9, are the same probability here.
+        """
         table = self._table(view)
         if self.exact:
-            return Pairs(table.key, table.happened, table.total)
+            return _pooled(table, _rounding_groups(table.key))
         reported = self.grid.centres(table.key)
         some = table.happened > 0
         reported[some] = np.clip(table.first[some] / table.happened[some], table.low[some], table.high[some])
+        # The last digits of a mean depend on the order of summation; at a round number they would decide its bin.
+        rounded = np.round(reported, 12)
+        reported = np.where(np.minimum(reported, 1 - reported) > 1e-3, rounded, reported)
         return Pairs(reported, table.happened, table.total)
 
     def _table(self, view: View) -> Table:
@@ -333,7 +339,7 @@ class Tally:
         entry = np.flatnonzero(table.happened > 0)
         w, w2 = table.happened[entry], table.squared[entry]
         if self.exact:
-            return Points(table.key[entry], w, w2, entry)
+            return Points(table.key[entry], w, w2, _rounding_groups(table.key)[entry])
         low, high = table.low[entry], table.high[entry]
         mean = np.clip(table.first[entry] / w, low, high)
         sd = np.sqrt(np.clip(table.second[entry] / w - mean * mean, 0, (mean - low) * (high - mean)))
@@ -349,6 +355,31 @@ class Tally:
             np.stack([w2 * share, w2 * (1 - share)], axis=1).ravel(),
             np.repeat(entry, 2),
         )
+
+
+def _rounding_groups(value: Floats) -> Ints:
+    """Number sorted values so that those which differ by the rounding of 1 - p alone share a number.
+
+    That rounding is an ulp of numbers next to 1, in float32 if that is what all the values are. Next to 0 and 1,
+    where such a difference matters, values stay apart, and no group is wider than two of it.
+    """
+    if not value.size:
+        return np.empty(0, dtype=np.int64)
+    ulp = 2.0**-23 if (value.astype(np.float32) == value).all() else 2.0**-52
+    gap = np.diff(value, prepend=-1.0)
+    apart = (gap > ulp) | (gap > np.minimum(value, 1 - value) * 2.0**-12)
+    run_start = value[np.flatnonzero(apart)][np.cumsum(apart) - 1]
+    step = np.floor((value - run_start) / (2 * ulp))
+    return np.cumsum(apart | (np.diff(step, prepend=0.0) > 0)) - 1
+
+
+def _pooled(table: Table, group: Ints) -> Pairs:
+    """Pairs of an exact table with the values of a group as one, their mean."""
+    happened, total = (np.bincount(group, x).astype(np.float64) for x in (table.happened, table.total))
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    # A mean of equal values need not be that value; the offsets from the smallest of the group are small.
+    offset = np.bincount(group, table.total * (table.key - table.key[first][group])) / total
+    return Pairs(table.key[first] + offset, happened, total)
 
 
 class _Counter:

@@ -53,9 +53,7 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
     yield (
         "divergence probability",
         figure(a.divergence_probability),
-        "reported / measured geometric accuracy; 1 is best"
-        if a.view == "all-classes"
-        else "not defined in the top-label view",
+        "of the geometric accuracies; 1 is best" if a.view == "all-classes" else "not defined in the top-label view",
     )
     for name, value in a.scores.items():
         meaning = SCORE_NOTES.get(name, "")
@@ -120,7 +118,7 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
         between = "-" if math.isnan(low[i]) else f"{figure(low[i])} to {figure(high[i])}"
         remark = next((name for at, name in names.items() if abs(order - at) < 1e-9), "")
         if profile.few_rows[i]:
-            remark = f"{remark + '; ' if remark else ''}few rows carry it: interval too narrow"
+            remark = f"{remark + '; ' if remark else ''}few rows carry it"
         lines.append(f"{order:>8.4g}{figure(profile.values[i]):>9}{between:>17}   {remark}".rstrip())
     lines += ["", f"{'floor':>8}{'robustness':>13}{'geometric accuracy':>21}{'decisiveness':>15}"]
     for floor, means in assessment.floor_sensitivity.items():

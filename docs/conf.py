@@ -1,0 +1,41 @@
+"""Settings of the documentation: Sphinx, pages in MyST Markdown, the furo theme."""
+
+from unperplexed import __version__
+
+project = "unperplexed"
+author = "The unperplexed developers"
+project_copyright = author
+release = version = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+
+# Docstrings follow numpydoc and name the types themselves; a name in single backticks there is a link.
+napoleon_google_docstring = False
+napoleon_use_param = False  # types in docstrings are prose, not names to link
+napoleon_use_rtype = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+default_role = "py:obj"
+python_maximum_signature_line_length = 88
+
+html_theme = "furo"
+html_title = f"unperplexed {release}"
+
+
+def setup(app):
+    # napoleon takes what stands before a colon in an attribute's docstring for its type: undo that.
+    written = []
+
+    def keep(app, what, name, obj, options, lines):
+        written[:] = lines
+
+    def restore(app, what, name, obj, options, lines):
+        if what in ("attribute", "data", "property"):
+            lines[:] = written
+
+    app.connect("autodoc-process-docstring", keep, priority=400)
+    app.connect("autodoc-process-docstring", restore, priority=600)

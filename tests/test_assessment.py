@@ -1,0 +1,197 @@
+import dataclasses
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import softmax_forecasts
+from unperplexed import Assessment, InputError, Tally, assess, isotonic
+
+
+@pytest.fixture
+def result(rng):
+    return assess(*softmax_forecasts(rng, 1000, 3, temperature=1.5))
+
+
+def test_headline_figures_by_hand():
+    p = np.array([0.9, 0.9, 0.9, 0.9, 0.2])
+    y = np.array([1, 1, 1, 0, 0])
+    result = assess(y, p, measured="equal-width", bins=10)
+    correct = np.array([0.9, 0.9, 0.9, 0.1, 0.8])
+    # Pairs: .9 x4 (3 happened), .1 x4 (1), .2 (0), .8 (1); width-.1 bins hold one value each.
+    measured = np.array([0.75, 0.75, 0.75, 0.25, 1.0])
+    for values, means in ((correct, result.reported), (measured, result.measured)):
+        assert means.decisiveness == pytest.approx(values.mean(), rel=1e-14)
+        assert means.geometric_accuracy == pytest.approx(np.exp(np.log(values).mean()), rel=1e-14)
+        assert means.robustness == pytest.approx(np.mean(values ** (-2 / 3)) ** -1.5, rel=1e-14)
+    assert result.prediction_accuracy == 0.8
+    assert result.slope == pytest.approx(result.measured.spread / result.reported.spread, rel=1e-15)
+    assert math.tan(math.radians(result.orientation)) == pytest.approx(1 / result.slope, rel=1e-12)
+    assert result.divergence_probability == pytest.approx(
+        result.reported.geometric_accuracy / result.measured.geometric_accuracy, rel=1e-15
+    )
+
+
+def test_bin_table_by_hand():
+    result = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], measured="equal-width", bins=2)
+    bins = result.bins
+    # Pairs below 1/2: .2 .4 .3* .1 ; above: .8* .6* .7 .9* (* happened).
+    assert bins.lowest == pytest.approx([0.1, 0.6])
+    assert bins.highest == pytest.approx([0.4, 0.9])
+    assert bins.mean_reported == pytest.approx([0.25, 0.75])
+    assert bins.happened.tolist() == [1, 3]
+    assert bins.total.tolist() == [4, 4]
+    assert bins.measured.tolist() == [0.25, 0.75]
+    assert bins.decisiveness == pytest.approx([0.3, (0.8 + 0.6 + 0.9) / 3])
+    assert bins.geometric_accuracy == pytest.approx([0.3, (0.8 * 0.6 * 0.9) ** (1 / 3)])
+    assert bins.contribution == pytest.approx([np.log(0.3) / 4, np.log(0.8 * 0.6 * 0.9) / 4])
+
+
+@pytest.mark.parametrize("measured", ["isotonic", "equal-population", "equal-width"])
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_contributions_sum_to_the_log_of_the_accuracy(rng, measured, exact_limit):
+    y, p = softmax_forecasts(rng, 2000, 5)
+    result = assess(y, p, measured=measured, exact_limit=exact_limit)
+    assert result.bins.contribution.sum() == pytest.approx(np.log(result.reported.geometric_accuracy), rel=1e-12)
+    assert result.bins.happened.sum() == 2000
+    assert result.bins.total.sum() == 10_000
+    assert (result.bins.lowest[1:] > result.bins.highest[:-1]).all()
+    assert result.distribution.share.sum() == pytest.approx(1)
+
+
+def test_rows_and_tally_give_the_same(rng):
+    y, p = softmax_forecasts(rng, 500, 3)
+    assert assess(Tally.of(y, p)).to_json() == assess(y, p).to_json()
+
+
+def test_a_tally_takes_no_arguments_for_rows():
+    tally = Tally.of([1, 0], [0.6, 0.3])
+    for arguments in ({"y_prob": [0.5, 0.5]}, {"sample_weight": [1, 1]}, {"labels": [0, 1]}, {"renormalize": True}):
+        with pytest.raises(InputError, match=f"{next(iter(arguments))}: a tally's rows"):
+            assess(tally, **arguments)
+
+
+def test_top_label_view(rng):
+    y, p = softmax_forecasts(rng, 2000, 4)
+    result = assess(y, p, view="top-label", measured="equal-width", bins=10)
+    top, hit = p.max(axis=1), p.argmax(axis=1) == y
+    index = np.minimum((top * 10).astype(int), 9)
+    expected = [hit[index == b].mean() for b in np.unique(index)]
+    assert result.bins.measured == pytest.approx(expected)
+    assert result.bins.total.sum() == 2000
+    for value in (result.slope, result.divergence_probability, result.orientation, result.measured.decisiveness):
+        assert math.isnan(value)
+    assert result.reported == assess(y, p).reported
+    assert "top-label view has none" in str(result)
+
+
+def test_isotonic_top_label_uses_the_rows_top_class():
+    result = assess([0, 1], [[0.7, 0.3], [0.6, 0.4]], view="top-label")
+    expected = isotonic(np.array([0.6, 0.7]), np.array([0.0, 1]), np.array([1.0, 1]))
+    assert result.bins.measured.tolist() == expected.measured.tolist()
+
+
+def test_slope_is_nan_when_all_reported_are_equal():
+    result = assess([1, 0], [0.5, 0.5])
+    assert math.isnan(result.slope)
+    assert math.isnan(result.orientation)
+    assert "all equal" in str(result)
+
+
+def test_limit_both():
+    result = assess([1, 0], [1.0, 1.0], floor=0.1, limit="both")
+    assert result.reported.decisiveness == pytest.approx((0.9 + 0.1) / 2)
+    assert "ceiling 0.9" in str(result)
+
+
+def test_infinite_log_loss_is_explained():
+    result = assess([1, 1], [0.0, 0.5])
+    assert result.scores["log_loss"] == np.inf
+    assert result.zero_given == 1
+    assert "weight 1 of what happened had been given 0" in str(result)
+    assert json.loads(result.to_json())["scores"]["log_loss"] == "Infinity"
+
+
+def test_it_is_frozen(result):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.slope = 1.0
+
+
+def test_dictionary_and_json_have_the_attributes_names(result):
+    names = {field.name for field in dataclasses.fields(Assessment)}
+    parsed = json.loads(result.to_json())
+    assert set(result.to_dict()) == set(parsed) == names
+    assert parsed["reported"]["robustness"] == result.reported.robustness
+    assert parsed["slope"] == result.slope
+    assert parsed["profile"]["values"] == result.profile.values.tolist()
+    assert parsed["floor_sensitivity"][2]["floor"] == 0.005
+    assert parsed["floor_sensitivity"][2]["decisiveness"] == result.reported.decisiveness
+    assert json.loads(assess([1, 0], [0.5, 0.5]).to_json())["slope"] == "NaN"
+
+
+def test_frames(result):
+    assert result.frame().to_dicts() == [result.figures()]
+    assert result.frame("bins").height == len(result.bins)
+    assert result.frame("profile").height == 121
+    assert result.frame("floors")["floor"].to_list() == [0.05, 0.01, 0.005, 0.001, 0]
+    assert pl.concat([result.frame(), result.frame()]).height == 2
+    with pytest.raises(InputError, match="what:"):
+        result.frame("everything")
+
+
+def test_text_fits_a_terminal(rng):
+    y, p = softmax_forecasts(rng, 300, 3)
+    for settings in ({}, {"view": "top-label"}, {"measured": "equal-population", "bins": 7, "limit": "both"}):
+        text = str(assess(y, p, sample_weight=rng.uniform(size=300), **settings))
+        assert max(map(len, text.splitlines())) <= 80
+        assert "\n\n\n" not in text
+
+
+def test_notes_are_printed():
+    result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, drop_invalid=True)
+    assert "1 row left out: outcome to be ignored" in str(result)
+    assert "1 row dropped: NaN" in str(result)
+    assert "1 row dropped: NaN" in result._repr_html_()
+
+
+def test_notebook_card_escapes_what_it_shows(result):
+    card = dataclasses.replace(result, estimator="<script>alert(1)</script>")._repr_html_()
+    assert "<script" not in card
+    assert "decisiveness" in card
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"measured": "histogram"}, "measured: expected one of isotonic"),
+        ({"view": "each"}, "view: expected one of"),
+        ({"floor": -0.1}, "floor"),
+        ({"floor": 1.1}, "floor"),
+        ({"limit": "top"}, "limit"),
+        ({"orders": [np.nan]}, "order"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        assess([1, 0], [0.6, 0.3], **settings)
+
+
+def test_nothing_to_assess():
+    for arguments in (([], []), ([], np.empty((0, 3)))):
+        with pytest.raises(InputError, match="no rows to assess"):
+            assess(*arguments)
+    with pytest.raises(InputError, match="no rows to assess"):
+        assess(Tally())
+    with pytest.raises(InputError, match="all 2 were left out"):
+        assess([1, 0], [np.nan, np.nan], drop_invalid=True)
+    with pytest.raises(InputError, match="y_prob: missing"):
+        assess([1, 0])
+
+
+def test_unknown_arguments_are_refused():
+    with pytest.raises(TypeError, match="flor"):
+        assess([1, 0], [0.6, 0.3], flor=0.01)
+    with pytest.raises(TypeError, match="flor"):
+        Tally.of([1, 0], [0.6, 0.3], flor=0.01)

@@ -1,0 +1,187 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import ESTIMATORS, __version__, assess
+from unperplexed.cli import _FLAGS, _parser, main
+from unperplexed.forecasts import Forecasts
+from unperplexed.tally import VIEWS
+
+
+@pytest.fixture
+def forecasts(tmp_path, rng):
+    p = rng.uniform(size=400).round(3)
+    frame = pl.DataFrame(
+        {
+            "happened": (rng.uniform(size=400) < p).astype(int),
+            "probability": p,
+            "heft": rng.integers(1, 4, 400),
+            "percentage": p * 100,
+            "logit": np.log(np.clip(p, 1e-3, 1 - 1e-3) / (1 - np.clip(p, 1e-3, 1 - 1e-3))),
+        }
+    )
+    path = tmp_path / "forecasts.csv"
+    frame.write_csv(path)
+    return path, frame
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def test_assess_prints_the_assessment(forecasts, capsys):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", "probability") == 0
+    out, err = capsys.readouterr()
+    assert out == str(assess(frame["happened"], frame["probability"])) + "\n"
+    assert err == ""
+
+
+SETTINGS = [
+    ([], {}),
+    (["--floor", "0.05"], {"floor": 0.05}),
+    (["--floor", "0.05", "--limit", "both"], {"floor": 0.05, "limit": "both"}),
+    (["--measured", "equal-population", "--bins", "7"], {"measured": "equal-population", "bins": 7}),
+    (["--view", "top-label"], {"view": "top-label"}),
+    (["--weight", "heft"], {"sample_weight": "heft"}),
+    (["--pos-label", "0"], {"pos_label": 0}),
+    (["--labels", "1", "0"], {"labels": [1, 0]}),
+    (["--drop-invalid", "--renormalize"], {}),
+]
+
+
+@pytest.mark.parametrize(("options", "settings"), SETTINGS)
+def test_json_is_that_of_python(forecasts, capsys, options, settings):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-", *options) == 0
+    if "sample_weight" in settings:
+        settings = {"sample_weight": frame[settings["sample_weight"]]}
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        assess(frame["happened"], frame["probability"], **settings).to_json()
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "flag", "argument"), [("percentage", "--percent", "percent"), ("logit", "--from-logits", "from_logits")]
+)
+def test_other_forms(forecasts, capsys, column, flag, argument):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", column, flag, "--json", "-") == 0
+    expected = assess(frame["happened"], frame[column], **{argument: True})
+    assert json.loads(capsys.readouterr().out)["reported"]["robustness"] == expected.reported.robustness
+
+
+def test_outputs_are_written(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    for suffix, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        picture, numbers = tmp_path / f"out{suffix}", tmp_path / "out.json"
+        assert run("assess", path, "--json", numbers, "--plot", picture, "--axes", "nelson") == 0
+        assert picture.read_bytes().startswith(start)
+        assert json.loads(numbers.read_text())["n_rows"] == 400
+    assert "prediction accuracy" in capsys.readouterr().out
+
+
+def test_guessed_columns_are_said_on_stderr(forecasts, capsys):
+    path, _ = forecasts
+    assert run("assess", path, "--json", "-") == 0
+    out, err = capsys.readouterr()
+    assert "outcomes from 'happened'" in err
+    assert "probabilities from 'probability'" in err
+    json.loads(out)
+
+
+def test_profile(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    assert run("profile", path, "--plot", tmp_path / "p.png") == 0
+    out = capsys.readouterr().out
+    expected = assess(frame["happened"], frame["probability"])
+    assert f"{expected.reported.robustness:.3f}" in out
+    assert "-0.6667" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert (tmp_path / "p.png").stat().st_size > 1000
+    assert run("profile", path, "--orders", "-1", "0.25", "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["orders"] == [-1, 0.25]
+
+
+def test_demo(tmp_path, capsys):
+    assert run("demo", "--plot", tmp_path / "d.png") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("1,797 forecasts of 10 classes")
+    assert "digits" in err
+
+
+BAD = {
+    "missing column": (["--truth", "happend", "--prob", "probability"], "did you mean 'happened'"),
+    "not a probability": (["--prob", "percentage"], "look like percentages"),
+    "logits": (["--prob", "logit"], "look like logits: from_logits=True (--from-logits)"),
+    "bad floor": (["--floor", "2"], "floor"),
+    "bins of isotonic": (["--bins", "4"], "isotonic"),
+    "bad picture": (["--plot", "x.gif"], "known: .png, .svg, .pdf"),
+    "no such folder": (["--json", "nowhere/x.json"], "there is no directory"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_leaves_with_2_and_writes_nothing(forecasts, tmp_path, capsys, case):
+    path, _ = forecasts
+    options, message = BAD[case]
+    outputs = [] if "--plot" in options or "--json" in options else ["--json", tmp_path / "o.json"]
+    before = set(tmp_path.iterdir())
+    assert run("assess", path, *options, *outputs) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") <= 3  # guesses may be said before
+    assert err.splitlines()[-1].startswith("unperplexed: ")
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("arguments", [[], ["assess"], ["assess", "x.csv", "--view", "all"], ["frobnicate"]])
+def test_bad_arguments_leave_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(*arguments)
+    assert caught.value.code == 2
+    assert "usage: unperplexed" in capsys.readouterr().err
+
+
+def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unperplexed.files.read_forecasts", interrupted)
+    before = set(tmp_path.iterdir())
+    assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_closed_pipe_is_no_error(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} --json - | head -c 10"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
+    assert done.stdout == b'{\n  "repor'
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        run("--version")
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"unperplexed {__version__}\n"
+
+
+def choices(command, option):
+    commands = next(a for a in _parser()._actions if hasattr(a, "choices") and isinstance(a.choices, dict))
+    return next(a for a in commands.choices[command]._actions if option in a.option_strings).choices
+
+
+def test_choices_are_those_of_the_library():
+    for command in ("assess", "demo"):
+        assert set(choices(command, "--measured")) == set(ESTIMATORS)
+        assert set(choices(command, "--view")) == set(VIEWS)
+    for flag in _FLAGS:
+        assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__

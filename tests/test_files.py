@@ -1,0 +1,296 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import InputError, Tally, assess
+from unperplexed.files import Reading, Selection, check_output, read_forecasts, write_whole
+
+Y = ["yes", "no", "yes", "yes", "no"]
+P = [0.9, 0.2, 0.4, 0.7, 0.5]
+EXPECTED = [0.9, 0.8, 0.4, 0.7, 0.5]
+
+
+def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
+    options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
+    return read_forecasts(Path(path), Selection(truth, prob, pairs, weight), Reading(**settings, options=options))
+
+
+def correct(*arguments, **settings):
+    (forecasts,), _ = read(*arguments, **settings)
+    return forecasts.correct_class_probabilities()[0]
+
+
+def write_csv(path, y=Y, p=P):
+    pl.DataFrame({"id": range(len(y)), "what": y, "chance": p}).write_csv(path)
+    return path
+
+
+def write_tsv(path, y=Y, p=P):
+    pl.DataFrame({"id": range(len(y)), "what": y, "chance": p}).write_csv(path, separator="\t")
+    return path
+
+
+def write_parquet(path, y=Y, p=P):
+    pl.DataFrame({"id": range(len(y)), "what": y, "chance": p}).write_parquet(path)
+    return path
+
+
+def write_npz(path, y=Y, p=P):
+    np.savez(path, what=np.array(y), chance=np.array(p))
+    return path
+
+
+WRITERS = {".csv": write_csv, ".tsv": write_tsv, ".parquet": write_parquet, ".npz": write_npz}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_every_format_gives_the_same(tmp_path, suffix):
+    path = WRITERS[suffix](tmp_path / f"f{suffix}")
+    assert correct(path, ["what"], ["chance"], pos_label="yes") == pytest.approx(EXPECTED, abs=1e-15)
+    (forecasts,), _ = read(path, ["what"], ["chance"], pos_label="yes")
+    assert assess(Tally.count(forecasts)).to_json() == assess(Y, P, pos_label="yes").to_json()
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_positive_class_from_the_label_of_the_column(tmp_path, suffix):
+    path = WRITERS[suffix](tmp_path / f"f{suffix}")
+    assert correct(path, ["what"], ["yes=chance"]) == pytest.approx(EXPECTED)
+    assert correct(path, ["what"], ["no=chance"]) == pytest.approx(1 - np.array(EXPECTED))
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_numeric_labels_given_as_text(tmp_path, suffix):
+    path = WRITERS[suffix](tmp_path / f"f{suffix}", y=[2, 1, 2, 2, 1])
+    assert correct(path, ["what"], ["chance"], pos_label="2") == pytest.approx(EXPECTED)
+    assert correct(path, ["what"], ["chance"], labels=["1", "2"]) == pytest.approx(EXPECTED)
+    path = WRITERS[suffix](tmp_path / f"g{suffix}", y=[1.0, 0.0, 1.0, 1.0, 0.5])
+    assert correct(path, ["what"], ["chance"], ignore_label=["0.5"]) == pytest.approx(EXPECTED[:4])
+    with pytest.raises(InputError, match="'many'.*numbers"):
+        read(path, ["what"], ["chance"], pos_label="many")
+
+
+def test_columns_named_after_classes_one_hot_and_labelled(tmp_path):
+    path = tmp_path / "m.csv"
+    frame = pl.DataFrame(
+        {"w": ["b", "a"], "a": [0.2, 0.6], "b": [0.8, 0.4], "ya": [0, 1], "yb": [1, 0], "p=q": [0.2, 0.6]}
+    )
+    frame.write_csv(path)
+    assert correct(path, ["w"], ["a", "b"]) == pytest.approx([0.8, 0.6])
+    assert correct(path, ["w"], ["b", "a"]) == pytest.approx([0.8, 0.6])
+    assert correct(path, ["ya", "yb"], ["a", "b"]) == pytest.approx([0.8, 0.6])
+    assert correct(path, ["w"], ["a=p=q", "b=b"]) == pytest.approx([0.8, 0.6])
+    assert correct(path, ["yb"], ["b"]) == pytest.approx([0.8, 0.6])
+
+
+def test_pairs_are_forecasts_of_their_own(tmp_path):
+    path = tmp_path / "p.csv"
+    pl.DataFrame({"r1": [1.0, 0.3], "o1": [1, 0], "r2": [0.6, 0.1], "o2": [0, 0], "w": [1.0, 2.0]}).write_csv(path)
+    parts, _ = read(path, pairs=["r1=o1", "r2=o2"], weight="w")
+    tally = sum(map(Tally.count, parts), Tally())
+    assert tally.n_rows == 4
+    expected = assess([1, 0, 0, 0], [1.0, 0.3, 0.6, 0.1], sample_weight=[1, 2, 1, 2])
+    assert assess(tally).figures() == pytest.approx(expected.figures())
+
+
+def test_columns_are_guessed_only_when_the_guess_is_unique(tmp_path):
+    path = tmp_path / "g.npz"
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 4)
+    np.savez(path, scores=p, cls=np.array([0, 1, 2, 0]))
+    (forecasts,), said = read(path)
+    assert forecasts.n_rows == 4
+    assert said == ["outcomes from 'cls'", "probabilities from 'scores'"]
+    np.savez(path, scores=p, cls=np.array([0, 1, 2, 0]), other=np.array([0, 1, 2, 0]))
+    with pytest.raises(InputError, match="which column holds the outcome.*'cls', 'other'"):
+        read(path)
+    table = tmp_path / "g.csv"
+    pl.DataFrame({"Outcome": [1, 0], "Prob": [0.6, 0.2]}).write_csv(table)
+    assert read(table)[1] == ["outcomes from 'Outcome'", "probabilities from 'Prob'"]
+    pl.DataFrame({"a": [1, 0], "b": [0.6, 0.2]}).write_csv(table)
+    with pytest.raises(InputError, match="none of them is plainly it. Columns: 'a', 'b'"):
+        read(table)
+
+
+def test_missing_values_in_text(tmp_path):
+    path = tmp_path / "n.csv"
+    path.write_text("y,p\n1,0.5\n0,NA\n1, 0.7\n,0.2\n")
+    with pytest.raises(InputError, match=r"y: no label in 1 row \(3;"):
+        correct(path, ["y"], ["p"])
+    assert correct(path, ["y"], ["p"], drop_invalid=True) == pytest.approx([0.5, 0.7])
+
+
+def test_quotes_crlf_and_byte_order_mark(tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_bytes('\ufeff"y","the ""p"", in all"\r\n1,0.5\r\n0,0.25\r\n'.encode())
+    assert correct(path, ["y"], ['the "p", in all']) == pytest.approx([0.5, 0.75])
+
+
+def test_late_floats_among_integers(tmp_path):
+    path = tmp_path / "l.csv"
+    path.write_text("y,p\n" + "1,1\n" * 5000 + "1,0.25\n")
+    assert correct(path, ["y"], ["p"])[-1] == 0.25
+
+
+def as_file(name, content):
+    def make(folder):
+        path = folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return make
+
+
+def truncated(writer, suffix):
+    def make(folder):
+        path = writer(folder / f"t{suffix}", y=Y * 500, p=P * 500)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        return path
+
+    return make
+
+
+def flipped_npz(folder):
+    path = write_npz(folder / "x.npz", y=Y * 50, p=P * 50)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def pickled(folder):
+    np.savez(folder / "o.npz", what=np.array([{}, 1], dtype=object), chance=np.array([0.5, 0.5]))
+    return folder / "o.npz"
+
+
+def text_in_zip(folder):
+    with zipfile.ZipFile(folder / "z.npz", "w") as archive:
+        archive.writestr("what.npy", "not an array")
+    return folder / "z.npz"
+
+
+def directory(folder):
+    (folder / "d.csv").mkdir()
+    return folder / "d.csv"
+
+
+BAD = {
+    "empty file": (as_file("e.csv", ""), "the file is empty"),
+    "header only": (as_file("h.csv", "what,chance\n"), None),
+    "too many fields": (as_file("f.csv", "what,chance\n1,0.5\n0,0.5,9\n"), "line 3 has 3 fields, the header 2"),
+    "too many after a newline in quotes": (as_file("f.csv", 'what,chance\n"a\nb",0.5\n0,0.5,9\n'), "line 4 has 3"),
+    "not UTF-8": (as_file("u.csv", b"what,chance\n1,0.5\n\xe9t\xe9,0.5\n"), "line 3 is not UTF-8"),
+    "not UTF-8 header": (as_file("u.csv", b"\xe9,chance\n1,0.5\n"), "line 1 is not UTF-8"),
+    "not a number": (as_file("n.csv", "what,chance\n1,0.5\n0,50%\n"), "'chance' is not a number at row 1.*'50%'"),
+    "duplicated column": (as_file("d.csv", "what,chance,chance\n1,0.5,0.5\n"), "'chance' 2 times"),
+    "misspelled column": (as_file("m.csv", "what,chances\n1,0.5\n"), "no column 'chance'; did you mean 'chances'"),
+    "missing column": (as_file("m.csv", "what,zzz\n1,0.5\n"), "no column 'chance'; columns: 'what', 'zzz'"),
+    "other separator": (as_file("s.csv", "what;chance\n1;0.5\n"), "separated by ';'.*--separator"),
+    "truncated Parquet": (truncated(write_parquet, ".parquet"), "not a readable Parquet file, perhaps truncated"),
+    "text as Parquet": (as_file("p.parquet", "what,chance\n1,0.5\n"), "not a readable Parquet file"),
+    "truncated NPZ": (truncated(write_npz, ".npz"), "not a readable NPZ file, perhaps truncated"),
+    "flipped NPZ": (flipped_npz, "not a readable NPZ file"),
+    "text as NPZ": (as_file("z.npz", "what,chance\n"), "not a readable NPZ file"),
+    "text in NPZ": (text_in_zip, "not a readable NPZ file"),
+    "pickled objects": (pickled, "pickled Python objects.*refused"),
+    "directory": (directory, "is a directory"),
+    "unknown format": (as_file("x.xlsx", "a"), "cannot tell the format from '.xlsx'"),
+    "no suffix": (as_file("x", "a"), "cannot tell the format"),
+    "no such file": (
+        lambda folder: write_csv(folder / "near.csv").with_name("neer.csv"),
+        "no such file. Near it: near.csv",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_say_why(tmp_path, case):
+    make, message = BAD[case]
+    path = make(tmp_path)
+    if message is None:
+        with pytest.raises(InputError, match="no rows to assess"):
+            assess(Tally.count(read(path, ["what"], ["chance"])[0][0]))
+        return
+    with pytest.raises(InputError, match=message) as caught:
+        read(path, ["what"], ["chance"])
+    assert str(caught.value).startswith(str(path))
+
+
+def test_no_permission(tmp_path, monkeypatch):
+    path = write_csv(tmp_path / "f.csv")
+    if os.access("/", os.W_OK):  # root may read anything: let the system call refuse
+        monkeypatch.setattr(Path, "open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "denied")))
+    else:
+        path.chmod(0)
+    with pytest.raises(InputError, match="no permission"):
+        read(path, ["what"], ["chance"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"truth": ["what"], "prob": ["a=chance", "id"]}, "each column a label"),
+        ({"truth": ["what"], "prob": ["a=chance"], "labels": ["a", "b"]}, "already named"),
+        ({"truth": ["what"], "prob": ["chance", "chance"]}, "named twice"),
+        ({"truth": ["what"], "pairs": ["chance=what"]}, "leave out --truth"),
+        ({"pairs": ["chance"]}, "PROBABILITY=OUTCOME"),
+        ({"pairs": ["chance=wat"]}, "no column 'wat'"),
+        ({"truth": ["what"], "prob": ["chance"], "weight": "heft"}, "no column 'heft'"),
+        ({"truth": ["what"], "prob": ["what"]}, "'what' is not a number"),
+    ],
+)
+def test_bad_selections(tmp_path, arguments, message):
+    with pytest.raises(InputError, match=message):
+        read(write_csv(tmp_path / "f.csv"), **arguments)
+
+
+def test_write_whole_replaces_and_leaves_nothing_beside(tmp_path):
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "no space")))
+    with pytest.raises(OSError, match="no space"):
+        write_whole(path, b"new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that cannot be caught")
+def test_a_killed_run_leaves_the_old_file(tmp_path):
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    code = (
+        "import pathlib, time, unperplexed.files as f\n"
+        "pathlib.Path.replace = lambda *_: (print('writing', flush=True), time.sleep(60))\n"
+        f"f.write_whole(pathlib.Path({str(path)!r}), b'new' * 1000)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"writing\n"
+        time.sleep(0.05)
+        process.kill()
+    assert path.read_text() == "old"
+
+
+def test_check_output(tmp_path):
+    assert check_output(tmp_path / "a.png", (".png",)) == tmp_path / "a.png"
+    for path, message in (
+        (tmp_path / "a.gif", "known: .png"),
+        (tmp_path / "none" / "a.png", "no directory"),
+    ):
+        with pytest.raises(InputError, match=message):
+            check_output(path, (".png",))
+    with pytest.raises(InputError, match="is a directory"):
+        check_output(tmp_path)

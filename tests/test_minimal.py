@@ -1,0 +1,44 @@
+"""What the base install must do by itself: run with no extra, and with pytest alone beside it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from unperplexed.cli import main
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "breast_cancer.csv"
+
+
+def test_the_main_job(tmp_path, capsys):
+    numbers, picture = tmp_path / "a.json", tmp_path / "a.png"
+    columns = ["--truth", "diagnosis", "--prob", "malignant"]
+    assert main(["assess", str(EXAMPLE), *columns, "--json", str(numbers), "--plot", str(picture)]) == 0
+    assert "569 forecasts of 2 classes (benign, malignant)" in capsys.readouterr().out
+    assert json.loads(numbers.read_text())["prediction_accuracy"] > 0.9
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_format(tmp_path, capsys):
+    import polars as pl
+
+    frame = pl.read_csv(EXAMPLE)
+    frame.write_parquet(tmp_path / "b.parquet")
+    np.savez(tmp_path / "b.npz", diagnosis=frame["diagnosis"].to_numpy().astype(str), malignant=frame["malignant"])
+    printed = set()
+    for path in (EXAMPLE, tmp_path / "b.parquet", tmp_path / "b.npz"):
+        assert (
+            main(["assess", str(path), "--truth", "diagnosis", "--prob", "malignant", "--pos-label", "malignant"]) == 0
+        )
+        printed.add(capsys.readouterr().out)
+    assert len(printed) == 1
+
+
+def test_the_demo(capsys):
+    assert main(["demo", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_classes"] == 10
+
+
+def test_the_profile(capsys):
+    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
+    assert "robustness" in capsys.readouterr().out

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from unperplexed import (
+    InputError,
+    assess,
+    decisiveness,
+    floor_sensitivity,
+    generalized_mean,
+    geometric_accuracy,
+    log_loss,
+    risk_profile,
+    robustness,
+)
+
+
+def test_named_means(rng):
+    p = rng.uniform(0.01, 1, 100)
+    y = rng.integers(0, 2, 100)
+    correct = np.where(y == 1, p, 1 - p)
+    for function, order in ((decisiveness, 1), (geometric_accuracy, 0), (robustness, -2 / 3)):
+        for floor in (0.0, 0.005, 0.3):
+            expected = generalized_mean(correct, order, floor=floor)
+            assert function(y, p, floor=floor) == pytest.approx(expected, rel=1e-14)
+    assert geometric_accuracy(y, p, floor=0) == pytest.approx(np.exp(-log_loss(y, p)), rel=1e-14)
+
+
+def test_rows_and_assessment_agree(rng):
+    p = rng.dirichlet(np.ones(4), 300)
+    y = rng.integers(0, 4, 300)
+    w = rng.exponential(size=300)
+    result = assess(y, p, sample_weight=w)
+    assert decisiveness(y, p, sample_weight=w) == pytest.approx(result.reported.decisiveness, rel=1e-13)
+    np.testing.assert_allclose(risk_profile(y, p, sample_weight=w).values, result.profile.values, rtol=1e-12)
+    np.testing.assert_allclose(
+        risk_profile(y, p, sample_weight=w).standard_errors, result.profile.standard_errors, rtol=1e-9
+    )
+    at = {float(r): v for r, v in zip(result.profile.orders, result.profile.values, strict=True)}
+    assert (at[-2 / 3], at[0.0], at[1.0]) == (
+        result.reported.robustness,
+        result.reported.geometric_accuracy,
+        result.reported.decisiveness,
+    )
+
+
+def test_standard_errors_are_those_of_repeated_sampling():
+    """Delta-method errors against the spread of the mean over 4000 samples of 500 probabilities."""
+    rng = np.random.default_rng(1)
+    orders = np.array([-1.0, -2 / 3, 0.0, 1e-6, 1.0, 2.5])
+    samples = rng.beta(4, 2, (4000, 500))
+    means = [[generalized_mean(p, r) for r in orders] for p in samples]
+    profiles = [risk_profile(np.ones(500, dtype=int), p, orders=orders, floor=0) for p in samples[:50]]
+    errors = np.mean([profile.standard_errors for profile in profiles], axis=0)
+    assert errors == pytest.approx(np.std(means, axis=0), rel=0.06)
+
+
+def test_coverage_of_intervals_and_the_flag_where_it_falls_short():
+    """SPEC section 2: uniform p, r = -2/3, n = 400: 95 % intervals cover 77 % at floor 0; there few rows carry it."""
+    rng = np.random.default_rng(2)
+    for floor, target in ((0.0, 1 / 3.0 ** (3 / 2)), (0.005, None)):
+        exact = target if target else (0.005 ** (1 / 3) + 3 * (1 - 0.005 ** (1 / 3))) ** -1.5
+        covered, flagged = 0, 0
+        for _ in range(600):
+            profile = risk_profile(np.ones(400, dtype=int), rng.uniform(size=400), orders=[-2 / 3, 1], floor=floor)
+            low, high = profile.interval()
+            covered += low[0] <= exact <= high[0]
+            flagged += profile.few_rows[0]
+            assert not profile.few_rows[1]
+        assert covered / 600 == pytest.approx(0.77 if floor == 0 else 0.93, abs=0.05)
+        if floor == 0:
+            assert flagged / 600 > 0.9
+
+
+def test_weights_of_sandwich_errors(rng):
+    p = rng.uniform(0.1, 1, 200)
+    y = np.ones(200, dtype=int)
+    a = risk_profile(y, p, sample_weight=np.full(200, 7.0), orders=[-1, 0, 1])
+    b = risk_profile(y, p, orders=[-1, 0, 1])
+    np.testing.assert_allclose(a.standard_errors, b.standard_errors, rtol=1e-12)
+    assert (a.few_rows == b.few_rows).all()
+
+
+def test_undefined_errors_are_nan():
+    profile = risk_profile([1, 1], [0.0, 0.5], orders=[-1, 0, 1, np.inf, -np.inf], floor=0)
+    assert np.isnan(profile.standard_errors).tolist() == [True, True, False, True, True]
+    assert profile.values.tolist() == [0, 0, 0.25, 0.5, 0]
+
+
+def test_floor_sensitivity_is_the_papers_table(rng):
+    p = rng.beta(0.5, 0.2, 2000)
+    table = floor_sensitivity(np.ones(2000, dtype=int), p)
+    assert list(table) == [0.05, 0.01, 0.005, 0.001, 0.0]
+    values = [means.robustness for means in table.values()]
+    assert values == sorted(values, reverse=True)
+    assert table[0.01].geometric_accuracy == geometric_accuracy(np.ones(2000, dtype=int), p, floor=0.01)
+
+
+def test_nothing_to_average():
+    with pytest.raises(InputError, match="no rows"):
+        geometric_accuracy([], [])

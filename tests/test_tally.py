@@ -1,0 +1,248 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import softmax_forecasts
+from unperplexed import InputError, Tally, assess, brier_score, generalized_mean, log_loss
+from unperplexed.profile import averages
+
+COLUMNS = ("key", "total", "happened", "squared", "low", "high")
+
+
+def assert_same_counts(a, b):
+    """Counts agree to the last digit; sums of values to 1e-12."""
+    assert (a.n_rows, a.n_classes, a.exact, a.labels) == (b.n_rows, b.n_classes, b.exact, b.labels)
+    assert (a.weight, a.weight_squared) == (b.weight, b.weight_squared)
+    assert a.notes == b.notes
+    assert a.top_tables.keys() == b.top_tables.keys()
+    tables = [(a.pairs_table, b.pairs_table), *((a.top_tables[k], b.top_tables[k]) for k in a.top_tables)]
+    for x, y in tables:
+        for column in COLUMNS:
+            assert (getattr(x, column) == getattr(y, column)).all(), column
+        for column in ("first", "second"):
+            np.testing.assert_allclose(getattr(x, column), getattr(y, column), rtol=1e-12)
+    for name, sums in a.score_sums.items():
+        np.testing.assert_allclose(sums, b.score_sums[name], rtol=1e-12)
+
+
+def assert_same_figures(a, b, rel=1e-12):
+    for name, value in assess(a).figures().items():
+        assert assess(b).figures()[name] == pytest.approx(value, rel=rel, nan_ok=True), name
+
+
+def data(rng, kind):
+    if kind == "continuous":
+        return softmax_forecasts(rng, 3000, 5)
+    if kind == "binary":
+        y, p = softmax_forecasts(rng, 3000, 2)
+        return y, p[:, 1]
+    if kind == "float32":
+        return softmax_forecasts(rng, 2000, 30, dtype=np.float32)
+    if kind == "grid with ties":
+        y, p = softmax_forecasts(rng, 3000, 3)
+        tenths = np.floor(p * 10)
+        tenths[:, 0] += 10 - tenths.sum(axis=1)
+        return y, tenths / 10
+    if kind == "hard":
+        y, p = softmax_forecasts(rng, 500, 4)
+        return y, np.eye(4)[p.argmax(axis=1)]
+    raise AssertionError(kind)
+
+
+KINDS = ["continuous", "binary", "float32", "grid with ties", "hard"]
+
+
+@pytest.mark.parametrize("exact_limit", [0, 300, 1 << 16])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_split_in_any_order_is_the_whole(rng, kind, exact_limit):
+    y, p = data(rng, kind)
+    whole = Tally.of(y, p, exact_limit=exact_limit)
+    for parts in (1, 2, 7, 40):
+        cuts = np.sort(rng.integers(0, y.size + 1, parts - 1))  # repeated cuts make empty parts
+        pieces = np.split(rng.permutation(y.size), cuts)
+        tallies = [Tally.of(y[piece], p[piece], exact_limit=exact_limit) for piece in pieces]
+        tallies = [tallies[i] for i in rng.permutation(parts)]
+        merged = sum(tallies, Tally())
+        assert_same_counts(merged, whole)
+        assert_same_figures(merged, whole)
+        if parts >= 3:  # another bracketing
+            other = tallies[0] + (sum(tallies[2:], Tally()) + tallies[1])
+            assert_same_counts(other, whole)
+
+
+@given(st.lists(st.integers(0, 2), max_size=40), st.integers(0, 60), st.integers(0, 40))
+@settings(max_examples=60, deadline=None)
+def test_exact_or_cells_depends_on_the_union_alone(codes, exact_limit, cut):
+    rng = np.random.default_rng(len(codes) * 1000 + exact_limit)
+    p = rng.dirichlet(np.ones(3), len(codes)).round(1 + len(codes) % 3)
+    p[:, 2] = np.abs(1 - p[:, 0] - p[:, 1])
+    y = np.array(codes, dtype=int)
+    whole = Tally.of(y, p, exact_limit=exact_limit)
+    assert whole.exact == (np.unique(p + 0.0).size <= exact_limit)
+    parts = [Tally.of(y[s], p[s], exact_limit=exact_limit) for s in (slice(cut, None), slice(0, cut))]
+    assert_same_counts(parts[0] + parts[1], whole)
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_identity_element(rng, exact_limit):
+    y, p = data(rng, "continuous")
+    tally = Tally.of(y, p, exact_limit=exact_limit)
+    empty = Tally.of(y[:0], p[:0], exact_limit=exact_limit)
+    for same in (tally + Tally(), Tally() + tally, tally + empty, empty + tally):
+        assert_same_counts(same, tally)
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weight_2_is_the_row_twice(rng, kind, exact_limit):
+    y, p = data(rng, kind)
+    w = rng.integers(0, 4, y.size)
+    weighted = Tally.of(y, p, sample_weight=w, exact_limit=exact_limit)
+    repeated = Tally.of(np.repeat(y, w), np.repeat(p, w, axis=0), exact_limit=exact_limit)
+    for measured in ("isotonic", "equal-population", "equal-width"):
+        a, b = assess(weighted, measured=measured), assess(repeated, measured=measured)
+        for name, value in a.figures().items():
+            assert b.figures()[name] == pytest.approx(value, rel=1e-11), (measured, name)
+        assert a.bins.total == pytest.approx(b.bins.total)
+
+
+def test_weighted_parts_agree_to_1e_12(rng):
+    y, p = data(rng, "continuous")
+    w = rng.exponential(size=y.size)
+    for exact_limit in (0, 1 << 16):
+        whole = Tally.of(y, p, sample_weight=w, exact_limit=exact_limit)
+        parts = [Tally.of(y[i::7], p[i::7], sample_weight=w[i::7], exact_limit=exact_limit) for i in range(7)]
+        assert_same_figures(sum(parts, Tally()), whole, rel=1e-11)
+        np.testing.assert_allclose(sum(parts, Tally()).pairs_table.total, whole.pairs_table.total, rtol=1e-12)
+
+
+def test_permutation_of_classes_changes_nothing(rng):
+    y, p = data(rng, "grid with ties")
+    order = rng.permutation(3)
+    a, b = Tally.of(y, p), Tally.of(np.argsort(order)[y], p[:, order])
+    assert_same_counts(a, b)
+
+
+def test_every_pair_is_counted_once(rng):
+    for kind in KINDS:
+        y, p = data(rng, kind)
+        classes = 2 if p.ndim == 1 else p.shape[1]
+        for exact_limit in (0, 1 << 16):
+            tally = Tally.of(y, p, exact_limit=exact_limit)
+            assert tally.pairs().happened.sum() == y.size
+            assert tally.pairs().total.sum() == y.size * classes
+            top = tally.pairs("top-label")
+            assert top.total.sum() == y.size
+            assert top.happened.sum() / y.size == pytest.approx(tally.prediction_accuracy, rel=1e-14)
+
+
+def test_prediction_accuracy_splits_ties():
+    p = [[0.4, 0.4, 0.2], [0.4, 0.4, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.2, 0.5, 0.3]]
+    assert Tally.of([0, 2, 1, 1], p).prediction_accuracy == pytest.approx((1 / 2 + 0 + 1 / 3 + 1) / 4)
+    assert Tally.of([0, 2, 1, 1], p, exact_limit=0).prediction_accuracy == pytest.approx((1 / 2 + 1 / 3 + 1) / 4)
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_scores_are_those_of_the_rows(rng, exact_limit):
+    y, p = data(rng, "continuous")
+    w = rng.exponential(size=y.size)
+    tally = Tally.of(y, p, sample_weight=w, exact_limit=exact_limit)
+    assert tally.score("log_loss") == pytest.approx(log_loss(y, p, sample_weight=w), rel=1e-12)
+    assert tally.score("brier_score") == pytest.approx(brier_score(y, p, sample_weight=w), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("classes", "spread"), [(2, 1.5), (10, 6), (100, 3)])
+def test_cells_against_exact(rng, classes, spread, dtype):
+    y, p = softmax_forecasts(rng, 4000, classes, spread, temperature=1.3, dtype=dtype)
+    exact = Tally.of(y, p, exact_limit=1 << 20)
+    cells = Tally.of(y, p, exact_limit=0)
+    assert exact.exact
+    assert not cells.exact
+    correct = p[np.arange(y.size), y].astype(float)
+    for r in (-3, -2, -2 / 3, 0, 1, 3):
+        expected = generalized_mean(correct, r, floor=0.005)
+        points = cells.points()
+        assert generalized_mean(points.p, r, points.weight, floor=0.005) == pytest.approx(expected, abs=1e-5)
+    for measured in ("isotonic", "equal-population"):
+        a, b = (assess(t, measured=measured).measured for t in (exact, cells))
+        assert a.geometric_accuracy == pytest.approx(b.geometric_accuracy, abs=4e-4)
+
+
+def test_the_rounding_of_1_minus_p_does_not_split_ties():
+    """0.1 and 1 - 0.9 are one probability; what lies apart stays apart, next to 0 and 1 as well."""
+    tenths = np.arange(1, 10) / 10
+    for dtype in (np.float64, np.float32):
+        p = tenths.astype(dtype)
+        tally = Tally.of([0] * 9, p)
+        assert tally.pairs_table.key.size > 9
+        pairs = tally.pairs()
+        assert pairs.reported == pytest.approx(tenths, abs=1e-7)
+        assert pairs.total.tolist() == [2] * 9
+        points = tally.points()
+        assert (np.bincount(points.entry, points.weight) == pairs.happened).all()
+    near = [1e-18, 2e-18, 1e-17, 0.5, 0.5 + 1e-15, 1 - 1e-15, 1 - 2e-15, 1.0, 0.0]
+    assert Tally.of([[1, 0]] * 9, np.stack([near, 1 - np.array(near)], axis=1)).pairs().reported.size >= 12
+
+
+def test_points_of_cells_keep_mean_variance_weight_and_range(rng):
+    y, p = softmax_forecasts(rng, 5000, 4, dtype=np.float32)
+    tally = Tally.of(y, p, exact_limit=0)
+    points, table = tally.points(), tally.pairs_table
+    p_happened = p[np.arange(y.size), y].astype(float)
+    assert points.weight.sum() == pytest.approx(5000)
+    assert points.p @ points.weight == pytest.approx(p_happened.sum(), rel=1e-13)
+    assert points.p**2 @ points.weight == pytest.approx((p_happened**2).sum(), rel=1e-12)
+    assert (points.p >= table.low[points.entry]).all()
+    assert (points.p <= table.high[points.entry]).all()
+    assert (np.diff(points.entry) >= 0).all()
+    assert averages(points.p, points.weight).decisiveness == pytest.approx(p_happened.mean(), rel=1e-13)
+
+
+def test_a_constant_forecast_stays_exact_at_any_size():
+    """Float32 counters stop at 2^24; ours must not. Merging doubles the count without touching the rows."""
+    tally = Tally.of([1, 1, 1, 0], [0.75] * 4)
+    for _ in range(40):
+        tally = tally + tally
+    assert tally.n_rows == 4 * 2**40
+    assert tally.pairs().happened.tolist() == [2**40, 3 * 2**40]
+    assert tally.prediction_accuracy == 0.75
+
+
+def test_size_does_not_grow_with_rows(rng):
+    sizes = []
+    for n in (20_000, 200_000):
+        y, p = softmax_forecasts(rng, n, 2)
+        sizes.append(Tally.of(y, p[:, 1]).pairs_table.key.size)
+    assert sizes[1] < 3 * sizes[0]
+    assert sizes[1] < 129_028
+
+
+REFUSED = {
+    "classes": ({"y_true": [0], "y_prob": [[0.2, 0.3, 0.5]]}, "n_classes"),
+    "limit": ({"y_true": [0], "y_prob": [0.5], "exact_limit": 5}, "exact_limit"),
+    "bits": ({"y_true": [0], "y_prob": [0.5], "fraction_bits": 7}, "fraction_bits"),
+    "labels": ({"y_true": ["a"], "y_prob": [0.5], "labels": ["b", "a"]}, "different classes"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_unlike_tallies_do_not_add_up(case):
+    arguments, message = REFUSED[case]
+    with pytest.raises(InputError, match=message):
+        Tally.of([1], [0.5]) + Tally.of(arguments.pop("y_true"), arguments.pop("y_prob"), **arguments)
+
+
+def test_a_third_label_in_a_later_part_is_noticed():
+    first = Tally.of(["no", "yes"], [0.1, 0.8], pos_label="yes")
+    only_positive = Tally.of(["yes"], [0.8], pos_label="yes")
+    assert (only_positive + first).labels == ("no", "yes")
+    with pytest.raises(InputError, match="'no' and 'maybe'"):
+        first + only_positive + Tally.of(["maybe"], [0.5], pos_label="yes")
+
+
+@pytest.mark.parametrize("settings", [{"exact_limit": -1}, {"fraction_bits": 0}, {"fraction_bits": 21}])
+def test_bad_settings(settings):
+    with pytest.raises(InputError, match="exact_limit must be"):
+        Tally.of([1], [0.5], **settings)
