@@ -68,8 +68,15 @@ def test_rows_and_tally_give_the_same(rng):
 
 def test_a_tally_takes_no_arguments_for_rows():
     tally = Tally.of([1, 0], [0.6, 0.3])
-    for arguments in ({"y_prob": [0.5, 0.5]}, {"sample_weight": [1, 1]}, {"labels": [0, 1]}, {"renormalize": True}):
-        with pytest.raises(InputError, match=f"{next(iter(arguments))}: a tally's rows"):
+    for arguments in (
+        {"y_prob": [0.5, 0.5]},
+        {"sample_weight": [1, 1]},
+        {"labels": [0, 1]},
+        {"renormalize": True},
+        {"exact_limit": 0},
+    ):
+        name = next(iter(arguments))
+        with pytest.raises(InputError, match=f"{name}: a tally's rows"):
             assess(tally, **arguments)
 
 
@@ -129,6 +136,11 @@ def test_dictionary_and_json_have_the_attributes_names(result):
     assert parsed["floor_sensitivity"][2]["floor"] == 0.005
     assert parsed["floor_sensitivity"][2]["decisiveness"] == result.reported.decisiveness
     assert json.loads(assess([1, 0], [0.5, 0.5]).to_json())["slope"] == "NaN"
+
+
+def test_numpy_scalars_as_settings():
+    result = assess([1, 0], [0.6, 0.3], floor=np.float32(0.01), measured="equal-population", bins=np.int64(2))
+    assert json.loads(result.to_json())["n_bins"] == 2
 
 
 def test_frames(result):

@@ -105,6 +105,8 @@ def test_profile(forecasts, tmp_path, capsys):
     assert (tmp_path / "p.png").stat().st_size > 1000
     assert run("profile", path, "--orders", "-1", "0.25", "--json", "-") == 0
     assert json.loads(capsys.readouterr().out)["profile"]["orders"] == [-1, 0.25]
+    assert run("profile", path, "--orders", "-1e-3", "-inf", "inf") == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[4:7]] == ["-0.001", "-inf", "inf"]
 
 
 def test_demo(tmp_path, capsys):

@@ -124,6 +124,11 @@ def test_missing_values_in_text(tmp_path):
     with pytest.raises(InputError, match=r"y: no label in 1 row \(3;"):
         correct(path, ["y"], ["p"])
     assert correct(path, ["y"], ["p"], drop_invalid=True) == pytest.approx([0.5, 0.7])
+    path.write_text("y,p\n1,0.5\nNA,0.5\n0, 0.7\n")
+    with pytest.raises(InputError, match=r"y: no label in 1 row \(1;"):
+        correct(path, ["y"], ["p"])
+    path.write_text("y,p\nNA,0.5\nBR, 0.7\n")  # among words, NA is a word
+    assert correct(path, ["y"], ["p"], pos_label="NA") == pytest.approx([0.5, 0.3])
 
 
 def test_quotes_crlf_and_byte_order_mark(tmp_path):

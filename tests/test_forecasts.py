@@ -96,6 +96,30 @@ def test_labels_of_two_classes(y_true, settings, labels):
     assert forecasts.correct_class_probabilities()[0] == pytest.approx([0.9, 0.8])
 
 
+def test_one_hot_frames_go_by_name():
+    truth = pl.DataFrame({"b": [0, 1], "a": [1, 0]})
+    assert correct(truth, pl.DataFrame({"a": [0.9, 0.3], "b": [0.1, 0.7]})) == pytest.approx([0.9, 0.7])
+    assert correct(pd.DataFrame({"x": [0, 1], "y": [1, 0]}), np.array([[0.1, 0.9], [0.7, 0.3]])) == pytest.approx(
+        [0.9, 0.7]
+    )
+    assert Forecasts([[1, 0], [0, 1]], pl.Series("p", [0.2, 0.7])).labels == (0, 1)
+
+
+def test_missing_and_mixed_labels_in_lists_stay_what_they_are():
+    with pytest.raises(InputError, match="no label in 1 row"):
+        Forecasts(["a", float("nan"), "b"], [0.5, 0.2, 0.1], pos_label="a")
+    assert Forecasts(["a", 1, "a"], [0.5, 0.2, 0.1], pos_label="a").labels == (1, "a")
+
+
+def test_pyarrow_strings_booleans_and_nulls():
+    assert correct(pa.array(["x", "y"]), pa.array([0.9, 0.2]), pos_label="x") == pytest.approx([0.9, 0.8])
+    assert correct(pa.array([True, False]), pa.array([0.9, 0.2])) == pytest.approx([0.9, 0.8])
+    with pytest.raises(InputError, match="NaN in 1 row"):
+        assess([1, 0], pa.array([0.9, None]))
+    with pytest.raises(InputError, match="no label in 1 row"):
+        assess(pa.array([1, None]), [0.9, 0.1])
+
+
 def test_column_named_after_the_positive_class():
     assert Forecasts(["rain", "dry"], pl.Series("rain", [0.9, 0.2])).labels == ("dry", "rain")
 
@@ -134,6 +158,7 @@ def test_logits_and_log_probabilities():
     matrix = np.log(MATRIX)
     assert correct([2, 0], matrix, from_log_probs=True) == pytest.approx([0.2, 0.1])
     assert correct([2, 0], matrix + 700.0, from_logits=True) == pytest.approx([0.2, 0.1])
+    assert correct([0, 1], [[0.0, -np.inf], [0.0, -np.inf]], from_logits=True).tolist() == [1.0, 0.0]
     assert correct([1, 0], [90, 20], percent=True) == pytest.approx([0.9, 0.8])
 
 
@@ -187,6 +212,12 @@ BAD = {
     "cube": ([1], np.zeros((1, 1, 1)), {}, "shape"),
     "scalar": ([1], 0.5, {}, "shape"),
     "two forms": ([1], [0.5], {"percent": True, "from_logits": True}, "one form"),
+    "complex": ([1], np.array([0.5 + 0j]), {}, "complex"),
+    "infinite logit": ([0], [[np.inf, 0.0]], {"from_logits": True}, r"infinite in 1 row \(0;"),
+    "too large a log-probability": ([1], [1000.0], {"from_log_probs": True}, "1 row"),
+    "weight out of scale": (Y, P, {"sample_weight": [1, 1, 1, 1e-200]}, "out of scale at row 3"),
+    "no orders": (Y, P, {"orders": []}, "orders"),
+    "orders of two dimensions": (Y, P, {"orders": [[0, 1]]}, "orders"),
     "all zero row": ([0], [[0.0, 0.0]], {"renormalize": True}, "sum not 1"),
 }
 

@@ -3,9 +3,12 @@ import pytest
 
 from unperplexed._kernels import Grid, row_primitives
 
-ADVERSARIAL = np.array(  # noqa: RUF005
-    [0.0, -0.0, 1.0, 0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), np.nextafter(1, 0), 0.25, 0.75, 5e-324, 1e-46]
-    + [1e-45, 1e-38, 2.0**-126, 2.0**-149, 0.1, 0.9, 1 - 2.0**-24, 1 - 2.0**-25, 0.5 + 2.0**-26, 0.5 - 2.0**-26]
+ADVERSARIAL = np.array(
+    [
+        *(0.0, -0.0, 1.0, 0.5, 0.25, 0.75, 0.1, 0.9),
+        *(np.nextafter(0.5, 0), np.nextafter(0.5, 1), np.nextafter(1, 0), 0.5 + 2.0**-26, 0.5 - 2.0**-26),
+        *(5e-324, 1e-46, 1e-45, 1e-38, 2.0**-126, 2.0**-149, 1 - 2.0**-24, 1 - 2.0**-25),
+    ]
 )
 
 

@@ -144,6 +144,7 @@ def test_floor_and_limit():
         (([0.5], 1, [np.inf]), "not finite"),
         (([0.5], 1, [1.0, 1.0]), "shape"),
         (([], 1), "total weight"),
+        ((["a"], 1), "probabilities"),
         (([0.5], 1, None, 1.5), "floor"),
         (([0.5], 1, None, 0.6, "both"), "floor"),
         (([0.5], 1, None, 0.1, "top"), "limit"),
@@ -174,8 +175,11 @@ def test_conjugate_orders():
 def test_no_coupling_beyond_the_bounds():
     with pytest.raises(InputError, match="r:"):
         coupling_from_order(-2.0)
-    with pytest.raises(InputError, match="coupling"):
-        order_from_coupling(-1.0)
+    for coupling in (-1.0, np.inf, np.nan):
+        with pytest.raises(InputError, match="coupling"):
+            order_from_coupling(coupling)
+    with pytest.raises(InputError, match="d must"):
+        order_from_coupling(1.0, d=0)
 
 
 @settings(max_examples=50)

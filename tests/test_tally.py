@@ -137,6 +137,12 @@ def test_every_pair_is_counted_once(rng):
             assert top.happened.sum() / y.size == pytest.approx(tally.prediction_accuracy, rel=1e-14)
 
 
+def test_an_empty_tally_has_no_figures():
+    assert np.isnan(Tally().prediction_accuracy)
+    empty = Tally.of([], [])
+    assert np.isnan(empty.score("log_loss"))
+
+
 def test_prediction_accuracy_splits_ties():
     p = [[0.4, 0.4, 0.2], [0.4, 0.4, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.2, 0.5, 0.3]]
     assert Tally.of([0, 2, 1, 1], p).prediction_accuracy == pytest.approx((1 / 2 + 0 + 1 / 3 + 1) / 4)

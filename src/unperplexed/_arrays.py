@@ -48,11 +48,19 @@ def library(data: object) -> str:
     return type(data).__module__.partition(".")[0]
 
 
+def frame_names(data: Any) -> tuple[Any, ...] | None:
+    """Column names of a data frame; None for anything else."""
+    kind = library(data)
+    if kind not in ("pandas", "polars", "pyarrow") or len(getattr(data, "shape", ())) != 2:
+        return None
+    return tuple(data.column_names if kind == "pyarrow" else data.columns)
+
+
 def as_columns(data: Any, name: str) -> Columns:
     """Read probabilities: a vector, a matrix, or a frame with one column a class."""
     kind = library(data)
-    if kind in ("pandas", "polars", "pyarrow") and hasattr(data, "shape") and len(data.shape) == 2:
-        names = tuple(data.column_names if kind == "pyarrow" else data.columns)
+    names = frame_names(data)
+    if names is not None:
         series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
         if not names:
             raise InputError(f"{name}: the frame has no columns.")
@@ -74,10 +82,13 @@ def as_array(data: Any) -> NDArray[Any]:
     """Read one vector or array of any supported kind as NumPy; missing numbers become NaN."""
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, perhaps with a gradient
         data = data.detach().cpu()
-    if library(data) == "pandas" and hasattr(data.dtype, "na_value") and data.dtype.kind in "iufb":
+    if library(data) == "pandas" and hasattr(getattr(data, "dtype", None), "na_value") and data.dtype.kind in "iufb":
         if not data.isna().any():
             return np.asarray(data.to_numpy(dtype=data.dtype.numpy_dtype))
         return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
+    if library(data) == "pyarrow" and not frame_names(data):
+        chunked = hasattr(data, "num_chunks")
+        return np.asarray(data.to_numpy() if chunked else data.to_numpy(zero_copy_only=False))
     try:
         return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
     except ValueError as error:  # rows of different lengths
@@ -89,9 +100,9 @@ def _numeric(array: NDArray[Any], name: str) -> NDArray[Any]:
         return array
     if array.dtype.kind == "O":
         array = np.array([np.nan if value is None else value for value in array.flat]).reshape(array.shape)
+    if array.dtype.kind == "c":
+        raise InputError(f"{name}: complex numbers; probabilities are real.")
     try:
-        if array.dtype.kind == "c":
-            raise TypeError("complex numbers")
         return array.astype(np.float64)
     except (TypeError, ValueError):
         row, value = _first_text(array)

@@ -62,7 +62,7 @@ def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
 
 
 class Grid:
-    """The cells probabilities are counted in: SPEC section 5's definition, shared by all tallies.
+    """The cells probabilities are counted in. The definition is final: all tallies and kernels share it.
 
     A cell is named by the leading bits of the float32 of u = min(p, 1 - p), ``fraction_bits`` of them from its
     fraction, and by the side p is on. Codes grow with p: 0 is exactly 0, then the cells up to 1/2, then those

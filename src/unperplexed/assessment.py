@@ -19,7 +19,6 @@ from .labels import Label
 from .means import (
     DECISIVE,
     DEFAULT_FLOOR,
-    DEFAULT_ORDERS,
     GEOMETRIC,
     ROBUST,
     Limit,
@@ -27,7 +26,7 @@ from .means import (
     mean_of_points,
 )
 from .measured import ESTIMATORS, Estimate
-from .profile import Averages, RiskProfile, averages, profile_of_points, sensitivity_of_points
+from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
 from .scores import SCORES
 from .tally import EXACT_LIMIT, FRACTION_BITS, VIEWS, Pairs, Points, Tally, View
 
@@ -312,6 +311,8 @@ def assess(
             "percent": percent or None,
             "from_logits": from_logits or None,
             "from_log_probs": from_log_probs or None,
+            "exact_limit": None if exact_limit == EXACT_LIMIT else exact_limit,
+            "fraction_bits": None if fraction_bits == FRACTION_BITS else fraction_bits,
         }
         given = [name for name, value in rows_only.items() if value is not None]
         if given:
@@ -368,7 +369,6 @@ def _assess_tally(
         found = Averages(math.nan, math.nan, math.nan)
         shown = tally.points(view)
         shown = shown._replace(p=apply_limit(shown.p, floor, limit))
-    wanted = DEFAULT_ORDERS if orders is None else np.atleast_1d(np.asarray(orders, dtype=np.float64))
     return Assessment(
         reported=reported,
         measured=found,
@@ -379,7 +379,7 @@ def _assess_tally(
             reported.geometric_accuracy / found.geometric_accuracy if found.geometric_accuracy else math.nan
         ),
         scores={name: tally.score(name) for name in SCORES},
-        profile=profile_of_points(points.p, points.weight, points.weight_squared, wanted, floor, limit),
+        profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),
         bins=_bin_table(pairs, estimate, shown),
         distribution=_distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
@@ -390,11 +390,11 @@ def _assess_tally(
         effective_rows=tally.weight**2 / tally.weight_squared,
         zero_given=float(points.weight[points.p == 0].sum()),
         notes=tally.notes,
-        floor=floor,
+        floor=float(floor),
         limit=limit,
         view=view,
         estimator=measured,
-        n_bins=bins,
+        n_bins="auto" if bins == "auto" else int(bins),
         exact=tally.exact,
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,

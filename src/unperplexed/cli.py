@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ exit codes:
   130  interrupted; nothing was half-written
 """
 
+_EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
 _PICTURES = (".png", ".svg", ".pdf")
 _FLAGS = {
     "renormalize": "divide each row by its sum, and report it",
@@ -41,7 +43,9 @@ _FLAGS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = _parser()
-    parsed = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
+    parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     try:
         parsed.run(parsed)
         sys.stdout.flush()

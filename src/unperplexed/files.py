@@ -349,7 +349,7 @@ def _paired(file: _File, selection: Selection, reading: Reading) -> list[Forecas
     weight = None if selection.weight is None else _numbers(data[selection.weight], selection.weight)
     return [
         _checked(
-            data[truth],
+            _outcome(data[truth]),
             _numbers(data[prob], prob),
             weight,
             reading.labels,
@@ -410,7 +410,7 @@ def _is_number(text: str) -> bool:
 def _one_column(data: dict[str, Column], names: list[str]) -> Column:
     """Give the outcome's column, or several as one-hot rows."""
     if len(names) == 1:
-        return data[names[0]]
+        return _outcome(data[names[0]])
     return np.stack([np.asarray(_numbers(data[name], name)) for name in names], axis=1)
 
 
@@ -422,6 +422,16 @@ def _probabilities(data: dict[str, Column], names: list[str]) -> Any:
     if any(len(shape) != 1 for shape in lengths.values()) or len(set(lengths.values())) > 1:
         raise InputError(f"--prob: arrays to be put side by side need one dimension and one length, got {lengths}.")
     return pl.DataFrame([pl.Series(n, c) for n, c in zip(names, columns, strict=True)])
+
+
+def _outcome(column: Column) -> Column:
+    """Outcomes of a column: numbers with the usual signs of a missing value among them are numbers."""
+    if isinstance(column, np.ndarray) or column.dtype != pl.String:
+        return column
+    text = column.str.strip_chars()
+    text = text.set(text.is_in(_MISSING_TEXTS), None)
+    numbers = text.cast(pl.Float64, strict=False)
+    return numbers if numbers.count() == text.count() > 0 else column
 
 
 def _numbers(column: Column, name: str) -> Column:

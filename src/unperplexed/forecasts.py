@@ -201,20 +201,25 @@ class Forecasts:
             x = x.reshape(-1)
             if self._from_logits:
                 # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
-                e = np.exp(-np.abs(x))
+                e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
                 small, large = e / (1 + e), 1 / (1 + e)
                 return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
             if self._from_log_probs:
-                return np.stack([-np.expm1(x), np.exp(x)], axis=1)
+                with np.errstate(over="ignore"):
+                    return np.stack([-np.expm1(x), np.exp(x)], axis=1)
             if self._percent:
                 return np.stack([(100 - x) / 100, x / 100], axis=1)
             return np.stack([1 - x, x], axis=1)
         if self._from_logits:
-            with np.errstate(invalid="ignore"):  # an infinite logit gives NaN, which is refused below
-                e = np.exp(x - x.max(axis=1, keepdims=True))
-            return np.asarray(e / e.sum(axis=1, dtype=np.float64, keepdims=True))
+            highest = x.max(axis=1, keepdims=True)
+            with np.errstate(invalid="ignore"):
+                e = np.exp(x - highest)
+                p = np.asarray(e / e.sum(axis=1, dtype=np.float64, keepdims=True))
+            p[np.isposinf(highest[:, 0])] = np.inf  # refused as what it is; -inf is a probability of 0
+            return p
         if self._from_log_probs:
-            return np.asarray(np.exp(x))
+            with np.errstate(over="ignore"):
+                return np.asarray(np.exp(x))
         return x / 100 if self._percent else x
 
     def _problem_message(self, start: int, step: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array
+from ._arrays import as_array, frame_names
 from ._typing import Ints
 from .errors import InputError
 
@@ -47,12 +47,14 @@ def read_outcomes(
 ) -> Outcomes:
     """Read y_true against forecasts of n_classes classes; binary means one probability column."""
     array = as_array(y_true)
+    if array.dtype.kind in "US" and isinstance(y_true, list | tuple):
+        array = np.array(y_true, dtype=object)  # NumPy would spell a missing label or a number among texts as text
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if settings.labels is not None:
         _check_given_labels(settings.labels, n_classes)
     if array.ndim == 2:
-        return _one_hot(array, n_classes, names, settings)
+        return _one_hot(array, frame_names(y_true), n_classes, names, settings)
     if array.ndim != 1:
         raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
     distinct, inverse = _distinct(array)
@@ -137,7 +139,13 @@ def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], Ints]:
     return list(seen), inverse
 
 
-def _one_hot(array: NDArray[Any], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings) -> Outcomes:
+def _one_hot(
+    array: NDArray[Any],
+    own_names: tuple[Any, ...] | None,
+    n_classes: int,
+    names: tuple[Any, ...] | None,
+    settings: LabelSettings,
+) -> Outcomes:
     if array.shape[1] != n_classes:
         raise InputError(
             f"{settings.name}: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes."
@@ -160,8 +168,12 @@ def _one_hot(array: NDArray[Any], n_classes: int, names: tuple[Any, ...] | None,
             f"{settings.name}: {rows_text(bad)}: a one-hot row has exactly one 1 and 0 else, row {bad[0]} is"
             f" {values[bad[0]].tolist()[:10]}. Leave such rows out before, or repair them."
         )
-    labels = tuple(settings.labels or names or range(n_classes))
-    return Outcomes(np.where(missing, MISSING, values.argmax(axis=1)), tuple(plain(v) for v in labels))
+    if names is None or len(names) != n_classes:
+        names = own_names
+    labels = tuple(plain(v) for v in (settings.labels or names or range(n_classes)))
+    if own_names is not None and own_names != labels and set(own_names) == set(labels):
+        values = values[:, [own_names.index(label) for label in labels]]  # both are named: names, not places, decide
+    return Outcomes(np.where(missing, MISSING, values.argmax(axis=1)), labels)
 
 
 def _binary_labels(

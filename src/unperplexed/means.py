@@ -18,6 +18,9 @@ DEFAULT_FLOOR = 0.005
 GEOMETRIC, DECISIVE, ROBUST = 0.0, 1.0, -2.0 / 3.0
 """Orders of the three headline means: geometric accuracy, decisiveness, robustness."""
 
+_WEIGHTS = (1e-100, 1e100)
+"""Weights whose squares and sums neither vanish nor overflow."""
+
 _NO_ORDER = 1e-20
 """Closer to 0 than this an order changes no digit of a mean of positive floats."""
 
@@ -83,7 +86,10 @@ def generalized_mean(
 
 def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
     """Probabilities and weights as float64 vectors without rows of weight 0, or an InputError."""
-    values = np.atleast_1d(np.asarray(p, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(p, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError(f"p: expected probabilities, got {p!r:.80}.") from None
     if values.ndim != 1:
         raise InputError(f"p: expected one probability a row, got an array of shape {values.shape}.")
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
@@ -105,11 +111,11 @@ def checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise InputError(f"sample_weight: expected one weight for each of {n} rows, got shape {weights.shape}.")
-    bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    bad = np.flatnonzero(~((weights == 0) | ((weights >= _WEIGHTS[0]) & (weights <= _WEIGHTS[1]))))
     if bad.size:
         raise InputError(
-            f"sample_weight: negative or not finite at row {bad[0]} (counted from 0): {weights[bad[0]]}."
-            " Weights are importance weights, 0 or more."
+            f"sample_weight: negative, not finite or out of scale at row {bad[0]} (counted from 0):"
+            f" {weights[bad[0]]}. Weights are 0 or from {_WEIGHTS[0]:g} to {_WEIGHTS[1]:g}; only their ratios matter."
         )
     return weights
 
@@ -235,7 +241,7 @@ def order_from_coupling(coupling: float, d: int = 1, alpha: float = 2.0) -> floa
     Raises
     ------
     InputError
-        For a coupling at or below -1/d.
+        For a coupling at or below -1/d, d < 1 or alpha <= 0.
 
     Examples
     --------
@@ -243,8 +249,9 @@ def order_from_coupling(coupling: float, d: int = 1, alpha: float = 2.0) -> floa
     >>> round(order_from_coupling(0.5), 6)
     -0.666667
     """
-    if not coupling > -1 / d:
-        raise InputError(f"coupling: must be above -1/d = {-1 / d:g}, got {coupling}.")
+    _check_family(d, alpha)
+    if not -1 / d < coupling < np.inf:
+        raise InputError(f"coupling: must be finite and above -1/d = {-1 / d:g}, got {coupling}.")
     return -alpha * coupling / (1 + d * coupling)
 
 
@@ -268,7 +275,7 @@ def coupling_from_order(r: float, d: int = 1, alpha: float = 2.0) -> float:
     Raises
     ------
     InputError
-        For r at or below -alpha/d, which no coupling reaches.
+        For r at or below -alpha/d, which no coupling reaches, or d < 1, or alpha <= 0.
 
     Examples
     --------
@@ -276,9 +283,15 @@ def coupling_from_order(r: float, d: int = 1, alpha: float = 2.0) -> float:
     >>> round(coupling_from_order(1.0), 6)
     -0.333333
     """
-    if not r > -alpha / d:
-        raise InputError(f"r: no coupling has an order at or below -alpha/d = {-alpha / d:g}, got {r}.")
+    _check_family(d, alpha)
+    if not -alpha / d < r < np.inf:
+        raise InputError(f"r: the orders of couplings are finite and above -alpha/d = {-alpha / d:g}, got {r}.")
     return -r / (alpha + d * r)
+
+
+def _check_family(d: int, alpha: float) -> None:
+    if not (d >= 1 and 0 < alpha < np.inf):
+        raise InputError(f"d must be at least 1 and alpha positive, got d = {d}, alpha = {alpha}.")
 
 
 def suggested_floor(n: int) -> float:

@@ -91,7 +91,7 @@ def equal_population(
 ) -> Estimate:
     """Measure in bins that hold equally many of the probabilities given to what happened.
 
-    The classifier paper's procedure ([CM] section 4) in the reading of SPEC section 6. Three kinds of bin are set
+    The classifier paper's procedure ([CM] section 4), with what it leaves open settled. Three kinds of bin are set
     apart: [0, floor], always; [1 - floor, 1] if it holds more than its share; and any single value that does, with
     width floor around it. Ties are never split, every pair is in a bin, and a stretch without any correct-class
     probability between bins set apart is a bin of its own.

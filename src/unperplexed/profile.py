@@ -94,7 +94,7 @@ def profile_of_points(
     p = apply_limit(p, floor, limit)
     fits = [_fit(p, w, w2, float(r)) for r in orders]
     values, errors, effective = (np.array(column, dtype=np.float64) for column in zip(*fits, strict=True))
-    return RiskProfile(orders, values, errors, effective < _FEW_ROWS, floor, limit)
+    return RiskProfile(orders, values, errors, effective < _FEW_ROWS, float(floor), limit)
 
 
 def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, float]:
@@ -171,8 +171,17 @@ def risk_profile(
     array([0.585, 0.607, 0.633])
     """
     p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
-    wanted = DEFAULT_ORDERS if orders is None else np.atleast_1d(np.asarray(orders, dtype=np.float64))
-    return profile_of_points(p, w, w * w, wanted, floor, limit)
+    return profile_of_points(p, w, w * w, checked_orders(orders), floor, limit)
+
+
+def checked_orders(orders: ArrayLike | None) -> Floats:
+    """Orders of a profile as a vector, the default ones for None, or an InputError."""
+    if orders is None:
+        return DEFAULT_ORDERS
+    vector = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+    if vector.ndim != 1 or not vector.size or np.isnan(vector).any():
+        raise InputError(f"orders: expected at least one order, none of them NaN, got {orders!r}.")
+    return vector
 
 
 def geometric_accuracy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -289,11 +290,12 @@ class Tally:
     @property
     def prediction_accuracy(self) -> float:
         """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
-        return float(sum(table.happened.sum() / ties for ties, table in self.top_tables.items()) / self.weight)
+        hits = sum(float(table.happened.sum()) / ties for ties, table in self.top_tables.items())
+        return hits / self.weight if self.weight else math.nan
 
     def score(self, name: str) -> float:
         """Mean of a scoring rule of `SCORES`, unfloored."""
-        return float(self.score_sums[name][0] / self.weight)
+        return float(self.score_sums[name][0]) / self.weight if self.weight else math.nan
 
     def pairs(self, view: View = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.

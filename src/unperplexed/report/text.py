@@ -112,8 +112,8 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     low, high = profile.interval()
     lines = [*_header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
     names = {DECISIVE: "decisiveness", GEOMETRIC: "geometric accuracy", ROBUST: "robustness"}
-    for i, order in enumerate(profile.orders):
-        if not any(abs(order - wanted) < 1e-9 for wanted in orders):
+    for i, order in enumerate(profile.orders.tolist()):
+        if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):
             continue
         between = "-" if math.isnan(low[i]) else f"{figure(low[i])} to {figure(high[i])}"
         remark = next((name for at, name in names.items() if abs(order - at) < 1e-9), "")
