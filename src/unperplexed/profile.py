@@ -168,7 +168,7 @@ def risk_profile(
     >>> from unperplexed import risk_profile
     >>> profile = risk_profile([1, 0, 1], [0.8, 0.3, 0.4], orders=[-2 / 3, 0, 1])
     >>> profile.values.round(3)
-    array([0.585, 0.607, 0.633])
+    array([0.589, 0.607, 0.633])
     """
     p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
     return profile_of_points(p, w, w * w, checked_orders(orders), floor, limit)
@@ -309,7 +309,7 @@ def robustness(
     --------
     >>> from unperplexed import robustness
     >>> round(robustness([1, 0], [0.9, 0.6]), 4)
-    0.5694
+    0.5684
     """
     return _mean_of(ROBUST, y_true, y_prob, sample_weight, labels, pos_label, floor)
 
