@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .assessment import Assessment
 
-    Drawing = Callable[[Axes], Axes]
+    Drawing = Callable[..., Axes]
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 EXIT_CODES = """\
@@ -176,7 +176,7 @@ def _add_output(command: argparse.ArgumentParser) -> None:
 def _assess(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     assessment = _assessment_of_file(arguments)
-    _write(arguments, assessment, str(assessment), lambda ax: assessment.plot(ax, axes=arguments.axes))
+    _write(arguments, assessment, str(assessment), assessment.plot)
 
 
 def _profile(arguments: argparse.Namespace) -> None:
@@ -197,7 +197,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     _say(source)
     assessment = assess(digit, probability, **_settings(arguments))
-    _write(arguments, assessment, str(assessment), lambda ax: assessment.plot(ax, axes=arguments.axes))
+    _write(arguments, assessment, str(assessment), assessment.plot)
 
 
 def _assessment_of_file(arguments: argparse.Namespace) -> Assessment:
@@ -253,20 +253,22 @@ def _write(arguments: argparse.Namespace, assessment: Assessment, text: str, dra
         else:
             outputs[Path(arguments.json)] = json.encode()
     if arguments.plot is not None:
-        outputs[arguments.plot] = _picture(draw, arguments.plot.suffix.lower()[1:])
+        outputs[arguments.plot] = _picture(draw, arguments.plot.suffix.lower()[1:], getattr(arguments, "axes", None))
     for path, content in outputs.items():
         write_whole(path, content)
     print(text)
 
 
-def _picture(draw: Drawing, kind: str) -> bytes:
+def _picture(draw: Drawing, kind: str, axes: str | None) -> bytes:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.6, 6.4), layout="tight")
-    axes: Axes = figure.subplots()
-    draw(axes)
+    from .plots import ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE
+
+    size = {"reported": ASSESSMENT_SIZE, "nelson": NELSON_SIZE, None: PROFILE_SIZE}[axes]
+    figure = Figure(figsize=size, layout="tight")
+    draw(figure.subplots(), **({} if axes is None else {"axes": axes}))
     stream = io.BytesIO()
-    figure.savefig(stream, format=kind, dpi=150)
+    figure.savefig(stream, format=kind, dpi=150, bbox_inches="tight")
     return stream.getvalue()
 
 

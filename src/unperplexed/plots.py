@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .assessment import Assessment
     from .profile import RiskProfile
 
+# Widths and heights, in inches, that suit the pictures.
+ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE = (5.6, 6.4), (6.8, 5.6), (6.4, 4.4)
+
 _BINS = "#56B4E9"
 _BINS_EDGE = "#00507d"
 _MARKS = "#B33F00"
@@ -56,10 +59,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     if axes not in ("reported", "nelson"):
         raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = (6.4, 5.4) if axes == "nelson" else (5.6, 6.4)
-        ax = plt.subplots(figsize=size, layout="tight")[1]
+        ax = _new_axes(NELSON_SIZE if axes == "nelson" else ASSESSMENT_SIZE)
     swapped = axes == "nelson"
     names = ("reported probability", "measured probability")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
@@ -81,6 +81,12 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     )
     _draw_distribution(ax, assessment, swapped)
     return ax
+
+
+def _new_axes(size: tuple[float, float]) -> Axes:
+    import matplotlib.pyplot as plt  # only a new figure needs a display
+
+    return plt.subplots(figsize=size, layout="tight")[1]
 
 
 def _xy(reported: Any, measured: Any, swapped: bool) -> tuple[Any, Any]:
@@ -169,9 +175,7 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
     matplotlib.axes.Axes
     """
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(6.4, 4.4), layout="tight")[1]
+        ax = _new_axes(PROFILE_SIZE)
     low, high = profile.interval()
     shown = np.where(profile.few_rows, np.nan, profile.values)
     (line,) = ax.plot(profile.orders, shown, label=label or f"floor {profile.floor:g}", zorder=3)

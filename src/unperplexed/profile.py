@@ -24,6 +24,7 @@ from .means import (
     checked_points,
     mean_of_points,
     scaled_moment,
+    weighted_sum,
 )
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     else:
         with np.errstate(divide="ignore"):
             term = scaled_moment(np.log(p), r)[1]
-        average = float(np.dot(w, term) / w.sum())
+        average = weighted_sum(w, term) / float(w.sum())
         # se(M) = M^(1-r)/|r| se(mean p^r) = M/|r| * se(term)/mean(term): the scale of the moment cancels.
         term, share = term - average, abs(r) * average
     variance = w2 * term * term

@@ -17,7 +17,7 @@ from ._typing import Floats
 from .errors import InputError
 from .forecasts import Forecasts
 from .labels import Label
-from .means import apply_limit
+from .means import apply_limit, weighted_sum
 
 RowScore = Callable[[Rows], Floats]
 
@@ -147,4 +147,4 @@ def _mean(x: Floats, weights: Floats | None) -> float:
     if weights is None:
         return float(x.mean())
     positive = weights > 0  # a row of weight 0 is as if absent, even where its score is infinite
-    return float(np.dot(x[positive], weights[positive]) / weights[positive].sum())
+    return weighted_sum(x[positive], weights[positive]) / float(weights[positive].sum())

@@ -16,6 +16,7 @@ from ._typing import Floats, Ints
 from .errors import InputError
 from .forecasts import Block, Forecasts, Notes
 from .labels import Label
+from .means import weighted_sum
 from .scores import SCORES
 
 View = Literal["all-classes", "top-label"]
@@ -410,12 +411,12 @@ class _Counter:
         if not len(p):
             return
         self.weight += float(w.sum())
-        self.weight_squared += float(np.dot(w, w))
+        self.weight_squared += weighted_sum(w, w)
         for name, rule in SCORES.items():
             x = rule(rows)
-            self.score_sums[name] += [np.dot(w, x), np.dot(w * w, x), np.dot(w * w, x * x)]
+            self.score_sums[name] += [weighted_sum(w, x), weighted_sum(w * w, x), weighted_sum(w * w, x * x)]
         self._count_pairs(p, rows.correct, w, weights is None)
-        for ties in np.unique(rows.ties).tolist():
+        for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, w[here])
 
