@@ -117,7 +117,7 @@ def test_infinite_log_loss_is_explained():
     result = assess([1, 1], [0.0, 0.5])
     assert result.scores["log_loss"] == np.inf
     assert result.zero_given == 1
-    assert "weight 1 of what happened had been given 0" in str(result)
+    assert "1 row gave 0 to what happened" in str(result)
     assert json.loads(result.to_json())["scores"]["log_loss"] == "Infinity"
 
 

@@ -147,7 +147,42 @@ def test_bad_arguments_leave_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         run(*arguments)
     assert caught.value.code == 2
-    assert "usage: unperplexed" in capsys.readouterr().err
+    assert "usage: see unperplexed" in capsys.readouterr().err
+
+
+def test_a_swallowed_file_is_explained(forecasts, capsys):
+    with pytest.raises(SystemExit):
+        run("assess", "--prob", "probability", "--truth", "happened", forecasts[0])
+    assert "FILE comes first" in capsys.readouterr().err
+
+
+def test_input_and_outputs_never_overwrite_one_another(forecasts, tmp_path, capsys):
+    path, _ = forecasts
+    before = path.read_bytes()
+    (tmp_path / "link.json").symlink_to(path)
+    for outputs in (["--json", path], ["--json", tmp_path / "link.json"], ["--json", "a.png", "--plot", "./a.png"]):
+        assert run("assess", path, *outputs) == 2
+        assert "would overwrite" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert run("assess", path, "--json", "/dev/null") == 2
+    assert "not a regular file" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_said(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "unperplexed: cannot write the output: No space left on device"
+
+
+@pytest.mark.parametrize("separator", ["tab", "\\t", "\t"])
+def test_separators(tmp_path, capsys, separator):
+    path = tmp_path / "f.txt"
+    path.write_text("y\tp\n1\t0.5\n0\t0.25\n")
+    assert run("assess", path, "--separator", separator, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["n_rows"] == 2
+    assert run("assess", path, "--separator", ";;") == 2
+    assert "one character" in capsys.readouterr().err
 
 
 def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):

@@ -190,6 +190,8 @@ BAD = {
     "header only": (as_file("h.csv", "what,chance\n"), None),
     "too many fields": (as_file("f.csv", "what,chance\n1,0.5\n0,0.5,9\n"), "line 3 has 3 fields, the header 2"),
     "too many after a newline in quotes": (as_file("f.csv", 'what,chance\n"a\nb",0.5\n0,0.5,9\n'), "line 4 has 3"),
+    "too many beside a quote": (as_file("f.csv", 'what,chance\n"a",0.5\n0,0.5,9\n'), "line 3 has 3 fields"),
+    "other case": (as_file("m.csv", "WHAT,chance\n1,0.5\n"), "no column 'what'; did you mean 'WHAT'"),
     "not UTF-8": (as_file("u.csv", b"what,chance\n1,0.5\n\xe9t\xe9,0.5\n"), "line 3 is not UTF-8"),
     "not UTF-8 header": (as_file("u.csv", b"\xe9,chance\n1,0.5\n"), "line 1 is not UTF-8"),
     "not a number": (as_file("n.csv", "what,chance\n1,0.5\n0,50%\n"), "'chance' is not a number at row 1.*'50%'"),
@@ -247,7 +249,8 @@ def test_no_permission(tmp_path, monkeypatch):
         ({"pairs": ["chance"]}, "PROBABILITY=OUTCOME"),
         ({"pairs": ["chance=wat"]}, "no column 'wat'"),
         ({"truth": ["what"], "prob": ["chance"], "weight": "heft"}, "no column 'heft'"),
-        ({"truth": ["what"], "prob": ["what"]}, "'what' is not a number"),
+        ({"truth": ["what"], "prob": ["what"]}, "as outcome and as probability"),
+        ({"pairs": ["chance=what", "chance=what"]}, "named twice"),
     ],
 )
 def test_bad_selections(tmp_path, arguments, message):

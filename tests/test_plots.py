@@ -45,13 +45,13 @@ def test_marks_and_bubbles_are_where_the_numbers_say(result, axes, swap):
 def test_the_distribution_lies_along_the_reported_axis(result):
     figure = Figure()
     result.plot(figure.subplots())
-    strip = figure.axes[1]
+    strip = figure.axes[-1]
     (stairs,) = strip.patches
     np.testing.assert_allclose(stairs.get_data().values, result.distribution.share)
     assert "reported" in strip.get_xlabel()
     figure = Figure()
     result.plot(figure.subplots(), axes="nelson")
-    assert "reported" in figure.axes[1].get_ylabel()
+    assert "reported" in figure.axes[-1].get_ylabel()
 
 
 def test_nothing_global_is_changed(result):

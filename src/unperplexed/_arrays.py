@@ -49,29 +49,34 @@ def library(data: object) -> str:
 
 
 def frame_names(data: Any) -> tuple[Any, ...] | None:
-    """Column names of a data frame; None for anything else."""
+    """Column names of a data frame; None for anything else, and for a frame whose columns were merely numbered."""
     kind = library(data)
     if kind not in ("pandas", "polars", "pyarrow") or len(getattr(data, "shape", ())) != 2:
         return None
-    return tuple(data.column_names if kind == "pyarrow" else data.columns)
+    names = tuple(data.column_names if kind == "pyarrow" else data.columns)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the frame has column {twice!r} {names.count(twice)} times; rename one.")
+    return None if names == tuple(range(len(names))) else names
 
 
 def as_columns(data: Any, name: str) -> Columns:
     """Read probabilities: a vector, a matrix, or a frame with one column a class."""
-    kind = library(data)
     names = frame_names(data)
     if names is not None:
+        kind = library(data)
         series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
-        if not names:
-            raise InputError(f"{name}: the frame has no columns.")
-        return Columns(tuple(_numeric(as_array(s), f"column {n!r}") for s, n in zip(series, names, strict=True)), names)
-    series_name = getattr(data, "name", None) if kind in ("pandas", "polars") else None
-    array = _numeric(as_array(data), name)
+        return Columns(tuple(numbers(as_array(s), f"column {n!r}") for s, n in zip(series, names, strict=True)), names)
+    series_name = getattr(data, "name", None) if library(data) in ("pandas", "polars") else None
+    array = as_array(data)
     if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
-        raise InputError(f"{name}: expected shape (n,) or (n, classes), got {array.shape}.")
-    if array.ndim == 1:
-        return Columns((array,), None if series_name in (None, "") else (series_name,))
-    return Columns((array,), None)
+        raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {_kind_of(data, array)}.")
+    array = numbers(array, name)
+    return Columns((array,), (series_name,) if isinstance(series_name, str) and series_name else None)
+
+
+def _kind_of(data: Any, array: NDArray[Any]) -> str:
+    return type(data).__name__ if array.ndim == 0 else f"shape {array.shape}"
 
 
 def _frame_columns(data: Any) -> Sequence[Any]:
@@ -82,11 +87,14 @@ def as_array(data: Any) -> NDArray[Any]:
     """Read one vector or array of any supported kind as NumPy; missing numbers become NaN."""
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, perhaps with a gradient
         data = data.detach().cpu()
+    if isinstance(data, np.ma.MaskedArray):
+        whole: NDArray[Any] = np.array(data.tolist(), dtype=object) if np.ma.is_masked(data) else data.data
+        return whole  # what is masked is missing: tolist gives None for it
     if library(data) == "pandas" and hasattr(getattr(data, "dtype", None), "na_value") and data.dtype.kind in "iufb":
         if not data.isna().any():
             return np.asarray(data.to_numpy(dtype=data.dtype.numpy_dtype))
         return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
-    if library(data) == "pyarrow" and not frame_names(data):
+    if library(data) == "pyarrow" and len(getattr(data, "shape", ())) != 2:
         chunked = hasattr(data, "num_chunks")
         return np.asarray(data.to_numpy() if chunked else data.to_numpy(zero_copy_only=False))
     try:
@@ -95,31 +103,34 @@ def as_array(data: Any) -> NDArray[Any]:
         raise InputError(f"not an array: its rows have different lengths ({error}).") from None
 
 
-def _numeric(array: NDArray[Any], name: str) -> NDArray[Any]:
+def numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Numbers of an array, in their own precision; None among them becomes NaN."""
     if array.dtype.kind in "fiub":
         return array
+    if array.dtype.kind not in "OUS":
+        raise InputError(f"{name}: holds {array.dtype}, not numbers.")
     if array.dtype.kind == "O":
-        array = np.array([np.nan if value is None else value for value in array.flat]).reshape(array.shape)
-    if array.dtype.kind == "c":
-        raise InputError(f"{name}: complex numbers; probabilities are real.")
+        array = np.array([np.nan if value is None else value for value in array.flat], dtype=object).reshape(
+            array.shape
+        )
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         row, value = _first_text(array)
         raise InputError(
-            f"{name}: not a number at row {row} (counted from 0): {value!r}. Probabilities are numbers from 0 to"
-            " 1, with a decimal point and without a percent sign."
+            f"{name}: not a number at row {row} (counted from 0): {value!r:.80}. Numbers have a decimal point and no"
+            " percent sign."
         ) from None
 
 
 def _first_text(array: NDArray[Any]) -> tuple[int, object]:
-    for row, value in enumerate(array.reshape(array.shape[0] if array.ndim else 1, -1)):
-        for each in value:
+    for row, values in enumerate(array.reshape(array.shape[0], -1).tolist()):
+        for value in values:
             try:
-                float(each)
-            except (TypeError, ValueError):
-                return row, each.item() if isinstance(each, np.generic) else each
-    return 0, array.flat[0] if array.size else None
+                float(value)
+            except (TypeError, ValueError, OverflowError):
+                return row, value
+    return 0, None
 
 
 def check_indexes(**inputs: Any) -> None:

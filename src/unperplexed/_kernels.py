@@ -46,19 +46,32 @@ def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
     if p.shape[1] < _FEW_CLASSES:
         # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
         p = np.ascontiguousarray(p.T).T
-    wide = p.astype(np.float64, order="K", copy=False)
     highest = p.max(axis=1)
     ties = np.count_nonzero(p == highest[:, None], axis=1)
     correct = p[rows, truth]
+    wide = p.astype(np.float64, order="K", copy=False)
     return Rows(
         correct=correct.astype(np.float64),
         lowest=p.min(axis=1).astype(np.float64),
         highest=highest.astype(np.float64),
         ties=ties,
         hit=(correct == highest) / np.maximum(ties, 1),
-        total=wide.sum(axis=1),
+        total=row_sums(wide),
         squares=np.einsum("ij,ij->i", wide, wide),
     )
+
+
+def row_sums(p: AnyFloats) -> Floats:
+    """Sum rows in float64, in an order that depends on neither the block's size nor its layout in memory.
+
+    Rows are divided by such sums, and the same row must give the same values in whatever part of the data it comes.
+    """
+    if p.shape[1] < _FEW_CLASSES:
+        total = p[:, 0].astype(np.float64)
+        for column in range(1, p.shape[1]):
+            total += p[:, column]
+        return total
+    return np.asarray(np.ascontiguousarray(p, dtype=np.float64).sum(axis=1))
 
 
 class Grid:

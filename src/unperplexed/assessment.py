@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._tables import Pairs, Points
 from ._typing import Floats, Ints
 from ._version import __version__
 from .errors import InputError
@@ -28,7 +29,7 @@ from .means import (
 from .measured import ESTIMATORS, Estimate
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
 from .scores import SCORES
-from .tally import EXACT_LIMIT, FRACTION_BITS, VIEWS, Pairs, Points, Tally, View
+from .tally import EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +40,7 @@ _INTERVALS = 50
 AxesOrder = Literal["reported", "nelson"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinTable:
     """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
 
@@ -68,7 +69,7 @@ class BinTable:
         return self.measured.size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Histogram:
     """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
 
@@ -76,7 +77,7 @@ class Histogram:
     share: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assessment:
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 
@@ -136,7 +137,7 @@ class Assessment:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json.dumps(_finite(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False)
+        return json.dumps(_finite(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
 
     def frame(self, what: Literal["figures", "bins", "profile", "floors"] = "figures") -> pl.DataFrame:
         """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
@@ -347,6 +348,8 @@ def _assess_tally(
     view: View,
     orders: ArrayLike | None,
 ) -> Assessment:
+    if isinstance(bins, bool) or not (bins == "auto" or isinstance(bins, int | np.integer)):
+        raise InputError(f"bins: expected 'auto' or a whole number of at least 1, got {bins!r}.")
     if measured not in ESTIMATORS:
         raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
     if view not in VIEWS:
@@ -360,7 +363,10 @@ def _assess_tally(
     clipped = apply_limit(points.p, floor, limit)
     reported = averages(clipped, points.weight)
     pairs = tally.pairs(view)
-    estimate = ESTIMATORS[measured](*pairs, None if bins == "auto" else bins, floor)
+    # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
+    rows = tally.weight / tally.weight_squared
+    counts = (pairs.reported, pairs.happened * rows, pairs.total * rows)
+    estimate = ESTIMATORS[measured](*counts, None if bins == "auto" else int(bins), floor)
     seen = pairs.happened > 0
     if view == "all-classes":
         found = averages(apply_limit(estimate.measured[seen], floor, limit), pairs.happened[seen])

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._version import __version__
 from .errors import InputError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .assessment import Assessment
 
     Drawing = Callable[..., Axes]
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands = argparse._SubParsersAction[Any]
 
 EXIT_CODES = """\
 exit codes:
@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
     parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
     try:
         parsed.run(parsed)
         sys.stdout.flush()
@@ -55,13 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("unperplexed: interrupted", file=sys.stderr)
         return 130
+    except MemoryError:
+        print("unperplexed: not enough memory", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:  # while writing: reading has its own messages
+        print(f"unperplexed: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="unperplexed",
         description="Assess probabilistic forecasts on the probability scale: how good they are, and what is wrong.",
         epilog=EXIT_CODES,
@@ -86,10 +96,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        if "FILE" in message:
+            message += " (FILE comes first: --truth, --prob and --pair take all the words that follow them)"
+        self.exit(2, f"{self.prog}: {message}\nusage: see {self.prog} --help\n")
+
+
 def _command(
     commands: Commands, name: str, text: str, run: Callable[[argparse.Namespace], None]
 ) -> argparse.ArgumentParser:
-    command = commands.add_parser(
+    command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=text,
         description=text[0].upper() + text[1:] + ".",
@@ -207,7 +224,10 @@ def _assessment_of_file(arguments: argparse.Namespace) -> Assessment:
 
     selection = Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight)
     options = {flag.replace("-", "_"): getattr(arguments, flag.replace("-", "_")) for flag in _FLAGS}
-    reading = Reading(arguments.labels, arguments.pos_label, arguments.ignore_label, arguments.separator, options)
+    separator = {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator)
+    if len(separator.encode()) != 1:
+        raise InputError(f"--separator: expected one character, or tab, got {separator!r}.")
+    reading = Reading(arguments.labels, arguments.pos_label, arguments.ignore_label, separator, options)
     parts, said = read_forecasts(arguments.file, selection, reading)
     for sentence in said:
         _say(sentence)
@@ -235,10 +255,12 @@ def _say(sentence: str) -> None:
 def _check_outputs(arguments: argparse.Namespace) -> None:
     from .files import check_output
 
-    if arguments.plot is not None:
-        check_output(arguments.plot, _PICTURES)
+    outputs = [] if arguments.plot is None else [check_output(arguments.plot, _PICTURES)]
     if arguments.json not in (None, "-"):
-        check_output(Path(arguments.json))
+        outputs.append(check_output(Path(arguments.json)))
+    places = [path.resolve() for path in (*outputs, *([arguments.file] if "file" in arguments else []))]
+    if len(set(places)) < len(places):
+        raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
 
 
 def _write(arguments: argparse.Namespace, assessment: Assessment, text: str, draw: Drawing) -> None:

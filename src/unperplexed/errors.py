@@ -1,4 +1,9 @@
-"""The one error a user of bad input sees."""
+"""The one error a user of bad input sees, and how it names rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 
 class InputError(ValueError):
@@ -7,3 +12,14 @@ class InputError(ValueError):
     The message names the rows (counted from 0), the column and the remedy. The command line prints it and
     leaves with exit code 2.
     """
+
+
+def rows_text(rows: Any) -> str:
+    """Name rows for an error message: "3 rows (411, 812, 1203; counted from 0)"."""
+    shown = ", ".join(str(int(row)) for row in rows[:8]) + (", ..." if len(rows) > 8 else "")
+    return f"{len(rows):,} row{'s' if len(rows) != 1 else ''} ({shown}; counted from 0)"
+
+
+def listed(values: Sequence[Any], most: int = 10) -> str:
+    """Name values for an error message, the first of many."""
+    return ", ".join(repr(v) for v in values[:most]) + (f", ... ({len(values):,} in all)" if len(values) > most else "")

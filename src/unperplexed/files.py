@@ -18,13 +18,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, listed
 from .forecasts import Forecasts
 from .labels import Label, plain
 
 _MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
-_TRUTH_NAMES = ("truth", "y_true", "outcome", "label", "labels", "target", "ground_truth", "happened")
+_TRUTH_NAMES = ("truth", "y_true", "y", "outcome", "label", "labels", "target", "ground_truth", "happened")
 _PROB_NAMES = (
     "prob",
     "y_prob",
@@ -131,6 +131,7 @@ def _open_csv(path: Path, separator: str) -> _File:
         wrong = [name for name in names if name in twice]
         if wrong:
             raise InputError(f"the header has column {wrong[0]!r} {header.count(wrong[0])} times; rename one.")
+        _check_widths(path, separator, len(header))
         try:
             # By position: a header with quotes in it is not spelled the same by every reader.
             places = sorted(header.index(name) for name in names)
@@ -142,8 +143,23 @@ def _open_csv(path: Path, separator: str) -> _File:
     return _File(header, read)
 
 
+def _check_widths(path: Path, separator: str, width: int) -> None:
+    """Refuse lines with too many fields in files with quotes, where the fast reader lets them pass."""
+    with path.open("rb") as stream:
+        quoted = any(b'"' in chunk for chunk in iter(lambda: stream.read(1 << 20), b""))
+    if quoted:
+        found = _too_wide(path, separator, width)
+        if found is not None:
+            raise found
+
+
 def _explained(path: Path, separator: str, width: int, error: Exception) -> InputError:
     """Find the line a CSV reader stumbled over."""
+    return _too_wide(path, separator, width) or InputError(f"not readable as CSV: {str(error).splitlines()[0]}.")
+
+
+def _too_wide(path: Path, separator: str, width: int) -> InputError | None:
+    """Name the first line with more fields than the header, or that cannot be read at all."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, delimiter=separator)
@@ -157,7 +173,7 @@ def _explained(path: Path, separator: str, width: int, error: Exception) -> Inpu
         return _not_utf8(path)
     except csv.Error as trouble:
         return InputError(f"not readable as CSV: {trouble}.")
-    return InputError(f"not readable as CSV: {str(error).splitlines()[0]}.")
+    return None
 
 
 def _not_utf8(path: Path) -> InputError:
@@ -271,21 +287,21 @@ def _only_choice(
         choices = [name for name, (shape, kind) in file.shapes.items() if name not in taken and possible(shape, kind)]
     else:
         choices = [name for name in file.names if name not in taken and name.lower() in usual]
-    if len(choices) == 1:
-        return choices[0]
+    named = [name for name in choices if name.lower() in usual]
+    if len(choices) == 1 or len(named) == 1:
+        return (named or choices)[0]
     found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
-    raise InputError(f"which column holds the {what}? Say so with --{option}; {found}. Columns: {_listed(file.names)}.")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names[:20]) + (f", ... ({len(names):,} in all)" if len(names) > 20 else "")
+    raise InputError(
+        f"which column holds the {what}? Say so with --{option}; {found}. Columns: {listed(file.names, 20)}."
+    )
 
 
 def _check_column(name: str, file: _File) -> str:
     if name in file.names:
         return name
-    near = difflib.get_close_matches(name, file.names, 3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {_listed(file.names)}."
+    lower = {other.lower(): other for other in file.names}
+    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 3)]
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {listed(file.names, 20)}."
     raise InputError(f"no column {name!r}; {hint}")
 
 
@@ -309,6 +325,9 @@ def _forecasts(file: _File, selection: Selection, reading: Reading) -> Forecasts
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise InputError(f"column {twice[0]!r} is named twice.")
+    both = set(truth) & set(columns)
+    if both:
+        raise InputError(f"column {min(both)!r} is named as outcome and as probability.")
     data = file.read(list(dict.fromkeys([*truth, *columns, *weights])))
     given = [label for label, _ in labelled if label is not None]
     if given and len(given) < len(columns):
@@ -330,6 +349,7 @@ def _forecasts(file: _File, selection: Selection, reading: Reading) -> Forecasts
         (
             ", ".join(truth[:3]) + (", ..." if len(truth) > 3 else ""),
             columns[0] if len(columns) == 1 else "probabilities",
+            selection.weight or "",
         ),
     )
 
@@ -344,6 +364,8 @@ def _paired(file: _File, selection: Selection, reading: Reading) -> list[Forecas
         known = [(prob, truth) for prob, truth in splits if prob in file.names and truth in file.names]
         prob, truth = known[0] if known else splits[0]
         pairs.append((_check_column(prob, file), _check_column(truth, file)))
+    if len(set(pairs)) < len(pairs) or any(prob == truth for prob, truth in pairs):
+        raise InputError("--pair: a pair is named twice, or a column as both probability and outcome.")
     weights = [] if selection.weight is None else [_check_column(selection.weight, file)]
     data = file.read(list(dict.fromkeys([*(name for pair in pairs for name in pair), *weights])))
     weight = None if selection.weight is None else _numbers(data[selection.weight], selection.weight)
@@ -355,7 +377,7 @@ def _paired(file: _File, selection: Selection, reading: Reading) -> list[Forecas
             reading.labels,
             reading.pos_label,
             reading,
-            (truth, prob),
+            (truth, prob, selection.weight or ""),
         )
         for prob, truth in pairs
     ]
@@ -368,7 +390,7 @@ def _checked(
     labels: Sequence[str] | None,
     pos_label: str | None,
     reading: Reading,
-    names: tuple[str, str],
+    names: tuple[str, str, str],
 ) -> Forecasts:
     typed = [None if texts is None else _typed(texts, y_true, names[0]) for texts in (labels, reading.ignore_label)]
     return Forecasts(
@@ -460,6 +482,10 @@ def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
         raise InputError(f"{path}: cannot write this format; known: {', '.join(suffixes)}.")
     if path.is_dir():
         raise InputError(f"{path}: is a directory; name a file in it.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"{path}: no permission to write it.")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no directory {path.parent}.")
     if not os.access(path.parent, os.W_OK):
@@ -469,6 +495,7 @@ def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a killed run leaves the old one or none, never a part."""
+    path = path.resolve()  # what a link points to is replaced, not the link
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

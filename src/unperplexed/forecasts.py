@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, as_columns, check_indexes
-from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives
+from ._arrays import as_columns, check_indexes
+from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
 from ._typing import AnyFloats, Bools, Floats, Ints
-from .errors import InputError
-from .labels import IGNORED, MISSING, Label, LabelSettings, read_outcomes, rows_text
+from .errors import InputError, rows_text
+from .labels import IGNORED, MISSING, Label, LabelSettings, read_outcomes
 from .means import checked_weights
 
 SUM_TOLERANCE = 1e-3
@@ -87,8 +87,8 @@ class Forecasts:
     whole : bool, default True
         Whether this is all the data, so that the class set may be read off it where the labels are neither
         0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
-    names : tuple of str, default ("y_true", "y_prob")
-        What errors call the outcomes and the probabilities.
+    names : tuple of str, default ("y_true", "y_prob", "sample_weight")
+        What errors call the outcomes, the probabilities and the weights.
 
     Raises
     ------
@@ -120,8 +120,12 @@ class Forecasts:
         from_logits: bool = False,
         from_log_probs: bool = False,
         whole: bool = True,
-        names: tuple[str, str] = ("y_true", "y_prob"),
+        names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
+        if labels is not None and not isinstance(labels, list | tuple | np.ndarray):
+            if isinstance(labels, str | set | frozenset) or not hasattr(labels, "__iter__"):
+                raise InputError(f"labels: expected a list of labels in column order, got {labels!r:.80}.")
+            labels = list(labels)
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
@@ -145,9 +149,9 @@ class Forecasts:
             )
         self._weights = None
         if sample_weight is not None:
-            self._weights = checked_weights(as_array(sample_weight), self.n_rows)
+            self._weights = checked_weights(sample_weight, self.n_rows, names[2])
             if self.n_rows and whole and not self._weights.sum() > 0:
-                raise InputError("sample_weight: the total weight is 0; nothing is left to assess.")
+                raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
         missing = np.flatnonzero(self._codes == MISSING)
         if missing.size and not drop_invalid:
             raise InputError(
@@ -166,11 +170,11 @@ class Forecasts:
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""
-        blocks = list(self.blocks())
-        correct = np.concatenate([block.rows.correct for block in blocks] or [np.empty(0)])
+        kept = [(block.rows.correct, block.weights) for block in self.blocks()]
+        correct = np.concatenate([p for p, _ in kept] or [np.empty(0)])
         if self._weights is None:
             return correct, None
-        return correct, np.concatenate([b.weights for b in blocks if b.weights is not None] or [np.empty(0)])
+        return correct, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
 
     def _block(self, start: int, stop: int) -> tuple[Block, dict[str, Bools]]:
         codes = self._codes[start:stop]
@@ -214,7 +218,7 @@ class Forecasts:
             highest = x.max(axis=1, keepdims=True)
             with np.errstate(invalid="ignore"):
                 e = np.exp(x - highest)
-                p = np.asarray(e / e.sum(axis=1, dtype=np.float64, keepdims=True))
+                p = np.asarray(e / row_sums(e)[:, None])
             p[np.isposinf(highest[:, 0])] = np.inf  # refused as what it is; -inf is a probability of 0
             return p
         if self._from_log_probs:
@@ -241,7 +245,9 @@ class Forecasts:
             lines.append(f"{reason} in {rows_text(rows)}{where}, for example {shown}.")
         if "negative" in found or "above 1" in found:
             lines.append(_scale_hint(lowest, highest, self._binary))
-        if "sum not 1" in found:
+        if "sum not 1" in found and self._renormalize:
+            lines.append("A sum of 0 is nothing to divide by.")
+        elif "sum not 1" in found:
             lines.append(
                 f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by"
                 " their sum."
@@ -260,7 +266,7 @@ class Forecasts:
         if not at.size:  # only after conversion from logits, logarithms or percent
             return f"a value of {float(x[0]):.6g}", ""
         names = self._columns.names or (None if self._binary else self.labels)
-        return f"{float(x[at[0]]):.9g}", f", column {names[at[0]]!r}" if names else ""
+        return f"{float(x[at[0]])!r}", f", column {names[at[0]]!r}" if names else ""
 
 
 def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
@@ -295,14 +301,14 @@ def _renormalized(p: AnyFloats, codes: Ints, rows: Rows) -> tuple[AnyFloats, Row
 
 def _scale_hint(lowest: float, highest: float, binary: bool) -> str:
     """Say what numbers outside [0, 1] look like; the user decides."""
-    if lowest >= 0 and highest <= 1 + 1e-5:
-        return "That is rounding: clip to 1" + (
-            "." if binary else ", or divide by the sums with renormalize=True (--renormalize)."
+    if lowest >= -1e-5 and highest <= 1 + 1e-5:
+        return "That looks like rounding: clip to 0 and 1" + (
+            "." if binary or lowest < 0 else ", or divide by the sums with renormalize=True (--renormalize)."
         )
-    if lowest >= 0 and highest <= 100 + 1e-5:
+    if lowest >= 0 and 2 < highest <= 100 + 1e-5:
         return "These look like percentages: percent=True (--percent) reads them so."
     if highest <= 0:
         return "These look like log-probabilities: from_log_probs=True (--from-log-probs) reads them so."
-    if lowest < 0:
+    if lowest < -1 or highest > 2:
         return "These look like logits: from_logits=True (--from-logits) reads them so."
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 
 from ._arrays import as_array, frame_names
 from ._typing import Ints
-from .errors import InputError
+from .errors import InputError, listed, rows_text
 
 Label = bool | int | float | str
 
-MISSING, IGNORED = -1, -2
+_PART = 1 << 20
+
+MISSING, IGNORED, UNKNOWN = -1, -2, -3
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """Class index of each row, MISSING or IGNORED where there is none, and the labels in column order."""
 
-    codes: Ints
+    codes: NDArray[np.signedinteger[Any]]
     labels: tuple[Label | None, ...]
     """None where data and settings do not say (an empty part, a negative class not yet seen)."""
 
@@ -58,20 +60,25 @@ def read_outcomes(
     if array.ndim != 1:
         raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
     distinct, inverse = _distinct(array)
-    ignored = {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
+    ignored = {} if settings.ignore_label is None else dict.fromkeys(_aslisted(settings.ignore_label))
     present = [v for v in distinct if v is not None and v not in ignored]
     resolve = _binary_labels if binary else _class_labels
     where = _Where(array, distinct, inverse)
     labels = resolve(present, n_classes, names, settings, where)
     index = {label: code for code, label in enumerate(labels) if label is not None}
     table = np.array(
-        [MISSING if v is None else IGNORED if v in ignored else index.get(v, -3) for v in distinct] or [0],
-        dtype=np.int64,
+        [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in distinct] or [0],
+        dtype=_smallest(n_classes),
     )
-    unknown = [v for v, code in zip(distinct, table, strict=False) if code == -3]
+    unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
     if unknown:
         raise InputError(_unknown_message(unknown, labels, where, settings))
     return Outcomes(table[inverse], labels)
+
+
+def _smallest(number: int) -> type[np.signedinteger[Any]]:
+    """Smallest integer type that holds class indexes below number, and the negative codes."""
+    return next(t for t in (np.int8, np.int16, np.int32) if number <= np.iinfo(t).max)
 
 
 @dataclass(frozen=True)
@@ -89,13 +96,16 @@ class _Where:
         return np.flatnonzero(np.isin(self.inverse, [self.distinct.index(label) for label in labels]))
 
 
-def _as_list(value: Any) -> list[Label]:
+def _aslisted(value: Any) -> list[Label]:
     return [plain(v) for v in (value if isinstance(value, list | tuple | set | np.ndarray) else [value])]
 
 
 def _check_given_labels(labels: Sequence[Label], n_classes: int) -> None:
     given = [plain(v) for v in labels]
-    twice = [v for v, count in Counter(given).items() if count > 1]
+    try:
+        twice = [v for v, count in Counter(given).items() if count > 1]
+    except TypeError:
+        raise InputError(f"labels: expected numbers or texts, got {given!r:.80}.") from None
     if twice:
         raise InputError(f"labels: {twice[0]!r} is given twice.")
     if len(given) != n_classes:
@@ -118,25 +128,23 @@ def plain(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], Ints]:
-    """Distinct labels and, for each row, which of them it has."""
-    if array.dtype.kind in "iub" and array.size:
-        low, high = int(array.min()), int(array.max())
-        if high - low < 1 << 16:  # class indices: counting beats sorting
-            offset = array.astype(np.int64) - low
-            present = np.flatnonzero(np.bincount(offset))
-            position = np.zeros(high - low + 1, dtype=np.int64)
-            position[present] = np.arange(present.size)
-            as_label: Callable[[int], Label] = bool if array.dtype.kind == "b" else int
-            return [as_label(v + low) for v in present.tolist()], position[offset]
+def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
+    """Distinct labels and, for each row, which of them it has: by parts, to make nothing the size of the input."""
+    parts = [array[start : start + _PART] for start in range(0, array.size, _PART)]
     if array.dtype.kind in "iubf":
-        values, inverse = np.unique(array, return_inverse=True)
-        return [plain(v) for v in values], inverse.astype(np.int64)
+        values = np.unique(np.concatenate([np.unique(part) for part in parts] or [array]))
+        kind = _smallest(values.size)
+        places = [np.searchsorted(values, part).astype(kind) for part in parts]
+        return [plain(v) for v in values], np.concatenate(places) if places else np.empty(0, dtype=kind)
     seen: dict[Any, int] = {}
-    inverse = np.empty(array.size, dtype=np.int64)
-    for row, value in enumerate(array.tolist()):
-        inverse[row] = seen.setdefault(plain(value), len(seen))
-    return list(seen), inverse
+    places = []
+    for part in parts:
+        try:
+            found = [seen.setdefault(plain(value), len(seen)) for value in part.tolist()]
+        except TypeError:
+            raise InputError(f"labels are numbers or texts, not {type(part[0]).__name__}.") from None
+        places.append(np.array(found, dtype=np.int32))
+    return list(seen), np.concatenate(places) if places else np.empty(0, dtype=np.int32)
 
 
 def _one_hot(
@@ -195,12 +203,12 @@ def _binary_labels(
         others = [v for v in present if v != positive]
         if others and positive not in present and settings.whole:
             raise InputError(
-                f"pos_label: {positive!r} does not occur in {settings.name} (found: {_list(present)}). If it is merely"
+                f"pos_label: {positive!r} does not occur in {settings.name} (found: {listed(present)}). If it is merely"
                 " absent, name both classes: labels=[negative, positive] (--labels)."
             )
         if len(others) > 1:
             raise InputError(
-                f"{settings.name}: besides the positive label {positive!r} there are {_list(others)}. One probability"
+                f"{settings.name}: besides the positive label {positive!r} there are {listed(others)}. One probability"
                 " column has one negative class: leave the others out with ignore_label (--ignore-label)."
             )
         return (others[0] if others else None), positive
@@ -210,27 +218,33 @@ def _binary_labels(
     return _told_apart(present, settings, where)
 
 
+_TEXT_PAIRS = [("0", "1"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE")]
+_TWO_WORDS = (("-1", "0", "false"), ("1", "true"))
+
+
 def _told_apart(present: list[Label], settings: LabelSettings, where: _Where) -> tuple[Label | None, Label | None]:
     """Negative and positive label where the values themselves say so: 0/1, -1/1, true/false."""
+    seen = set(present)
+    if seen == {-1, 1}:
+        return -1, 1
+    if settings.whole:
+        first = present[0] if present else 0
+        for pair in _TEXT_PAIRS if isinstance(first, str) else [(False, True) if isinstance(first, bool) else (0, 1)]:
+            if seen <= set(pair):
+                return pair
+    else:
+        # A part says no more than it holds; parts together say the rest.
+        low, high = (next((v for v in present if str(v).lower() in words), None) for words in _TWO_WORDS)
+        if len(seen) == (low is not None) + (high is not None):
+            return low, high
     if not present:
         return None, None
-    if all(isinstance(v, bool | int) and v in (0, 1) for v in present):
-        return (False, True) if isinstance(present[0], bool) else (0, 1)
-    if set(present) == {-1, 1}:
-        return -1, 1
-    spelled = {str(v).lower(): v for v in present if isinstance(v, str)}
-    if len(spelled) == len(present) and set(spelled) <= {"true", "false"}:
-        word = next(iter(spelled.values()))
-        false, true = (
-            ("FALSE", "TRUE") if word.isupper() else ("False", "True") if word.istitle() else ("false", "true")
-        )
-        return spelled.get("false", false), spelled.get("true", true)
     numbers = [v for v in present if isinstance(v, bool | int | float)]
     odd = [v for v in numbers if v not in (0, 1)]
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
         raise InputError(_unknown_message(odd, (0, 1), where, settings))
     raise InputError(
-        f"{settings.name}: the positive class cannot be told from the labels {_list(present)}. Name it with pos_label"
+        f"{settings.name}: the positive class cannot be told from the labels {listed(present)}. Name it with pos_label"
         " (--pos-label), or both with labels=[negative, positive] (--labels)."
     )
 
@@ -248,19 +262,30 @@ def _class_labels(
             " or pass the positive class's column alone."
         )
     if settings.labels is not None:
-        return tuple(plain(v) for v in settings.labels)
+        given = tuple(plain(v) for v in settings.labels)
+        if names is not None and set(names) == set(given) and names != given:
+            raise InputError(
+                f"labels: in column order the columns are named {listed(names)}; leave labels (--labels) out, or put"
+                " them in the columns' order."
+            )
+        return given
+    if not present:
+        return (None,) * n_classes
     if names is not None:
         for convert in (plain, _as_int):
             candidates: list[Any] = [convert(name) for name in names]
-            if len(set(candidates)) == n_classes and present and set(present) <= set(candidates):
+            if len(set(candidates)) == n_classes and set(present) <= set(candidates):
                 return tuple(candidates)
     if all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
         return tuple(range(n_classes))
-    if settings.whole and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
-        return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
-    columns = f" named {_list(list(names))}" if names is not None else ""
+    whole_unnamed = settings.whole and names is None
+    if whole_unnamed and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
+        negative = [v for v in present if isinstance(v, int | float) and v < 0]
+        if not negative:
+            return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
+    columns = f" named {listed(list(names))}" if names is not None else ""
     raise InputError(
-        f"{settings.name}: the labels {_list(present)} do not say which of the {n_classes} probability columns"
+        f"{settings.name}: the labels {listed(present)} do not say which of the {n_classes} probability columns"
         f"{columns} is which. Name the columns' classes in column order with labels (--labels)."
     )
 
@@ -277,20 +302,9 @@ def _unknown_message(
 ) -> str:
     first = unknown[0]
     counted = ", ".join(f"{where.count(v):,} × {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    known = _list([v for v in labels if v is not None])
+    known = listed([v for v in labels if v is not None])
     return (
         f"{settings.name}: outcomes that are no class: {counted}, in {rows_text(where.rows(unknown))}; the classes"
         f" are {known}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name the classes"
         " with labels (--labels)."
     )
-
-
-def _list(values: Sequence[Any]) -> str:
-    return ", ".join(repr(v) for v in values[:10]) + (", ..." if len(values) > 10 else "")
-
-
-def rows_text(rows: Ints | Sequence[int], total: int | None = None) -> str:
-    """Name rows for an error message: "3 rows (411, 812, 1203; counted from 0)"."""
-    total = len(rows) if total is None else total
-    shown = ", ".join(str(int(row)) for row in rows[:8]) + (", ..." if total > 8 else "")
-    return f"{total:,} row{'s' if total != 1 else ''} ({shown}; counted from 0)"

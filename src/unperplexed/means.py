@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._arrays import as_array, check_indexes, numbers
 from ._typing import Floats
-from .errors import InputError
+from .errors import InputError, rows_text
 
 Limit = Literal["floor", "both"]
 
@@ -21,7 +22,7 @@ GEOMETRIC, DECISIVE, ROBUST = 0.0, 1.0, -2.0 / 3.0
 _WEIGHTS = (1e-100, 1e100)
 """Weights whose squares and sums neither vanish nor overflow."""
 
-_NO_ORDER = 1e-20
+NO_ORDER = 1e-20
 """Closer to 0 than this an order changes no digit of a mean of positive floats."""
 
 DEFAULT_ORDERS: Floats = np.linspace(-3.0, 3.0, 121)
@@ -86,10 +87,8 @@ def generalized_mean(
 
 def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
     """Probabilities and weights as float64 vectors without rows of weight 0, or an InputError."""
-    try:
-        values = np.atleast_1d(np.asarray(p, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise InputError(f"p: expected probabilities, got {p!r:.80}.") from None
+    check_indexes(p=p, sample_weight=sample_weight)
+    values = np.atleast_1d(numbers(as_array(p), "p").astype(np.float64, copy=False))
     if values.ndim != 1:
         raise InputError(f"p: expected one probability a row, got an array of shape {values.shape}.")
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
@@ -106,16 +105,18 @@ def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Float
     return values, weights
 
 
-def checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
+def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> Floats:
     """Weights as a float64 vector of length n, finite and non-negative, or an InputError."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = numbers(as_array(sample_weight), name).astype(np.float64, copy=False)
     if weights.shape != (n,):
-        raise InputError(f"sample_weight: expected one weight for each of {n} rows, got shape {weights.shape}.")
+        raise InputError(f"{name}: expected one weight for each of {n} rows, got shape {weights.shape}.")
     bad = np.flatnonzero(~((weights == 0) | ((weights >= _WEIGHTS[0]) & (weights <= _WEIGHTS[1]))))
     if bad.size:
+        value = float(weights[bad[0]])
+        what = "no weight" if np.isnan(value) else "a negative weight" if value < 0 else "a weight out of scale"
         raise InputError(
-            f"sample_weight: negative, not finite or out of scale at row {bad[0]} (counted from 0):"
-            f" {weights[bad[0]]}. Weights are 0 or from {_WEIGHTS[0]:g} to {_WEIGHTS[1]:g}; only their ratios matter."
+            f"{name}: {what} in {rows_text(bad)}, for example {value:g}. Weights are 0 or from {_WEIGHTS[0]:g} to"
+            f" {_WEIGHTS[1]:g}; only their ratios matter."
         )
     return weights
 
@@ -125,8 +126,8 @@ def apply_limit(p: Floats, floor: float, limit: Limit = "floor") -> Floats:
     if limit not in ("floor", "both"):
         raise InputError(f"limit: expected 'floor' or 'both', got {limit!r}.")
     highest = 1.0 if limit == "floor" else 0.5
-    if not 0 <= floor <= highest:
-        raise InputError(f"floor: expected a probability from 0 to {highest:g}, got {floor}.")
+    if not isinstance(floor, int | float | np.number) or not 0 <= floor <= highest:
+        raise InputError(f"floor: expected a probability from 0 to {highest:g}, got {floor!r}.")
     if floor == 0:
         return p
     return np.clip(p, floor, 1.0 if limit == "floor" else 1.0 - floor)
@@ -147,7 +148,7 @@ def mean_of_points(p: Floats, w: Floats, r: float) -> float:
         with np.errstate(over="ignore"):
             factor = np.exp(np.log1p(-w[p == 0].sum() / w.sum()) / r)
         return mean_of_points(p[p > 0], w[p > 0], r) * float(factor)
-    if abs(r) < _NO_ORDER:
+    if abs(r) < NO_ORDER:
         r = 0.0
     centre = float(np.clip(_rough_mean(np.log(p), w, r), lowest, highest))
     # Recentred: with x = ln(p / centre) the sums below nearly cancel, so their rounding errors stay relative to
@@ -174,15 +175,9 @@ def _rough_mean(log_p: Floats, w: Floats, r: float) -> float:
     total = w.sum()
     if abs(r) < 1e-6:
         return float(np.exp(weighted_sum(w, log_p) / total))
-    largest, moment = scaled_moment(log_p, r)
-    return float(np.exp((largest + np.log(weighted_sum(w, moment) / total)) / r))
-
-
-def scaled_moment(log_p: Floats, r: float) -> tuple[float, Floats]:
-    """Return (m, p^r / e^m) with m the largest of r ln p, so that nothing overflows."""
     exponents = r * log_p
-    largest = float(exponents.max())
-    return largest, np.exp(exponents - largest)
+    largest = float(exponents.max())  # taken out, so that nothing overflows
+    return float(np.exp((largest + np.log(weighted_sum(w, np.exp(exponents - largest)) / total)) / r))
 
 
 def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -325,6 +320,6 @@ def suggested_floor(n: int) -> float:
     >>> suggested_floor(100)
     0.005
     """
-    if n < 1:
+    if not n >= 1:
         raise InputError(f"n: expected at least one forecast, got {n}.")
     return 1 / (2 * n)

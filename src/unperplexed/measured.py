@@ -18,6 +18,9 @@ from .errors import InputError
 
 Bins = int | None
 
+_A_LITTLE_MORE = 1 + 1e-9
+"""Weights that should be equal need not be to the last digit; where such sums meet a bound, they are taken as equal."""
+
 
 class Estimate(NamedTuple):
     """Measured probability of each entry of the pairs, and the bin it was measured in."""
@@ -79,7 +82,7 @@ def _joined_where_equal(bin_: Ints, happened: Floats, total: Floats) -> Ints:
     """Join neighbouring blocks whose frequencies rounding has told apart or put out of order."""
     while bin_.size:
         frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
-        keep = np.diff(frequency, prepend=-1.0) > 1e-15
+        keep = np.append(True, frequency[1:] > frequency[:-1] * (1 + 1e-14))
         if keep.all():
             break
         bin_ = (np.cumsum(keep) - 1)[bin_]
@@ -136,7 +139,7 @@ def equal_population(
         inside |= here
         stretch += (reported >= low).astype(np.int64) + (reported > high)
     rest = float(happened[~inside].sum())
-    cuts = _equal_cuts(happened, inside, stretch, max(round(rest / (n / wanted)), 1) if rest else 1)
+    cuts = _equal_cuts(happened, inside, stretch, max(int(rest / (n / wanted) * _A_LITTLE_MORE + 0.5), 1))
     change = np.diff(stretch, prepend=stretch[:1]) != 0
     return _frequencies(happened, total, np.cumsum(change | _starts(reported, happened, cuts, stretch)))
 
@@ -145,9 +148,9 @@ def _set_apart(reported: Floats, happened: Floats, share: float, floor: float) -
     """Intervals set apart as bins of their own, overlapping ones merged."""
     intervals = [(0.0, floor)]
     upper = reported >= 1 - floor
-    if happened[upper].sum() > share:
+    if happened[upper].sum() > share * _A_LITTLE_MORE:
         intervals.append((1 - floor, 1.0))
-    for value in reported[happened > share]:
+    for value in reported[happened > share * _A_LITTLE_MORE]:
         intervals.append((value - floor / 2, value + floor / 2))
     merged: list[tuple[float, float]] = []
     for low, high in sorted(intervals):
@@ -163,7 +166,11 @@ def _equal_cuts(happened: Floats, inside: Bools, stretch: Ints, m: int) -> Ints:
     weight = np.where(inside, 0.0, happened)
     middle = np.cumsum(weight) - weight / 2
     total = weight.sum()
-    return np.minimum((middle * m / total).astype(np.int64), m - 1) if total > 0 else np.zeros_like(stretch)
+    return (
+        np.minimum((middle * m / total * _A_LITTLE_MORE).astype(np.int64), m - 1)
+        if total > 0
+        else np.zeros_like(stretch)
+    )
 
 
 def _starts(reported: Floats, happened: Floats, group: Ints, stretch: Ints) -> Bools:
@@ -212,13 +219,16 @@ def equal_width(reported: Floats, happened: Floats, total: Floats, bins: Bins = 
     array([0.5, 0.5, 1. ])
     """
     number = 100 if bins is None else _checked_bins(bins)
-    edges = np.arange(1, number) / number  # compared, not multiplied: 0.29 * 100 is below 29
-    bin_ = np.searchsorted(edges, reported, side="right")
+    bin_ = np.floor(reported * number)
+    # Compared with k / number, not multiplied alone: 0.29 * 100 is below 29.
+    bin_ += (bin_ + 1) / number <= reported
+    bin_ -= bin_ / number > reported
+    bin_ = np.minimum(bin_, number - 1)
     return _frequencies(happened, total, np.unique(bin_, return_inverse=True)[1])
 
 
 def _checked_bins(bins: int) -> int:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins < 2**53:
         raise InputError(f"bins: expected a whole number of at least 1, got {bins!r}.")
     return int(bins)
 

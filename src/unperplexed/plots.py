@@ -58,6 +58,8 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     """
     if axes not in ("reported", "nelson"):
         raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
+    if not (ax is None or isinstance(ax, Axes)):
+        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
     if ax is None:
         ax = _new_axes(NELSON_SIZE if axes == "nelson" else ASSESSMENT_SIZE)
     swapped = axes == "nelson"
@@ -70,16 +72,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     ax.set_xlabel(names[1] if swapped else names[0])
     ax.grid(color="#d9d9d9", linewidth=0.5)
     ax.set_axisbelow(True)
-    # Above the Axes, where it covers nothing.
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 1.0),
-        ncols=2,
-        fontsize="small",
-        frameon=False,
-        columnspacing=1,
-    )
-    _draw_distribution(ax, assessment, swapped)
+    _draw_beside(ax, assessment, swapped)
     return ax
 
 
@@ -95,8 +88,8 @@ def _xy(reported: Any, measured: Any, swapped: bool) -> tuple[Any, Any]:
 
 def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     bins = assessment.bins
-    ends = np.stack([bins.lowest, bins.highest], axis=1).ravel()
-    ax.plot(*_xy(ends, np.repeat(bins.measured, 2), swapped), color=_BINS_EDGE, linewidth=1, alpha=0.6, zorder=2)
+    spans = np.stack([np.stack([bins.lowest, bins.highest]), np.stack([bins.measured, bins.measured])])
+    ax.plot(*(spans[::-1] if swapped else spans), color=_BINS_EDGE, linewidth=1.2, alpha=0.7, zorder=2)
     reported = np.where(bins.happened > 0, bins.geometric_accuracy, bins.mean_reported)
     part = np.abs(bins.contribution)
     largest = part[np.isfinite(part)].max(initial=0.0)
@@ -109,8 +102,9 @@ def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         linewidth=0.8,
         alpha=0.6,
         zorder=3,
+        clip_on=False,
     )
-    label = f"{len(bins)} bin{'s' if len(bins) != 1 else ''} ({assessment.estimator})"
+    label = f"{len(bins)} bin{'s' if len(bins) != 1 else ''} ({assessment.estimator}), area: contribution"
     ax.plot([], [], "o", color=_BINS, markeredgecolor=_BINS_EDGE, markersize=8, alpha=0.8, label=label)
 
 
@@ -136,10 +130,28 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         )
 
 
-def _draw_distribution(ax: Axes, assessment: Assessment, swapped: bool) -> None:
-    """Histogram of the correct-class probabilities along the axis that shows what was reported."""
+def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Legend above, and a histogram of the correct-class probabilities along the axis that shows what was reported."""
     edges, share = assessment.distribution.edges, assessment.distribution.share
     divider = make_axes_locatable(ax)
+    # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
+    above = divider.append_axes("top", size="24%", pad=0.02)
+    above.set_axis_off()
+    title = f"{assessment.n_rows:,} forecasts, {assessment.n_classes:,} classes, floor {assessment.floor:g}"
+    if assessment.view != "all-classes":
+        title += f", {assessment.view}"
+    above.legend(
+        *ax.get_legend_handles_labels(),
+        title=title,
+        alignment="left",
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 0),
+        ncols=2,
+        fontsize="small",
+        title_fontsize="small",
+        frameon=False,
+        columnspacing=1,
+    )
     # The strip takes the label of the reported axis over, since it lies between the axis and its label.
     if swapped:
         strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
@@ -183,6 +195,7 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
         shown = np.where(profile.few_rows, profile.values, np.nan)
         ax.plot(profile.orders, shown, ":", color=line.get_color(), label="carried by few rows", zorder=3)
     ax.fill_between(profile.orders, low, high, color=line.get_color(), alpha=0.2, linewidth=0, zorder=2)
+    spread = profile.values.max() - profile.values.min() > 0.02  # else the names would lie on one another
     for (marker, name), order in zip(_MEANS, (-2 / 3, 0.0, 1.0), strict=True):
         if profile.orders.min() <= order <= profile.orders.max():
             value = float(np.interp(order, profile.orders, profile.values))
@@ -196,7 +209,8 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
                 zorder=4,
             )
             text = name.replace("_", " ")
-            ax.annotate(text, (order, value), xytext=(6, -10), textcoords="offset points", fontsize="small")
+            if spread:
+                ax.annotate(text, (order, value), xytext=(6, -10), textcoords="offset points", fontsize="small")
     ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))
     ax.grid(color="#d9d9d9", linewidth=0.5)
     ax.set_axisbelow(True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._tables import Points
 from ._typing import Bools, Floats
 from .errors import InputError
 from .forecasts import Forecasts
@@ -18,14 +20,13 @@ from .means import (
     DEFAULT_FLOOR,
     DEFAULT_ORDERS,
     GEOMETRIC,
+    NO_ORDER,
     ROBUST,
     Limit,
     apply_limit,
-    checked_points,
     mean_of_points,
-    scaled_moment,
-    weighted_sum,
 )
+from .tally import Tally
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,11 +51,12 @@ class Averages:
 
     @property
     def spread(self) -> float:
-        """Decisiveness minus robustness."""
-        return self.decisiveness - self.robustness
+        """Decisiveness minus robustness; 0 where only rounding tells them apart."""
+        difference = self.decisiveness - self.robustness
+        return 0.0 if abs(difference) < 1e-14 * self.decisiveness else difference
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RiskProfile:
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 
@@ -103,20 +105,16 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     mean = mean_of_points(p, w, r)
     if mean == 0 or np.isinf(r):
         return mean, np.nan, np.inf
-    if r == 0:
-        term, share = np.log(p / mean), 1.0
-    else:
-        with np.errstate(divide="ignore"):
-            term = scaled_moment(np.log(p), r)[1]
-        average = weighted_sum(w, term) / float(w.sum())
-        # se(M) = M^(1-r)/|r| se(mean p^r) = M/|r| * se(term)/mean(term): the scale of the moment cancels.
-        term, share = term - average, abs(r) * average
+    with np.errstate(divide="ignore"):
+        x = np.log(p / mean)
+    # se(M) = M^(1-r)/|r| se(mean p^r): in terms of x, M times the error of the mean of expm1(r x)/r, whose mean is 0.
+    term = x if abs(r) < NO_ORDER else np.expm1(r * x) / r
     variance = w2 * term * term
-    total = float(variance.sum())
+    total, rows = float(variance.sum()), float(w.sum()) ** 2 / float(w2.sum())
     if total == 0:
-        return mean, 0.0, np.inf
+        return mean, 0.0, rows
     effective = total * total / float(np.sum(w2 * (w2 / w * term * term) ** 2))
-    return mean, mean * np.sqrt(total) / float(w.sum()) / share, effective
+    return mean, mean * math.sqrt(total) / float(w.sum()), min(effective, rows)
 
 
 def risk_profile(
@@ -171,15 +169,18 @@ def risk_profile(
     >>> profile.values.round(3)
     array([0.589, 0.607, 0.633])
     """
-    p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
-    return profile_of_points(p, w, w * w, checked_orders(orders), floor, limit)
+    points = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit)
 
 
 def checked_orders(orders: ArrayLike | None) -> Floats:
     """Orders of a profile as a vector, the default ones for None, or an InputError."""
     if orders is None:
         return DEFAULT_ORDERS
-    vector = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+    try:
+        vector = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+    except (TypeError, ValueError):
+        vector = np.empty(0)
     if vector.ndim != 1 or not vector.size or np.isnan(vector).any():
         raise InputError(f"orders: expected at least one order, none of them NaN, got {orders!r}.")
     return vector
@@ -354,8 +355,8 @@ def floor_sensitivity(
     >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
     [0.0949, 0.0]
     """
-    p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
-    return sensitivity_of_points(p, w, floors)
+    points = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return sensitivity_of_points(points.p, points.weight, floors)
 
 
 def sensitivity_of_points(p: Floats, w: Floats, floors: Sequence[float] = SENSITIVITY_FLOORS) -> dict[float, Averages]:
@@ -369,12 +370,12 @@ def _correct_points(
     sample_weight: ArrayLike | None,
     labels: Sequence[Label] | None,
     pos_label: Label | None,
-) -> tuple[Floats, Floats]:
+) -> Points:
     forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    correct, weights = forecasts.correct_class_probabilities()
-    if not correct.size:
+    tally = Tally.count(forecasts)
+    if not tally.weight > 0:
         raise InputError("y_true: no rows to average.")
-    return checked_points(correct, weights)
+    return tally.points()
 
 
 def _mean_of(
@@ -386,5 +387,5 @@ def _mean_of(
     pos_label: Label | None,
     floor: float,
 ) -> float:
-    p, w = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
-    return mean_of_points(apply_limit(p, floor), w, r)
+    points = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return mean_of_points(apply_limit(points.p, floor), points.weight, r)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._kernels import Grid
+from ._tables import (
+    DenseCells,
+    Pairs,
+    Points,
+    Table,
+    distinct_values,
+    grid_of,
+    pooled,
+    same_probability,
+    without_last_digits,
+)
 from ._typing import Floats, Ints
 from .errors import InputError
 from .forecasts import Block, Forecasts, Notes
@@ -24,100 +34,6 @@ VIEWS: tuple[View, ...] = ("all-classes", "top-label")
 
 EXACT_LIMIT = 1 << 16
 FRACTION_BITS = 9
-
-
-class Pairs(NamedTuple):
-    """Pairs by reported probability, in increasing order."""
-
-    reported: Floats
-    happened: Floats
-    """Weight of the pairs that happened."""
-    total: Floats
-    """Weight of all pairs."""
-
-
-class Points(NamedTuple):
-    """Values that happened, as weighted points."""
-
-    p: Floats
-    weight: Floats
-    weight_squared: Floats
-    entry: Ints
-    """Which entry of the pairs each point belongs to."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Counts of pairs by key: the probability itself, or the code of its cell."""
-
-    key: NDArray[Any]
-    total: Floats
-    happened: Floats
-    squared: Floats
-    """Summed squared weights of the pairs that happened."""
-    first: Floats
-    """Weighted sum of the values that happened."""
-    second: Floats
-    """Weighted sum of their squares."""
-    low: Floats
-    """Smallest value that happened; inf if none."""
-    high: Floats
-    """Largest value that happened; -inf if none."""
-
-    @classmethod
-    def empty(cls, kind: type) -> Table:
-        """Count nothing yet."""
-        none = np.empty(0)
-        return cls(np.empty(0, dtype=kind), none, none, none, none, none, none, none)
-
-    @classmethod
-    def of(cls, values: Floats, weights: Floats, happened: Floats, happened_weights: Floats) -> Table:
-        """Count values exactly; happened holds those of them that happened, each with its own weight."""
-        w, absent = happened_weights, np.zeros_like(values)
-        pairs = cls(values, weights, absent, absent, absent, absent, absent + np.inf, absent - np.inf)
-        of_them = cls(happened, np.zeros_like(w), w, w * w, w * happened, w * happened**2, happened, happened)
-        return pairs.beside(of_them).merged()
-
-    def beside(self, other: Table) -> Table:
-        """Put the entries of both one after the other, unmerged."""
-        return Table(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
-
-    def merged(self) -> Table:
-        """Add up entries with the same key, and sort by it."""
-        key, inverse = np.unique(self.key, return_inverse=True)
-
-        def summed(column: Floats) -> Floats:
-            return np.asarray(np.bincount(inverse, weights=column, minlength=key.size), dtype=np.float64)
-
-        low, high = np.full(key.size, np.inf), np.full(key.size, -np.inf)
-        np.minimum.at(low, inverse, self.low)
-        np.maximum.at(high, inverse, self.high)
-        return Table(
-            key,
-            total=summed(self.total),
-            happened=summed(self.happened),
-            squared=summed(self.squared),
-            first=summed(self.first),
-            second=summed(self.second),
-            low=low,
-            high=high,
-        )
-
-    def __add__(self, other: Table) -> Table:
-        """Count both."""
-        if not self.key.size or not other.key.size:
-            return self if self.key.size else other
-        return self.beside(other).merged()
-
-    def in_cells(self, grid: Grid) -> Table:
-        """Count by cell what was counted by value."""
-        return replace(self, key=grid.codes(self.key)).merged()
-
-
-@lru_cache(maxsize=4)
-def grid_of(fraction_bits: int) -> Grid:
-    """Grid of cells with so many bits of fraction."""
-    return Grid(fraction_bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +61,7 @@ class Tally:
     exact_limit: int = EXACT_LIMIT
     fraction_bits: int = FRACTION_BITS
     n_rows: int = 0
-    """Rows counted; rows left out are in ``notes``."""
+    """Rows counted, those of weight 0 among them; rows left out are in ``notes``."""
     n_classes: int = 0
     labels: tuple[Label | None, ...] = ()
     weighted: bool = False
@@ -169,9 +85,14 @@ class Tally:
         sample_weight: ArrayLike | None = None,
         labels: Sequence[Label] | None = None,
         pos_label: Label | None = None,
+        ignore_label: Label | Sequence[Label] | None = None,
+        renormalize: bool = False,
+        drop_invalid: bool = False,
+        percent: bool = False,
+        from_logits: bool = False,
+        from_log_probs: bool = False,
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
-        **reading: Any,
     ) -> Tally:
         """Count a data set or a part of one.
 
@@ -185,13 +106,12 @@ class Tally:
             Non-negative importance weights.
         labels, pos_label : optional
             As in `Forecasts`. A part never infers the class set from the labels that happen to be in it.
+        ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
+            As in `Forecasts`.
         exact_limit : int, default 65536
             How many distinct probabilities are counted exactly before cells take over.
         fraction_bits : int, default 9
             Cells have relative width 2**-fraction_bits, from 1 to 20. Only tallies of like settings add up.
-        **reading
-            ``ignore_label``, ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``,
-            ``from_log_probs``, ``whole``: as in `Forecasts`.
 
         Returns
         -------
@@ -214,7 +134,13 @@ class Tally:
             sample_weight=sample_weight,
             labels=labels,
             pos_label=pos_label,
-            **{"whole": False, **reading},
+            ignore_label=ignore_label,
+            renormalize=renormalize,
+            drop_invalid=drop_invalid,
+            percent=percent,
+            from_logits=from_logits,
+            from_log_probs=from_log_probs,
+            whole=False,
         )
         return cls.count(forecasts, exact_limit=exact_limit, fraction_bits=fraction_bits)
 
@@ -223,9 +149,11 @@ class Tally:
         cls, forecasts: Forecasts, *, exact_limit: int = EXACT_LIMIT, fraction_bits: int = FRACTION_BITS
     ) -> Tally:
         """Count checked forecasts."""
-        if exact_limit < 0 or not 1 <= fraction_bits <= 20:
+        whole_numbers = all(isinstance(number, int | np.integer) for number in (exact_limit, fraction_bits))
+        if not whole_numbers or exact_limit < 0 or not 1 <= fraction_bits <= 20:
             raise InputError(
-                f"exact_limit must be 0 or more and fraction_bits from 1 to 20, got {exact_limit}, {fraction_bits}."
+                "exact_limit must be a whole number, 0 or more, and fraction_bits one from 1 to 20, got"
+                f" {exact_limit!r} and {fraction_bits!r}."
             )
         counter = _Counter(exact_limit, fraction_bits)
         for block in forecasts.blocks():
@@ -260,6 +188,10 @@ class Tally:
             notes=a.notes + b.notes,
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
+
+    def __radd__(self, other: object) -> Tally:
+        """Let ``sum(tallies)`` start from 0."""
+        return self if other == 0 else NotImplemented
 
     def _check_alike(self, other: Tally) -> None:
         for name in ("n_classes", "exact_limit", "fraction_bits"):
@@ -301,18 +233,18 @@ class Tally:
     def pairs(self, view: View = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
 
-        Values that differ by the rounding of 1 - p alone, such as 0.1 and 1 - 0.9, are the same probability here.
+        Of two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
         """
         table = self._table(view)
         if self.exact:
-            return _pooled(table, _rounding_groups(table.key))
+            return pooled(table, self._groups(table))
         reported = self.grid.centres(table.key)
         some = table.happened > 0
         reported[some] = np.clip(table.first[some] / table.happened[some], table.low[some], table.high[some])
-        # The last digits of a mean depend on the order of summation; at a round number they would decide its bin.
-        rounded = np.round(reported, 12)
-        reported = np.where(np.minimum(reported, 1 - reported) > 1e-3, rounded, reported)
-        return Pairs(reported, table.happened, table.total)
+        return Pairs(without_last_digits(reported), table.happened, table.total)
+
+    def _groups(self, table: Table) -> Ints:
+        return same_probability(table.key) if self.n_classes == 2 else np.arange(table.key.size)
 
     def _table(self, view: View) -> Table:
         if view == "all-classes":
@@ -342,7 +274,7 @@ class Tally:
         entry = np.flatnonzero(table.happened > 0)
         w, w2 = table.happened[entry], table.squared[entry]
         if self.exact:
-            return Points(table.key[entry], w, w2, _rounding_groups(table.key)[entry])
+            return Points(table.key[entry], w, w2, self._groups(table)[entry])
         low, high = table.low[entry], table.high[entry]
         mean = np.clip(table.first[entry] / w, low, high)
         sd = np.sqrt(np.clip(table.second[entry] / w - mean * mean, 0, (mean - low) * (high - mean)))
@@ -360,38 +292,13 @@ class Tally:
         )
 
 
-def _rounding_groups(value: Floats) -> Ints:
-    """Number sorted values so that those which differ by the rounding of 1 - p alone share a number.
-
-    That rounding is an ulp of numbers next to 1, in float32 if that is what all the values are. Next to 0 and 1,
-    where such a difference matters, values stay apart, and no group is wider than two of it.
-    """
-    if not value.size:
-        return np.empty(0, dtype=np.int64)
-    ulp = 2.0**-23 if (value.astype(np.float32) == value).all() else 2.0**-52
-    gap = np.diff(value, prepend=-1.0)
-    apart = (gap > ulp) | (gap > np.minimum(value, 1 - value) * 2.0**-12)
-    run_start = value[np.flatnonzero(apart)][np.cumsum(apart) - 1]
-    step = np.floor((value - run_start) / (2 * ulp))
-    return np.cumsum(apart | (np.diff(step, prepend=0.0) > 0)) - 1
-
-
-def _pooled(table: Table, group: Ints) -> Pairs:
-    """Pairs of an exact table with the values of a group as one, their mean."""
-    happened, total = (np.bincount(group, x).astype(np.float64) for x in (table.happened, table.total))
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    # A mean of equal values need not be that value; the offsets from the smallest of the group are small.
-    offset = np.bincount(group, table.total * (table.key - table.key[first][group])) / total
-    return Pairs(table.key[first] + offset, happened, total)
-
-
 class _Counter:
     """Fills a tally block by block: exact tables first, dense cells once there are too many distinct values."""
 
     def __init__(self, exact_limit: int, fraction_bits: int) -> None:
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
-        self.pairs: Table | _DenseCells = Table.empty(np.float64)
-        self.top: dict[int, Table | _DenseCells] = {}
+        self.pairs: Table | DenseCells = Table.empty(np.float64)
+        self.top: dict[int, Table | DenseCells] = {}
         self.n_rows = 0
         self.weighted = False
         self.weight = self.weight_squared = 0.0
@@ -422,7 +329,7 @@ class _Counter:
 
     def _count_pairs(self, p: NDArray[Any], correct: Floats, w: Floats, unweighted: bool) -> None:
         if isinstance(self.pairs, Table):
-            values, counts = _distinct(p, None if unweighted else w)
+            values, counts = distinct_values(p, None if unweighted else w)
             if values.size <= self.exact_limit:
                 self.pairs += Table.of(values, counts, correct + 0.0, w)
                 if self.pairs.key.size <= self.exact_limit:
@@ -430,26 +337,27 @@ class _Counter:
                 self._to_cells()
                 return
             self._to_cells()
-        assert isinstance(self.pairs, _DenseCells)
+        assert isinstance(self.pairs, DenseCells)
         self.grid.count(p, self.pairs.total, None if unweighted else w)
         self.pairs.add_happened(correct, w)
 
     def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], w: Floats) -> None:
-        if isinstance(self.pairs, Table):
-            found = Table.of(highest + 0.0, w, highest[hit] + 0.0, w[hit])
-            known = self.top.get(ties)
-            self.top[ties] = known + found if isinstance(known, Table) else found
-            return
         cells = self.top.get(ties)
-        if not isinstance(cells, _DenseCells):
-            cells = self.top[ties] = _DenseCells(self.grid, cells)
-        np.add.at(cells.total, self.grid.codes(highest), w)
-        cells.add_happened(highest[hit], w[hit])
+        if isinstance(cells, DenseCells):
+            np.add.at(cells.total, self.grid.codes(highest), w)
+            cells.add_happened(highest[hit], w[hit])
+            return
+        found = Table.of(highest + 0.0, w, highest[hit] + 0.0, w[hit])
+        if isinstance(self.pairs, DenseCells):
+            found = found.in_cells(self.grid)
+        self.top[ties] = found if cells is None else cells + found
 
     def _to_cells(self) -> None:
         assert isinstance(self.pairs, Table)
-        self.pairs = _DenseCells(self.grid, self.pairs)
-        self.top = {t: _DenseCells(self.grid, table) for t, table in self.top.items() if isinstance(table, Table)}
+        self.pairs = DenseCells(self.grid, self.pairs)
+        # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
+        tables = {ties: table.in_cells(self.grid) for ties, table in self.top.items() if isinstance(table, Table)}
+        self.top = {**tables, 1: DenseCells(self.grid, tables.get(1))}
 
     def tally(self, forecasts: Forecasts) -> Tally:
         exact = isinstance(self.pairs, Table)
@@ -464,49 +372,10 @@ class _Counter:
             exact=exact,
             pairs_table=self.pairs if isinstance(self.pairs, Table) else self.pairs.table(),
             top_tables={
-                ties: cells if isinstance(cells, Table) else cells.table() for ties, cells in sorted(self.top.items())
+                ties: table
+                for ties, cells in sorted(self.top.items())
+                if (table := cells if isinstance(cells, Table) else cells.table()).key.size
             },
             score_sums=self.score_sums,
             notes=self.notes,
         )
-
-
-class _DenseCells:
-    """A table with room for every cell of the grid, for fast counting."""
-
-    def __init__(self, grid: Grid, start: Table | None) -> None:
-        self.grid = grid
-        self.total, self.happened, self.squared, self.first, self.second = np.zeros((5, grid.size))
-        self.low, self.high = np.full(grid.size, np.inf), np.full(grid.size, -np.inf)
-        if start is not None:
-            table = start.in_cells(grid)
-            for name in ("total", "happened", "squared", "first", "second", "low", "high"):
-                getattr(self, name)[table.key] = getattr(table, name)
-
-    def add_happened(self, values: Floats, w: Floats) -> None:
-        code = self.grid.codes(values)
-        for column, amount in (
-            (self.happened, w),
-            (self.squared, w * w),
-            (self.first, w * values),
-            (self.second, w * values * values),
-        ):
-            np.add.at(column, code, amount)
-        np.minimum.at(self.low, code, values)
-        np.maximum.at(self.high, code, values)
-
-    def table(self) -> Table:
-        key = np.flatnonzero(self.total)
-        columns = (self.total, self.happened, self.squared, self.first, self.second, self.low, self.high)
-        return Table(key, *(column[key] for column in columns))
-
-
-def _distinct(p: NDArray[Any], weights: Floats | None) -> tuple[Floats, Floats]:
-    """Distinct values of a matrix of probabilities and the weight of each."""
-    flat = p.ravel().astype(np.float64) + 0.0  # -0.0 counts as 0
-    if weights is None:
-        values, counts = np.unique(flat, return_counts=True)
-        return values, counts.astype(np.float64)
-    values, inverse = np.unique(flat, return_inverse=True)
-    total = np.bincount(inverse, weights=np.repeat(weights, p.shape[1]), minlength=values.size)
-    return values, np.asarray(total, dtype=np.float64)

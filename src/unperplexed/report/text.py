@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MEANS = {
     "decisiveness": "arithmetic mean",
-    "geometric_accuracy": "geometric mean, exp(-log loss)",
+    "geometric_accuracy": "geometric mean",
     "robustness": "mean of order -2/3",
 }
 SCORE_NOTES = {
@@ -30,6 +30,8 @@ def assessment_text(assessment: Assessment) -> str:
     lines = [*_header(a), "", f"{'':22}{'reported':>9}{'measured':>10}"]
     for name, meaning in MEANS.items():
         reported, measured = getattr(a.reported, name), getattr(a.measured, name)
+        if name == "geometric_accuracy" and a.floor == 0:
+            meaning += ", exp(-log loss)"
         lines.append(f"{name.replace('_', ' '):22}{figure(reported):>9}{figure(measured):>10}   {meaning}")
     lines.append("")
     for name, value, meaning in single_figures(a):
@@ -58,7 +60,8 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
     for name, value in a.scores.items():
         meaning = SCORE_NOTES.get(name, "")
         if math.isinf(value):
-            meaning = f"weight {a.zero_given:,.10g} of what happened had been given 0"
+            given = f"weight {a.zero_given:,.10g}" if a.weighted else rows(round(a.zero_given))
+            meaning = f"{given} gave 0 to what happened"
         yield name.replace("_", " "), figure(value), meaning
 
 
@@ -68,6 +71,8 @@ def slope_meaning(a: Assessment) -> str:
         return "not defined: " + (
             "the top-label view has none" if a.view == "top-label" else "the reported means are all equal"
         )
+    if a.measured.spread == 0:
+        return "0: the measured means are all equal"
     if a.slope == 1:
         return "1: neither side"
     return f"{'below 1: the side of overconfidence' if a.slope < 1 else 'above 1: the side of underconfidence'}"
@@ -98,7 +103,7 @@ def notes_lines(notes: Notes) -> Iterator[str]:
     for reason, count in notes.dropped.items():
         yield f"{rows(count)} dropped: {reason}"
     if notes.rescaled:
-        yield f"{rows(notes.rescaled)} divided by their sum, which was off by up to {notes.largest_deviation:.3g}"
+        yield f"{rows(notes.rescaled)} rescaled to sum to 1, from sums off by up to {notes.largest_deviation:.3g}"
 
 
 def rows(count: int) -> str:
@@ -118,24 +123,15 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
         between = "-" if math.isnan(low[i]) else f"{figure(low[i])} to {figure(high[i])}"
         remark = next((name for at, name in names.items() if abs(order - at) < 1e-9), "")
         if profile.few_rows[i]:
-            remark = f"{remark + '; ' if remark else ''}few rows carry it"
+            remark = f"{remark + '; ' if remark else ''}few rows"
         lines.append(f"{order:>8.4g}{figure(profile.values[i]):>9}{between:>17}   {remark}".rstrip())
+    if profile.few_rows.any():
+        lines.append("(few rows: fewer than twenty rows' worth decide the interval; it is too narrow)")
     lines += ["", f"{'floor':>8}{'robustness':>13}{'geometric accuracy':>21}{'decisiveness':>15}"]
     for floor, means in assessment.floor_sensitivity.items():
         row = f"{figure(means.robustness):>13}{figure(means.geometric_accuracy):>21}{figure(means.decisiveness):>15}"
         lines.append(f"{floor:>8g}{row}")
     return "\n".join([*lines, *_notes(assessment)])
-
-
-def bins_text(assessment: Assessment) -> str:
-    """Give the bin table."""
-    b = assessment.bins
-    lines = [f"{'reported':>17}{'mean':>9}{'measured':>10}{'happened':>12}{'pairs':>13}{'contribution':>14}"]
-    for i in range(len(b)):
-        span = f"{b.lowest[i]:.4f} - {b.highest[i]:.4f}"
-        counts = f"{b.happened[i]:>12,.10g}{b.total[i]:>13,.10g}"
-        lines.append(f"{span:>17}{b.mean_reported[i]:>9.4f}{b.measured[i]:>10.4f}{counts}{b.contribution[i]:>14.4f}")
-    return "\n".join(lines)
 
 
 def profile_orders(profile: RiskProfile) -> list[float]:
