@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from conftest import softmax_forecasts
-from unperplexed import Assessment, InputError, Tally, assess, isotonic
+from unperplexed import Assessment, InputError, Tally, assess
+from unperplexed.measured import isotonic
 
 
 @pytest.fixture
@@ -105,6 +106,25 @@ def test_slope_is_nan_when_all_reported_are_equal():
     assert math.isnan(result.slope)
     assert math.isnan(result.orientation)
     assert "all equal" in str(result)
+
+
+def test_rounding_is_no_spread():
+    """Every correct-class probability is 0.1, once as given and once as 1 - 0.9: nothing to draw a slope through."""
+    result = assess([1, 0] * 50, [0.1, 0.9] * 50)
+    assert math.isnan(result.slope)
+    assert math.isnan(assess([1, 0], [0.5, 0.5]).orientation)
+
+
+def test_equal_measured_means_are_no_overconfidence():
+    text = str(assess([1, 1], [0.8, 0.7]))
+    assert "the measured means are all equal" in text
+    assert "overconfidence" not in text
+
+
+def test_assessments_can_be_compared_and_hashed(result):
+    assert result == result  # noqa: PLR0124
+    assert result != assess([1, 0], [0.6, 0.3])
+    assert len({result, result}) == 1
 
 
 def test_limit_both():

@@ -105,6 +105,25 @@ def test_one_hot_frames_go_by_name():
     assert Forecasts([[1, 0], [0, 1]], pl.Series("p", [0.2, 0.7])).labels == (0, 1)
 
 
+def test_merely_numbered_columns_name_nothing():
+    p = [0.9, 0.2]
+    for unnamed in (pd.DataFrame(p), pd.DataFrame(p)[0], pd.Series(p, name=1)):
+        assert correct([1, 0], unnamed) == pytest.approx([0.9, 0.8])
+    assert correct([0, 2], pd.DataFrame(MATRIX)) == pytest.approx([0.5, 0.3])
+    assert correct([0, 2], pd.DataFrame(MATRIX, columns=[2, 0, 1])) == pytest.approx([0.3, 0.1])
+
+
+def test_masked_values_are_missing():
+    masked = np.ma.masked_array([0.9, 0.2], mask=[False, True])
+    with pytest.raises(InputError, match=r"NaN in 1 row \(1;"):
+        assess([1, 0], masked)
+    with pytest.raises(InputError, match=r"no label in 1 row \(1;"):
+        assess(np.ma.masked_array([1, 0], mask=[False, True]), [0.9, 0.2])
+    with pytest.raises(InputError, match=r"no weight in 1 row \(1;"):
+        assess([1, 0], [0.9, 0.2], sample_weight=masked)
+    assert correct([1, 0], np.ma.masked_array([0.9, 0.2])) == pytest.approx([0.9, 0.8])
+
+
 def test_missing_and_mixed_labels_in_lists_stay_what_they_are():
     with pytest.raises(InputError, match="no label in 1 row"):
         Forecasts(["a", float("nan"), "b"], [0.5, 0.2, 0.1], pos_label="a")
@@ -212,6 +231,29 @@ BAD = {
     "cube": ([1], np.zeros((1, 1, 1)), {}, "shape"),
     "scalar": ([1], 0.5, {}, "shape"),
     "two forms": ([1], [0.5], {"percent": True, "from_logits": True}, "one form"),
+    "labels that are no column": (["win", "tie"], pl.DataFrame({"win": [0.5, 0.5], "loss": [0.5, 0.5]}), {}, "labels"),
+    "columns of other names": (
+        ["c", "a", "b"],
+        pl.DataFrame([MATRIX[0]] * 3, schema=["p_a", "p_b", "p_c"], orient="row"),
+        {},
+        "'p_a'",
+    ),
+    "markers": ([0, 1, -100], [MATRIX[0]] * 3, {}, "labels"),
+    "labels out of order": (
+        ["a", "b"],
+        pl.DataFrame({"b": [0.5, 0.5], "a": [0.5, 0.5]}),
+        {"labels": ["a", "b"]},
+        "order",
+    ),
+    "labels unordered": ([0, 1], P[:2], {"labels": {0, 1}}, "a list of labels"),
+    "labels a text": ([0, 1], P[:2], {"labels": "01"}, "a list of labels"),
+    "column twice": ([0], pd.DataFrame([[0.5, 0.5]], columns=["a", "a"]), {}, "'a' 2 times"),
+    "durations": ([1], np.array([1], dtype="m8[s]"), {}, "timedelta64"),
+    "generator": ([1], (x for x in [0.5]), {}, "generator"),
+    "labels of lists": (np.array([[], None], dtype=object)[:1], [0.5], {}, "numbers or texts"),
+    "bins of None": (Y, P, {"bins": None}, "bins"),
+    "floor a text": (Y, P, {"floor": "0.1"}, "floor"),
+    "weights of text": (Y, P, {"sample_weight": ["a", 1, 1, 1]}, "not a number at row 0"),
     "complex": ([1], np.array([0.5 + 0j]), {}, "complex"),
     "infinite logit": ([0], [[np.inf, 0.0]], {"from_logits": True}, r"infinite in 1 row \(0;"),
     "too large a log-probability": ([1], [1000.0], {"from_log_probs": True}, "1 row"),

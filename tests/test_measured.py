@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from conftest import softmax_forecasts
-from unperplexed import ESTIMATORS, InputError, Tally, assess, equal_population, equal_width, isotonic
+from unperplexed import ESTIMATORS, InputError, Tally, assess
+from unperplexed.measured import equal_population, equal_width, isotonic
 
 
 def pairs(*entries):
@@ -118,6 +119,20 @@ def test_equal_width_edges_belong_to_the_upper_bin():
     counts = pairs(*((k / 100, 1, 2) for k in range(101)))
     bin_ = equal_width(*counts, bins=100).bin
     assert bin_.tolist() == [*range(100), 99]
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+@pytest.mark.parametrize("bins", ["auto", 12])
+def test_only_the_ratios_of_weights_matter(rng, name, bins):
+    if name == "isotonic" and bins != "auto":
+        return
+    y, p = softmax_forecasts(rng, 2000, 3)
+    p = (p * 20).round() / 20
+    p /= p.sum(axis=1, keepdims=True)
+    expected = assess(y, p, measured=name, bins=bins).figures()
+    for weight in (0.1, 1e-6, 1 / 2000, 1e6):
+        weighted = assess(y, p, sample_weight=np.full(2000, weight), measured=name, bins=bins)
+        assert weighted.figures() == pytest.approx(expected, rel=1e-11)
 
 
 @pytest.mark.parametrize("name", ["equal-population", "equal-width"])

@@ -71,6 +71,19 @@ def test_coverage_of_intervals_and_the_flag_where_it_falls_short():
             assert flagged / 600 > 0.9
 
 
+def test_standard_errors_are_continuous_through_order_0(rng):
+    p = rng.beta(3, 2, 300)
+    orders = [0.0, 1e-300, 1e-18, -1e-15, 1e-12, -1e-9, 1e-6, -1e-4]
+    errors = risk_profile(np.ones(300, dtype=int), p, orders=orders).standard_errors
+    assert errors == pytest.approx(np.full(8, errors[0]), rel=1e-3)
+    assert errors[1:4] == pytest.approx(np.full(3, errors[0]), rel=1e-6)
+
+
+def test_few_rows_are_flagged_whatever_they_say():
+    assert risk_profile([1], [0.8]).few_rows.all()
+    assert not risk_profile(np.ones(50, dtype=int), np.full(50, 0.8)).few_rows.any()
+
+
 def test_weights_of_sandwich_errors(rng):
     p = rng.uniform(0.1, 1, 200)
     y = np.ones(200, dtype=int)

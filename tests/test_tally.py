@@ -1,4 +1,5 @@
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +83,48 @@ def test_exact_or_cells_depends_on_the_union_alone(codes, exact_limit, cut):
     assert whole.exact == (np.unique(p + 0.0).size <= exact_limit)
     parts = [Tally.of(y[s], p[s], exact_limit=exact_limit) for s in (slice(cut, None), slice(0, cut))]
     assert_same_counts(parts[0] + parts[1], whole)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 20, 31, 32, 40])
+@pytest.mark.parametrize("reading", ["renormalize", "from_logits"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order, dtype):
+    """A row divided by its sum gives the same values alone, in a block, and in whatever layout it comes."""
+    y = rng.integers(0, classes, 200)
+    x = rng.uniform(0.1, 1, (200, classes)) if reading == "renormalize" else 3 * rng.normal(size=(200, classes))
+    x = np.asarray(x, dtype=dtype, order=order)
+    whole = Tally.of(y, x, **{reading: True})
+    by_row = [Tally.of(y[i : i + 1], x[i : i + 1], **{reading: True}) for i in range(200)]
+    assert_same_counts(sum(by_row, Tally()), whole)
+    by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **{reading: True}) for i in range(0, 200, 7)]
+    assert_same_counts(sum(by_seven, Tally()), whole)
+
+
+def test_distinct_values_of_many_classes_are_never_pooled(rng):
+    y, p = softmax_forecasts(rng, 3000, 8, 5, dtype=np.float32)
+    tally = Tally.of(y, p, exact_limit=1 << 20)
+    assert tally.pairs().total.size == np.unique(p).size
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "reading"),
+    [
+        (["cat", "dog"], pl.DataFrame({"cat": [0.6, 0.3], "dog": [0.4, 0.7]}), {}),
+        ([1, 0], [0.6, 0.3], {"ignore_label": 0}),
+        ([1, 0], [0.6, np.nan], {"drop_invalid": True}),
+        ([1, -1, 1], [0.6, 0.3, 0.1], {}),
+        (["True", "False"], [0.6, 0.3], {}),
+        (["yes", "no"], [0.6, 0.3], {"pos_label": "yes"}),
+        ([True, False], [0.6, 0.3], {}),
+    ],
+)
+def test_parts_know_no_more_than_they_hold_and_still_add_up(y, p, reading):
+    rows = [slice(i, i + 1) for i in range(len(y))]
+    parts = [Tally.of(y[row], p[row], **reading) for row in [slice(0, 0), *rows, slice(0, 0)]]
+    merged, whole = sum(parts), Tally.of(y, p, **reading)
+    assert_same_counts(merged, whole)
+    assert merged.labels == whole.labels
 
 
 @pytest.mark.parametrize("exact_limit", [0, 1 << 16])

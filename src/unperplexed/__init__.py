@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         order_from_coupling,
         suggested_floor,
     )
-    from .measured import ESTIMATORS, equal_population, equal_width, isotonic
+    from .measured import ESTIMATORS
     from .profile import (
         Averages,
         RiskProfile,
@@ -42,7 +42,7 @@ _HOMES = {
         "order_from_coupling",
         "suggested_floor",
     ],
-    "measured": ["ESTIMATORS", "equal_population", "equal_width", "isotonic"],
+    "measured": ["ESTIMATORS"],
     "profile": [
         "Averages",
         "RiskProfile",
@@ -73,12 +73,9 @@ __all__ = [
     "brier_score",
     "coupling_from_order",
     "decisiveness",
-    "equal_population",
-    "equal_width",
     "floor_sensitivity",
     "generalized_mean",
     "geometric_accuracy",
-    "isotonic",
     "log_loss",
     "log_std_factor",
     "order_from_coupling",

@@ -30,9 +30,8 @@ def assessment_text(assessment: Assessment) -> str:
     lines = [*_header(a), "", f"{'':22}{'reported':>9}{'measured':>10}"]
     for name, meaning in MEANS.items():
         reported, measured = getattr(a.reported, name), getattr(a.measured, name)
-        if name == "geometric_accuracy" and a.floor == 0:
-            meaning += ", exp(-log loss)"
-        lines.append(f"{name.replace('_', ' '):22}{figure(reported):>9}{figure(measured):>10}   {meaning}")
+        more = ", exp(-log loss)" if name == "geometric_accuracy" and a.floor == 0 else ""
+        lines.append(f"{name.replace('_', ' '):22}{figure(reported):>9}{figure(measured):>10}   {meaning}{more}")
     lines.append("")
     for name, value, meaning in single_figures(a):
         lines.append(f"{name:22}{value:>9}   {meaning}".rstrip())
