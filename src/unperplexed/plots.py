@@ -104,7 +104,7 @@ def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         zorder=3,
         clip_on=False,
     )
-    label = f"{len(bins)} bin{'s' if len(bins) != 1 else ''} ({assessment.estimator}), area: contribution"
+    label = f"{len(bins)} bin{'s' if len(bins) != 1 else ''}, by contribution"
     ax.plot([], [], "o", color=_BINS, markeredgecolor=_BINS_EDGE, markersize=8, alpha=0.8, label=label)
 
 
@@ -117,7 +117,7 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     ax.plot(*_xy(*ends, swapped), color=_MARKS, linewidth=1.8, label=label, zorder=4)
     for marker, name in _MEANS:
         x, y = getattr(reported, name), getattr(measured, name)
-        label = f"{name.replace('_', ' ')} {x:.3f}, measured {y:.3f}"
+        label = f"{name.replace('_', ' ')} {x:.2f}, {y:.2f}"
         ax.plot(
             *_xy([x], [y], swapped),
             marker=marker,
@@ -137,9 +137,7 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
     above = divider.append_axes("top", size="24%", pad=0.02)
     above.set_axis_off()
-    title = f"{assessment.n_rows:,} forecasts, {assessment.n_classes:,} classes, floor {assessment.floor:g}"
-    if assessment.view != "all-classes":
-        title += f", {assessment.view}"
+    title = f"{assessment.n_rows:,} forecasts; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}"
     above.legend(
         *ax.get_legend_handles_labels(),
         title=title,
@@ -156,18 +154,20 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     if swapped:
         strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
         strip.stairs(share, edges, orientation="horizontal", fill=True, color=_GREY)
-        strip.set(xlabel="share", xlim=(max(share) * 1.05, 0), ylabel=f"{ax.get_ylabel()} (bars: of what happened)")
+        strip.set(xlabel="share", xlim=(max(share) * 1.05, 0), ylabel=ax.get_ylabel())
         strip.xaxis.set_major_locator(MaxNLocator(1, prune="lower"))
         ax.set_ylabel("")
         ax.tick_params(labelleft=False)
     else:
         strip = divider.append_axes("bottom", size="20%", pad=0.12, sharex=ax)
         strip.stairs(share, edges, fill=True, color=_GREY)
-        strip.set(ylabel="share", ylim=(0, max(share) * 1.05), xlabel=f"{ax.get_xlabel()} (bars: of what happened)")
+        strip.set(ylabel="share", ylim=(0, max(share) * 1.05), xlabel=ax.get_xlabel())
         strip.yaxis.set_major_locator(MaxNLocator(2))
         ax.set_xlabel("")
         ax.tick_params(labelbottom=False)
     strip.spines[["top", "right"]].set_visible(False)
+    style = {"x": 0.5, "y": 0.5, "rotation": 90} if swapped else {"x": 0.5, "y": 0.5}
+    strip.text(s="of what happened", transform=strip.transAxes, ha="center", va="center", fontsize="x-small", **style)
 
 
 def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:
