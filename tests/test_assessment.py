@@ -1,13 +1,16 @@
+import copy
 import dataclasses
+import inspect
 import json
 import math
+import pickle
 
 import numpy as np
 import polars as pl
 import pytest
 
 from conftest import softmax_forecasts
-from unperplexed import Assessment, InputError, Tally, assess
+from unperplexed import Assessment, Forecasts, InputError, Tally, assess
 from unperplexed.measured import isotonic
 
 
@@ -144,6 +147,24 @@ def test_infinite_log_loss_is_explained():
 def test_it_is_frozen(result):
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.slope = 1.0
+    for array in (result.bins.measured, result.profile.values, result.profile.orders, result.distribution.share):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_it_can_be_pickled_and_copied(result):
+    for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert again.to_json() == result.to_json()
+
+
+def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
+    """assess and Tally.of take what Forecasts takes; a tally, whose rows are counted, takes none of it."""
+    reading = set(inspect.signature(Forecasts.__init__).parameters) - {"self", "y_true", "whole", "names"}
+    for function in (assess, Tally.of):
+        assert reading <= set(inspect.signature(function).parameters)
+    for name in reading:
+        with pytest.raises(InputError, match=f"{name}: a tally's rows"):
+            assess(Tally.of([1, 0], [0.6, 0.3]), **{name: True})
 
 
 def test_dictionary_and_json_have_the_attributes_names(result):

@@ -1,4 +1,4 @@
-"""Names for the array types that signatures speak of."""
+"""Names for the array types that signatures speak of, and arrays that stay as they are."""
 
 from typing import Any, TypeAlias
 
@@ -9,3 +9,13 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 AnyFloats: TypeAlias = NDArray[np.floating[Any]]
+
+
+class ReadOnlyArrays:
+    """A frozen dataclass whose arrays cannot be written to either."""
+
+    def __post_init__(self) -> None:
+        """Close the arrays."""
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)

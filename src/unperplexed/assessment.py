@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._tables import Pairs, Points
-from ._typing import Floats, Ints
+from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
 from .errors import InputError
 from .forecasts import Forecasts, Notes
@@ -41,7 +41,7 @@ AxesOrder = Literal["reported", "nelson"]
 
 
 @dataclass(frozen=True, eq=False)
-class BinTable:
+class BinTable(ReadOnlyArrays):
     """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
 
     One array entry a bin. The three reported means are over the correct-class probabilities in the bin, NaN where
@@ -70,7 +70,7 @@ class BinTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class Histogram(ReadOnlyArrays):
     """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
 
     edges: Floats

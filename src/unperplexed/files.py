@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import os
 import tempfile
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ._readers import Column, Source, open_source
 from .errors import InputError, listed
 from .forecasts import Forecasts
 from .labels import Label, plain
@@ -63,23 +61,10 @@ class Reading:
     """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
 
 
-Column = pl.Series | NDArray[Any]
-
-
-@dataclass(frozen=True)
-class _File:
-    """A file whose columns are known and can be read by name."""
-
-    names: list[str]
-    read: Callable[[list[str]], dict[str, Column]]
-    shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
-    """Shape and dtype kind of each array, where the file says (NPZ)."""
-
-
 def read_forecasts(path: Path, selection: Selection, reading: Reading) -> tuple[list[Forecasts], list[str]]:
     """Read a file's forecasts; also give the sentences that say which columns were chosen unasked."""
     try:
-        file = _open(path, reading.separator)
+        file = open_source(path, reading.separator)
         selection, said = _completed(selection, file)
         if selection.pairs:
             return _paired(file, selection, reading), said
@@ -90,166 +75,7 @@ def read_forecasts(path: Path, selection: Selection, reading: Reading) -> tuple[
         raise InputError(f"{path}: does not fit in memory.") from None
 
 
-def _open(path: Path, separator: str) -> _File:
-    suffix = path.suffix.lower()
-    openers = {
-        ".csv": _open_csv,
-        ".tsv": _open_csv,
-        ".txt": _open_csv,
-        ".parquet": _open_parquet,
-        ".npz": _open_npz,
-    }
-    if path.is_dir():
-        raise InputError("is a directory; name a file in it.")
-    if suffix not in openers:
-        raise InputError(
-            f"cannot tell the format from {suffix or 'a name without suffix'!r}; known: {', '.join(openers)}."
-        )
-    try:
-        if path.stat().st_size == 0:
-            raise InputError("the file is empty.")
-        return openers[suffix](path, "\t" if suffix == ".tsv" and separator == "," else separator)
-    except FileNotFoundError:
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 3)
-        raise InputError("no such file." + (f" Near it: {', '.join(near)}." if near else "")) from None
-    except PermissionError:
-        raise InputError("no permission to read it.") from None
-
-
-def _open_csv(path: Path, separator: str) -> _File:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            header = next(csv.reader(stream, delimiter=separator), [])
-    except UnicodeDecodeError:
-        raise _not_utf8(path) from None
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if len(header) == 1 and any(other in header[0] for other in ";\t|,"):
-        other = next(other for other in ";\t|," if other in header[0])
-        raise InputError(f"has one column, {header[0]!r}; separated by {other!r}? Say so with --separator.")
-
-    def read(names: list[str]) -> dict[str, Column]:
-        wrong = [name for name in names if name in twice]
-        if wrong:
-            raise InputError(f"the header has column {wrong[0]!r} {header.count(wrong[0])} times; rename one.")
-        _check_widths(path, separator, len(header))
-        try:
-            # By position: a header with quotes in it is not spelled the same by every reader.
-            places = sorted(header.index(name) for name in names)
-            frame = pl.read_csv(path, columns=places, separator=separator, infer_schema_length=None)
-        except pl.exceptions.PolarsError as error:
-            raise _explained(path, separator, len(header), error) from None
-        return {header[place]: frame.to_series(at).alias(header[place]) for at, place in enumerate(places)}
-
-    return _File(header, read)
-
-
-def _check_widths(path: Path, separator: str, width: int) -> None:
-    """Refuse lines with too many fields in files with quotes, where the fast reader lets them pass."""
-    with path.open("rb") as stream:
-        quoted = any(b'"' in chunk for chunk in iter(lambda: stream.read(1 << 20), b""))
-    if quoted:
-        found = _too_wide(path, separator, width)
-        if found is not None:
-            raise found
-
-
-def _explained(path: Path, separator: str, width: int, error: Exception) -> InputError:
-    """Find the line a CSV reader stumbled over."""
-    return _too_wide(path, separator, width) or InputError(f"not readable as CSV: {str(error).splitlines()[0]}.")
-
-
-def _too_wide(path: Path, separator: str, width: int) -> InputError | None:
-    """Name the first line with more fields than the header, or that cannot be read at all."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, delimiter=separator)
-            for fields in reader:
-                if len(fields) > width:
-                    return InputError(
-                        f"line {reader.line_num} has {len(fields)} fields, the header {width}. Quote fields that"
-                        " contain the separator, or repair the line."
-                    )
-    except UnicodeDecodeError:
-        return _not_utf8(path)
-    except csv.Error as trouble:
-        return InputError(f"not readable as CSV: {trouble}.")
-    return None
-
-
-def _not_utf8(path: Path) -> InputError:
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return InputError(f"line {number} is not UTF-8. Save the file as UTF-8 (with iconv, or an editor).")
-    return InputError("not UTF-8 text. Save the file as UTF-8 (with iconv, or an editor).")
-
-
-def _open_parquet(path: Path, _: str) -> _File:
-    try:
-        names = list(pl.read_parquet_schema(path))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _unreadable("Parquet", error) from None
-
-    def read(wanted: list[str]) -> dict[str, Column]:
-        try:
-            frame = pl.read_parquet(path, columns=wanted)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise _unreadable("Parquet", error) from None
-        return {name: frame[name] for name in wanted}
-
-    return _File(names, read)
-
-
-def _unreadable(kind: str, error: Exception) -> InputError:
-    if isinstance(error, PermissionError):
-        return InputError("no permission to read it.")
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    return InputError(f"not a readable {kind} file, perhaps truncated or of another format: {reason}.")
-
-
-def _open_npz(path: Path, _: str) -> _File:
-    damage = (zipfile.BadZipFile, EOFError, ValueError, OSError, KeyError, NotImplementedError)
-    try:
-        shapes = _npz_shapes(path)
-    except PermissionError:
-        raise
-    except damage as error:
-        raise _unreadable("NPZ", error) from None
-
-    def read(wanted: list[str]) -> dict[str, Column]:
-        pickled = [name for name in wanted if shapes[name][1] == "O"]
-        if pickled:
-            raise InputError(
-                f"array {pickled[0]!r} holds pickled Python objects, which can run code when read; refused. Save it"
-                " as numbers or strings."
-            )
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                return {name: archive[name] for name in wanted}
-        except (*damage, zlib.error) as error:
-            raise _unreadable("NPZ", error) from None
-
-    return _File(list(shapes), read, shapes)
-
-
-def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Shapes and dtype kinds from the headers alone."""
-    shapes: dict[str, tuple[tuple[int, ...], str]] = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
-            with archive.open(member) as stream:
-                version = np.lib.format.read_magic(stream)
-                header = (
-                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                )
-                shape, _, dtype = header(stream)
-                shapes[member.removesuffix(".npy")] = (shape, dtype.kind)
-    return shapes
-
-
-def _completed(selection: Selection, file: _File) -> tuple[Selection, list[str]]:
+def _completed(selection: Selection, file: Source) -> tuple[Selection, list[str]]:
     """Fill in columns that were not named where only one choice is possible, and say which."""
     if selection.pairs:
         if selection.truth or selection.prob:
@@ -277,7 +103,7 @@ def _may_be_prob(shape: tuple[int, ...], kind: str) -> bool:
 def _only_choice(
     option: str,
     what: str,
-    file: _File,
+    file: Source,
     taken: set[str | None],
     usual: Sequence[str],
     possible: Callable[[tuple[int, ...], str], bool],
@@ -296,7 +122,7 @@ def _only_choice(
     )
 
 
-def _check_column(name: str, file: _File) -> str:
+def _check_column(name: str, file: Source) -> str:
     if name in file.names:
         return name
     lower = {other.lower(): other for other in file.names}
@@ -305,7 +131,7 @@ def _check_column(name: str, file: _File) -> str:
     raise InputError(f"no column {name!r}; {hint}")
 
 
-def _split_label(text: str, file: _File) -> tuple[str | None, str]:
+def _split_label(text: str, file: Source) -> tuple[str | None, str]:
     """Read "label=column", or a plain column; a column's own name may contain the sign."""
     if text in file.names or "=" not in text:
         return None, text
@@ -316,7 +142,7 @@ def _split_label(text: str, file: _File) -> tuple[str | None, str]:
     return label, column
 
 
-def _forecasts(file: _File, selection: Selection, reading: Reading) -> Forecasts:
+def _forecasts(file: Source, selection: Selection, reading: Reading) -> Forecasts:
     labelled = [_split_label(text, file) for text in selection.prob]
     columns = [_check_column(column, file) for _, column in labelled]
     truth = [_check_column(name, file) for name in selection.truth]
@@ -354,7 +180,7 @@ def _forecasts(file: _File, selection: Selection, reading: Reading) -> Forecasts
     )
 
 
-def _paired(file: _File, selection: Selection, reading: Reading) -> list[Forecasts]:
+def _paired(file: Source, selection: Selection, reading: Reading) -> list[Forecasts]:
     """Read several binary forecasts a row."""
     pairs = []
     for text in selection.pairs:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._tables import Points
-from ._typing import Bools, Floats
+from ._typing import Bools, Floats, ReadOnlyArrays
 from .errors import InputError
 from .forecasts import Forecasts
 from .labels import Label
@@ -57,7 +57,7 @@ class Averages:
 
 
 @dataclass(frozen=True, eq=False)
-class RiskProfile:
+class RiskProfile(ReadOnlyArrays):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 
     Low orders are moved by the worst forecasts (risk-averse), high ones by the best (risk-seeking).
