@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array, frame_names
+from ._arrays import as_array, frame_names, numbers
 from ._typing import Ints
 from .errors import InputError, listed, rows_text
 
@@ -60,7 +60,7 @@ def read_outcomes(
     if array.ndim != 1:
         raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
     distinct, inverse = _distinct(array)
-    ignored = {} if settings.ignore_label is None else dict.fromkeys(_aslisted(settings.ignore_label))
+    ignored = {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
     present = [v for v in distinct if v is not None and v not in ignored]
     resolve = _binary_labels if binary else _class_labels
     where = _Where(array, distinct, inverse)
@@ -96,7 +96,7 @@ class _Where:
         return np.flatnonzero(np.isin(self.inverse, [self.distinct.index(label) for label in labels]))
 
 
-def _aslisted(value: Any) -> list[Label]:
+def _as_list(value: Any) -> list[Label]:
     return [plain(v) for v in (value if isinstance(value, list | tuple | set | np.ndarray) else [value])]
 
 
@@ -162,26 +162,30 @@ def _one_hot(
         raise InputError(
             f"{settings.name}: one-hot rows already say which class happened; leave out pos_label, ignore_label."
         )
-    try:
-        values = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{settings.name}: one-hot rows hold numbers, a 1 for the class that happened and 0 else."
-        ) from None
+    if names is None or len(names) != n_classes:
+        names = own_names
+    labels = tuple(plain(v) for v in (settings.labels or names or range(n_classes)))
+    order = np.arange(n_classes)
+    if own_names is not None and set(own_names) == set(labels):
+        order = np.array([own_names.index(label) for label in labels])  # both are named: names, not places, decide
+    codes = np.empty(array.shape[0], dtype=_smallest(n_classes))
+    for start in range(0, array.shape[0], max(1, _PART // n_classes)):
+        part = slice(start, start + max(1, _PART // n_classes))
+        codes[part] = _one_hot_codes(array[part][:, order], start, settings.name)
+    return Outcomes(codes, labels)
+
+
+def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
+    values = numbers(rows, name).astype(np.float64)
     missing = np.isnan(values).any(axis=1)
     valid = ((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) == 1)
     bad = np.flatnonzero(~valid & ~missing)
     if bad.size:
         raise InputError(
-            f"{settings.name}: {rows_text(bad)}: a one-hot row has exactly one 1 and 0 else, row {bad[0]} is"
+            f"{name}: {rows_text(start + bad)}: a one-hot row has exactly one 1 and 0 else, row {start + bad[0]} is"
             f" {values[bad[0]].tolist()[:10]}. Leave such rows out before, or repair them."
         )
-    if names is None or len(names) != n_classes:
-        names = own_names
-    labels = tuple(plain(v) for v in (settings.labels or names or range(n_classes)))
-    if own_names is not None and own_names != labels and set(own_names) == set(labels):
-        values = values[:, [own_names.index(label) for label in labels]]  # both are named: names, not places, decide
-    return Outcomes(np.where(missing, MISSING, values.argmax(axis=1)), labels)
+    return np.where(missing, MISSING, values.argmax(axis=1))
 
 
 def _binary_labels(
