@@ -90,6 +90,44 @@ def test_columns_named_after_classes_one_hot_and_labelled(tmp_path):
     assert correct(path, ["yb"], ["b"]) == pytest.approx([0.8, 0.6])
 
 
+@pytest.mark.parametrize(
+    ("header", "outcomes", "columns"),
+    [
+        ("True,False", ["True", "False"], ["True", "False"]),
+        ("1.0,0.0", ["1", "0"], ["1.0", "0.0"]),
+        ("b,a", ["b", "a"], ["b", "a"]),
+        ("1,0", ["1.0", "0.0"], ["1", "0"]),
+    ],
+)
+def test_columns_go_by_their_names_however_spelled(tmp_path, header, outcomes, columns):
+    path = tmp_path / "f.csv"
+    path.write_text(f"y,{header}\n{outcomes[0]},.9,.1\n{outcomes[1]},.2,.8\n")
+    assert correct(path, ["y"], columns) == pytest.approx([0.9, 0.8])
+    assert correct(path, ["y"], columns[:1]) == pytest.approx([0.9, 0.8])
+    assert correct(path, ["y"], columns[1:]) == pytest.approx([0.9, 0.8])
+
+
+def test_one_hot_outcomes_go_by_label(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("a,b,pa,pb\n1,0,.9,.1\n0,1,.2,.8\n")
+    assert correct(path, ["b", "a"], ["a=pa", "b=pb"]) == pytest.approx([0.9, 0.8])
+    assert correct(path, ["a", "b"], ["pa", "pb"]) == pytest.approx([0.9, 0.8])
+
+
+def test_labels_of_any_size_and_of_dates(tmp_path):
+    path = tmp_path / "f.parquet"
+    big = 2**53 + 1
+    pl.DataFrame({"y": [big, big - 1], "p": [0.9, 0.2]}).write_parquet(path)
+    assert correct(path, ["y"], ["p"], pos_label=str(big)) == pytest.approx([0.9, 0.8])
+    pl.DataFrame({"y": ["2020-01-01", "2021-01-01"], "p": [0.9, 0.2]}).with_columns(
+        pl.col("y").str.to_date()
+    ).write_parquet(path)
+    assert correct(path, ["y"], ["p"], pos_label="2020-01-01") == pytest.approx([0.9, 0.8])
+    pl.DataFrame({"y": [[1], [0]], "p": [0.9, 0.2]}).write_parquet(path)
+    with pytest.raises(InputError, match="holds List"):
+        read(path, ["y"], ["p"])
+
+
 def test_pairs_are_forecasts_of_their_own(tmp_path):
     path = tmp_path / "p.csv"
     pl.DataFrame({"r1": [1.0, 0.3], "o1": [1, 0], "r2": [0.6, 0.1], "o2": [0, 0], "w": [1.0, 2.0]}).write_csv(path)
@@ -190,6 +228,15 @@ BAD = {
     "header only": (as_file("h.csv", "what,chance\n"), None),
     "too many fields": (as_file("f.csv", "what,chance\n1,0.5\n0,0.5,9\n"), "line 3 has 3 fields, the header 2"),
     "too many after a newline in quotes": (as_file("f.csv", 'what,chance\n"a\nb",0.5\n0,0.5,9\n'), "line 4 has 3"),
+    "too many past the columns read": (
+        as_file("f.csv", "what,chance,z\n1,.9,q\n9,1,0,.2\n0,.7,q\n"),
+        "line 3 has 4 fields",
+    ),
+    "too many on a last line without end": (as_file("f.csv", "what,chance\n1,.9\n0,.2,x"), "line 3 has 3 fields"),
+    "quotes inside fields": (
+        as_file("f.csv", 'what,chance,c\n1,.9,5" pipe\n0,.2,x\n1,.8,6" pipe\n'),
+        "the quotes in it",
+    ),
     "too many beside a quote": (as_file("f.csv", 'what,chance\n"a",0.5\n0,0.5,9\n'), "line 3 has 3 fields"),
     "other case": (as_file("m.csv", "WHAT,chance\n1,0.5\n"), "no column 'what'; did you mean 'WHAT'"),
     "not UTF-8": (as_file("u.csv", b"what,chance\n1,0.5\n\xe9t\xe9,0.5\n"), "line 3 is not UTF-8"),

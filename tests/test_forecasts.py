@@ -124,6 +124,17 @@ def test_masked_values_are_missing():
     assert correct([1, 0], np.ma.masked_array([0.9, 0.2])) == pytest.approx([0.9, 0.8])
 
 
+def test_one_hot_and_a_column_named_after_one_of_its_classes():
+    truth = pl.DataFrame({"a": [1, 0], "b": [0, 1]})
+    assert correct(truth, pl.Series("a", [0.9, 0.1])) == pytest.approx([0.9, 0.9])
+    assert correct(truth, pl.Series("b", [0.9, 0.1])) == pytest.approx([0.1, 0.1])
+
+
+def test_numbered_columns_in_order_are_class_numbers():
+    frame = pl.DataFrame(MATRIX, schema=["p_0", "p_1", "p_2"], orient="row")
+    assert correct([2, 0], frame) == pytest.approx([0.2, 0.1])
+
+
 def test_missing_and_mixed_labels_in_lists_stay_what_they_are():
     with pytest.raises(InputError, match="no label in 1 row"):
         Forecasts(["a", float("nan"), "b"], [0.5, 0.2, 0.1], pos_label="a")
@@ -238,6 +249,26 @@ BAD = {
         {},
         "'p_a'",
     ),
+    "numbers out of order": ([0, 1], pl.DataFrame(MATRIX, schema=["p_2", "p_1", "p_0"], orient="row"), {}, "'p_2'"),
+    "names for numbers": ([0, 1], pl.DataFrame(MATRIX, schema=NAMES, orient="row"), {}, "'win'"),
+    "labels against numbers": ([0, 1], pl.DataFrame({"1": [0.5], "0": [0.5]}), {"labels": [0, 1]}, "columns are named"),
+    "labels against one column": (["a", "b"], pl.Series("b", [0.5, 0.5]), {"labels": ["b", "a"]}, "columns are named"),
+    "pos_label against a name": (
+        ["a", "b"],
+        pl.Series("b", [0.5, 0.5]),
+        {"pos_label": "a"},
+        "named after the class 'b'",
+    ),
+    "labels against one-hot": (
+        pl.DataFrame({"a": [1], "b": [0]}),
+        pl.DataFrame({"b": [0.5], "a": [0.5]}),
+        {"labels": ["a", "b"]},
+        "columns are named",
+    ),
+    "lists as probabilities": ([1, 0], pl.Series([[0.5], [0.5, 0.1]]), {}, "not a number"),
+    "complex labels": (np.array([1j, 0]), P[:2], {}, "complex"),
+    "estimator in a list": (Y, P, {"measured": ["isotonic"]}, "measured"),
+    "weights a text": (Y, P, {"sample_weight": "abcd"}, "sample_weight"),
     "markers": ([0, 1, -100], [MATRIX[0]] * 3, {}, "labels"),
     "labels out of order": (
         ["a", "b"],

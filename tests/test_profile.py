@@ -79,6 +79,15 @@ def test_standard_errors_are_continuous_through_order_0(rng):
     assert errors[1:4] == pytest.approx(np.full(3, errors[0]), rel=1e-6)
 
 
+def test_weights_of_any_scale(rng):
+    p = rng.uniform(0.1, 1, 200)
+    expected = risk_profile(np.ones(200, dtype=int), p)
+    for scale in (1e-100, 1e-81, 1e78, 1e100):
+        profile = risk_profile(np.ones(200, dtype=int), p, sample_weight=np.full(200, scale))
+        np.testing.assert_allclose(profile.standard_errors, expected.standard_errors, rtol=1e-9)
+        assert (profile.few_rows == expected.few_rows).all()
+
+
 def test_few_rows_are_flagged_whatever_they_say():
     assert risk_profile([1], [0.8]).few_rows.all()
     assert not risk_profile(np.ones(50, dtype=int), np.full(50, 0.8)).few_rows.any()

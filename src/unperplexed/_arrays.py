@@ -92,7 +92,7 @@ def as_array(data: Any) -> NDArray[Any]:
         return whole  # what is masked is missing: tolist gives None for it
     if library(data) == "pandas" and hasattr(getattr(data, "dtype", None), "na_value") and data.dtype.kind in "iufb":
         if not data.isna().any():
-            return np.asarray(data.to_numpy(dtype=data.dtype.numpy_dtype))
+            return np.asarray(data.to_numpy(dtype=getattr(data.dtype, "numpy_dtype", None)))
         return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
     if library(data) == "pyarrow" and len(getattr(data, "shape", ())) != 2:
         chunked = hasattr(data, "num_chunks")
@@ -107,12 +107,11 @@ def numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Numbers of an array, in their own precision; None among them becomes NaN."""
     if array.dtype.kind in "fiub":
         return array
-    if array.dtype.kind not in "OUS":
+    if array.dtype.kind not in "OUS" or array.ndim == 0:
         raise InputError(f"{name}: holds {array.dtype}, not numbers.")
     if array.dtype.kind == "O":
-        array = np.array([np.nan if value is None else value for value in array.flat], dtype=object).reshape(
-            array.shape
-        )
+        values = [np.nan if is_missing(value) else value for value in array.ravel().tolist()]
+        array = np.fromiter(values, dtype=object, count=len(values)).reshape(array.shape)
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -121,6 +120,11 @@ def numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
             f"{name}: not a number at row {row} (counted from 0): {value!r:.80}. Numbers have a decimal point and no"
             " percent sign."
         ) from None
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, or pandas' NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _first_text(array: NDArray[Any]) -> tuple[int, object]:

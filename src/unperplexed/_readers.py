@@ -72,49 +72,70 @@ def _open_csv(path: Path, separator: str) -> Source:
         wrong = [name for name in names if name in twice]
         if wrong:
             raise InputError(f"the header has column {wrong[0]!r} {header.count(wrong[0])} times; rename one.")
-        _check_widths(path, separator, len(header))
+        rows = _check_widths(path, separator, len(header))
         try:
             # By position: a header with quotes in it is not spelled the same by every reader.
             places = sorted(header.index(name) for name in names)
             frame = pl.read_csv(path, columns=places, separator=separator, infer_schema_length=None)
         except pl.exceptions.PolarsError as error:
-            raise _explained(path, separator, len(header), error) from None
+            if "utf-8" in str(error).lower():
+                raise _not_utf8(path) from None
+            raise InputError(f"not readable as CSV: {str(error).splitlines()[0]}.") from None
+        if rows is not None and rows != frame.height:
+            raise InputError(
+                f"the quotes in it can be read as {rows:,} rows or as {frame.height:,}. Quote whole fields only, and"
+                " write a quote inside them twice."
+            )
         return {header[place]: frame.to_series(at).alias(header[place]) for at, place in enumerate(places)}
 
     return Source(header, read)
 
 
-def _check_widths(path: Path, separator: str, width: int) -> None:
-    """Refuse lines with too many fields in files with quotes, where the fast reader lets them pass."""
+def _check_widths(path: Path, separator: str, width: int) -> int | None:
+    """Refuse lines with too many fields, which the fast reader lets pass where the surplus is not wanted.
+
+    Returns the number of rows where the file has quotes, which readers may take differently; else None.
+    """
+    number, rest = 1, b""
     with path.open("rb") as stream:
-        quoted = any(b'"' in chunk for chunk in iter(lambda: stream.read(1 << 20), b""))
-    if quoted:
-        found = _too_wide(path, separator, width)
-        if found is not None:
-            raise found
+        while chunk := stream.read(1 << 24):
+            if b'"' in chunk:
+                return _count_quoted(path, separator, width)
+            whole, newline, rest = (rest + chunk).rpartition(b"\n")
+            text = np.frombuffer(whole + newline, dtype=np.uint8)
+            ends = np.flatnonzero(text == ord("\n"))
+            fields = 1 + np.diff(np.cumsum(text == ord(separator))[ends], prepend=0)
+            wide = np.flatnonzero(fields > width)
+            if wide.size:
+                raise _too_many(number + int(wide[0]), int(fields[wide[0]]), width)
+            number += ends.size
+    if rest.count(separator.encode()) >= width:
+        raise _too_many(number, rest.count(separator.encode()) + 1, width)
+    return None
 
 
-def _explained(path: Path, separator: str, width: int, error: Exception) -> InputError:
-    """Find the line a CSV reader stumbled over."""
-    return _too_wide(path, separator, width) or InputError(f"not readable as CSV: {str(error).splitlines()[0]}.")
+def _too_many(line: int, fields: int, width: int) -> InputError:
+    return InputError(
+        f"line {line} has {fields} fields, the header {width}. Quote fields that contain the separator, or repair the"
+        " line."
+    )
 
 
-def _too_wide(path: Path, separator: str, width: int) -> InputError | None:
-    """Name the first line with more fields than the header, or that cannot be read at all."""
+def _count_quoted(path: Path, separator: str, width: int) -> int:
+    """Count the rows below the header with a reader that minds quotes; refuse the first line it cannot read."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream, delimiter=separator)
+            rows = -1
             for fields in reader:
+                rows += 1
                 if len(fields) > width:
-                    return InputError(
-                        f"line {reader.line_num} has {len(fields)} fields, the header {width}. Quote fields that"
-                        " contain the separator, or repair the line."
-                    )
+                    raise _too_many(reader.line_num, len(fields), width)
+            return rows
     except UnicodeDecodeError:
-        return _not_utf8(path)
+        raise _not_utf8(path) from None
     except csv.Error as trouble:
-        return InputError(f"not readable as CSV: {trouble}.")
-    return None
+        raise InputError(f"not readable as CSV: {trouble}.") from None
 
 
 def _not_utf8(path: Path) -> InputError:
@@ -151,7 +172,7 @@ def _unreadable(kind: str, error: Exception) -> InputError:
 
 
 def _open_npz(path: Path, _: str) -> Source:
-    damage = (zipfile.BadZipFile, EOFError, ValueError, OSError, KeyError, NotImplementedError)
+    damage = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, NotImplementedError)
     try:
         shapes = _npz_shapes(path)
     except PermissionError:
@@ -169,7 +190,7 @@ def _open_npz(path: Path, _: str) -> Source:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 return {name: archive[name] for name in wanted}
-        except (*damage, zlib.error) as error:
+        except damage as error:
             raise _unreadable("NPZ", error) from None
 
     return Source(list(shapes), read, shapes)

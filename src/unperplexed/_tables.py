@@ -154,13 +154,14 @@ def same_probability(value: Floats) -> Ints:
     Of a reported 0.9 the other class gets 1 - 0.9, which in floats is not the 0.1 that another row reports. Two
     values below 1/2 are the same if they have the same complement and one of them is its exact complement.
     """
-    v = value.astype(np.float32) if (value.astype(np.float32) == value).all() else value
-    complement = 1 - v
-    exact = (1 - complement).astype(np.float64)
-    at = np.minimum(np.searchsorted(value, exact), max(value.size - 1, 0))
-    paired = (v < 0.5) & (complement < 1) & (value[at] == exact)
+    leader = np.arange(value.size)
+    single = value.astype(np.float32)
+    for v, here in ((single, single == value), (value, np.ones(value.size, dtype=bool))):
+        complement = 1 - v  # in the precision in which the value came
+        exact = (1 - complement).astype(np.float64)
+        at = np.minimum(np.searchsorted(value, exact), max(value.size - 1, 0))
+        leader = np.where(here & (v < 0.5) & (complement < 1) & (exact != value) & (value[at] == exact), at, leader)
     # Values between two with the same complement have it too, so that groups are runs.
-    leader = np.where(paired, at, np.arange(value.size))
     return np.cumsum(np.diff(leader, prepend=leader[:1]) != 0)
 
 

@@ -270,7 +270,7 @@ def assess(
     renormalize : bool, default False
         Divide each row by its sum, and report it.
     drop_invalid : bool, default False
-        Leave out rows that would be refused, and report them.
+        Leave out rows without an outcome or with invalid probabilities, and report them.
     percent, from_logits, from_log_probs : bool, default False
         What y_prob holds instead of probabilities. Never guessed.
     exact_limit, fraction_bits : int
@@ -350,9 +350,9 @@ def _assess_tally(
 ) -> Assessment:
     if isinstance(bins, bool) or not (bins == "auto" or isinstance(bins, int | np.integer)):
         raise InputError(f"bins: expected 'auto' or a whole number of at least 1, got {bins!r}.")
-    if measured not in ESTIMATORS:
+    if not isinstance(measured, str) or measured not in ESTIMATORS:
         raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
-    if view not in VIEWS:
+    if not isinstance(view, str) or view not in VIEWS:
         raise InputError(f"view: expected one of {', '.join(VIEWS)}, got {view!r}.")
     if not tally.weight > 0:
         left_out = sum(tally.notes.dropped.values()) + tally.notes.ignored

@@ -33,7 +33,7 @@ _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
 _PICTURES = (".png", ".svg", ".pdf")
 _FLAGS = {
     "renormalize": "divide each row by its sum, and report it",
-    "drop-invalid": "leave out rows that would be refused, and report them",
+    "drop-invalid": "leave out rows without an outcome or with invalid probabilities, and report them",
     "percent": "probabilities are given as percentages",
     "from-logits": "what is given is logits",
     "from-log-probs": "what is given is logarithms of probabilities",

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ._readers import Column, Source, open_source
 from .errors import InputError, listed
@@ -210,7 +209,7 @@ def _paired(file: Source, selection: Selection, reading: Reading) -> list[Foreca
 
 
 def _checked(
-    y_true: Column | NDArray[Any],
+    y_true: Column | pl.DataFrame,
     y_prob: Any,
     weight: Column | None,
     labels: Sequence[str] | None,
@@ -231,20 +230,30 @@ def _checked(
     )
 
 
-def _typed(texts: Sequence[str], column: Column, name: str) -> list[Label]:
+def _typed(texts: Sequence[str], column: Column | pl.DataFrame, name: str) -> list[Label]:
     """Labels given as text, as values of the kind the outcomes have."""
+    if isinstance(column, pl.DataFrame):  # one-hot
+        return list(texts)
     numeric = column.dtype.is_numeric() if isinstance(column, pl.Series) else column.dtype.kind in "iuf"
     boolean = column.dtype == pl.Boolean if isinstance(column, pl.Series) else column.dtype.kind == "b"
     if getattr(column, "ndim", 1) == 2 or not (numeric or boolean):
         return list(texts)
     words: dict[str, Label] = {"true": True, "false": False} if boolean else {}
     try:
-        return [words[text.lower()] if text.lower() in words else plain(float(text)) for text in texts]
+        return [words[text.lower()] if text.lower() in words else _as_number(text) for text in texts]
     except ValueError:
         wrong = next(text for text in texts if text.lower() not in words and not _is_number(text))
         raise InputError(
             f"label {wrong!r}: the outcomes in {name} are {'true/false' if boolean else 'numbers'}."
         ) from None
+
+
+def _as_number(text: str) -> Label:
+    try:
+        return int(text)  # of any size, which floats would round
+    except ValueError:
+        number: Label = plain(float(text))
+        return number
 
 
 def _is_number(text: str) -> bool:
@@ -255,11 +264,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _one_column(data: dict[str, Column], names: list[str]) -> Column:
+def _one_column(data: dict[str, Column], names: list[str]) -> Column | pl.DataFrame:
     """Give the outcome's column, or several as one-hot rows."""
     if len(names) == 1:
         return _outcome(data[names[0]])
-    return np.stack([np.asarray(_numbers(data[name], name)) for name in names], axis=1)
+    return pl.DataFrame([pl.Series(name, _numbers(data[name], name)) for name in names])
 
 
 def _probabilities(data: dict[str, Column], names: list[str]) -> Any:
@@ -274,7 +283,13 @@ def _probabilities(data: dict[str, Column], names: list[str]) -> Any:
 
 def _outcome(column: Column) -> Column:
     """Outcomes of a column: numbers with the usual signs of a missing value among them are numbers."""
-    if isinstance(column, np.ndarray) or column.dtype != pl.String:
+    if isinstance(column, np.ndarray):
+        return column
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        raise InputError(f"column {column.name!r} holds {column.dtype}, not labels.")
+    if column.dtype.is_temporal() or column.dtype in (pl.Categorical, pl.Enum):
+        return column.cast(pl.String)
+    if column.dtype != pl.String:
         return column
     text = column.str.strip_chars()
     text = text.set(text.is_in(_MISSING_TEXTS), None)

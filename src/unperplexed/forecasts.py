@@ -81,7 +81,7 @@ class Forecasts:
     renormalize : bool, default False
         Divide each row by its sum; how many rows were off, and how far, is reported.
     drop_invalid : bool, default False
-        Leave out rows that would be refused, and report them.
+        Leave out rows without an outcome or with invalid probabilities, and report them.
     percent, from_logits, from_log_probs : bool, default False
         What y_prob holds instead of probabilities. Never guessed.
     whole : bool, default True

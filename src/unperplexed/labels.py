@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array, frame_names, numbers
+from ._arrays import as_array, frame_names, is_missing, numbers
 from ._typing import Ints
 from .errors import InputError, listed, rows_text
 
@@ -54,7 +56,7 @@ def read_outcomes(
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if settings.labels is not None:
-        _check_given_labels(settings.labels, n_classes)
+        _check_given_labels(settings.labels, n_classes, names)
     if array.ndim == 2:
         return _one_hot(array, frame_names(y_true), n_classes, names, settings)
     if array.ndim != 1:
@@ -97,10 +99,11 @@ class _Where:
 
 
 def _as_list(value: Any) -> list[Label]:
-    return [plain(v) for v in (value if isinstance(value, list | tuple | set | np.ndarray) else [value])]
+    several = hasattr(value, "__iter__") and not isinstance(value, str | bytes)
+    return [plain(v) for v in (value if several else [value])]
 
 
-def _check_given_labels(labels: Sequence[Label], n_classes: int) -> None:
+def _check_given_labels(labels: Sequence[Label], n_classes: int, names: tuple[Any, ...] | None) -> None:
     given = [plain(v) for v in labels]
     try:
         twice = [v for v, count in Counter(given).items() if count > 1]
@@ -114,18 +117,36 @@ def _check_given_labels(labels: Sequence[Label], n_classes: int) -> None:
             " column, in column order" + (" (negative, positive)." if n_classes == 2 else ".")
         )
 
+    for read in _readings(names or ()):
+        if (set(read) == set(given) and read != given) or read == given[:1]:
+            raise InputError(
+                f"labels: {listed(given)}, but the probability columns are named {listed(names or ())}. Leave labels"
+                " (--labels) out, or put them in the columns' order (negative, positive for one column)."
+            )
+
+
+def _readings(names: Sequence[Any]) -> list[list[Any]]:
+    """Column names as labels: as they are, as numbers, and as true and false."""
+    words = {"true": True, "false": False}
+    readings: list[list[Any]] = [[plain(name) for name in names]]
+    with suppress(TypeError, ValueError):
+        readings.append([plain(float(name)) for name in names])
+    if all(str(name).lower() in words for name in names):
+        readings.append([words[str(name).lower()] for name in names])
+    return [read for read in readings if read and len(set(read)) == len(read)]
+
 
 def plain(value: Any) -> Any:
     """Give a label as a plain Python value: 1.0 and numpy's 1 become 1; None, NaN and NA become None."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_missing(value):
         return None
     if isinstance(value, float):
         if math.isnan(value):
             return None
         return int(value) if value.is_integer() else value
-    return value.decode() if isinstance(value, bytes) else value
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
 def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
@@ -136,6 +157,8 @@ def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signe
         kind = _smallest(values.size)
         places = [np.searchsorted(values, part).astype(kind) for part in parts]
         return [plain(v) for v in values], np.concatenate(places) if places else np.empty(0, dtype=kind)
+    if array.dtype.kind not in "OUSM":
+        raise InputError(f"labels are numbers or texts, not {array.dtype}.")
     seen: dict[Any, int] = {}
     places = []
     for part in parts:
@@ -162,7 +185,10 @@ def _one_hot(
         raise InputError(
             f"{settings.name}: one-hot rows already say which class happened; leave out pos_label, ignore_label."
         )
-    if names is None or len(names) != n_classes:
+    if names is not None and own_names is not None and len(names) == 1 and names[0] in own_names:
+        positive = names[0]  # one column, named after the class it speaks of
+        names = (*(name for name in own_names if name != positive), positive)
+    elif names is None or len(names) != n_classes:
         names = own_names
     labels = tuple(plain(v) for v in (settings.labels or names or range(n_classes)))
     order = np.arange(n_classes)
@@ -203,7 +229,14 @@ def _binary_labels(
         if positive == negative:
             return last, negative
         raise InputError(f"pos_label: {positive!r} is not one of the labels {negative!r}, {last!r}.")
+    # A column named after one of two classes speaks of it.
+    named = [read[0] for read in _readings(names or ()) if len(present) == 2 and read[0] in present]
     if positive is not None:
+        if named and positive not in named:
+            raise InputError(
+                f"pos_label: {positive!r}, but the probability column is named after the class {named[0]!r}. Name the"
+                " column's class as pos_label (--pos-label), or rename the column."
+            )
         others = [v for v in present if v != positive]
         if others and positive not in present and settings.whole:
             raise InputError(
@@ -216,9 +249,8 @@ def _binary_labels(
                 " column has one negative class: leave the others out with ignore_label (--ignore-label)."
             )
         return (others[0] if others else None), positive
-    if names is not None and len(present) == 2 and plain(names[0]) in present:
-        positive = plain(names[0])  # the column is named after the class it speaks of
-        return next(v for v in present if v != positive), positive
+    if named:
+        return next(v for v in present if v != named[0]), named[0]
     return _told_apart(present, settings, where)
 
 
@@ -229,18 +261,15 @@ _TWO_WORDS = (("-1", "0", "false"), ("1", "true"))
 def _told_apart(present: list[Label], settings: LabelSettings, where: _Where) -> tuple[Label | None, Label | None]:
     """Negative and positive label where the values themselves say so: 0/1, -1/1, true/false."""
     seen = set(present)
-    if seen == {-1, 1}:
-        return -1, 1
+    low, high = (next((v for v in present if str(v).lower() in words), None) for words in _TWO_WORDS)
+    told = len(seen) == (low is not None) + (high is not None)
+    if told and (not settings.whole or len(seen) == 2):
+        return low, high  # a part says no more than it holds; parts together say the rest
     if settings.whole:
         first = present[0] if present else 0
         for pair in _TEXT_PAIRS if isinstance(first, str) else [(False, True) if isinstance(first, bool) else (0, 1)]:
             if seen <= set(pair):
                 return pair
-    else:
-        # A part says no more than it holds; parts together say the rest.
-        low, high = (next((v for v in present if str(v).lower() in words), None) for words in _TWO_WORDS)
-        if len(seen) == (low is not None) + (high is not None):
-            return low, high
     if not present:
         return None, None
     numbers = [v for v in present if isinstance(v, bool | int | float)]
@@ -266,21 +295,14 @@ def _class_labels(
             " or pass the positive class's column alone."
         )
     if settings.labels is not None:
-        given = tuple(plain(v) for v in settings.labels)
-        if names is not None and set(names) == set(given) and names != given:
-            raise InputError(
-                f"labels: in column order the columns are named {listed(names)}; leave labels (--labels) out, or put"
-                " them in the columns' order."
-            )
-        return given
+        return tuple(plain(v) for v in settings.labels)
     if not present:
         return (None,) * n_classes
-    if names is not None:
-        for convert in (plain, _as_int):
-            candidates: list[Any] = [convert(name) for name in names]
-            if len(set(candidates)) == n_classes and set(present) <= set(candidates):
-                return tuple(candidates)
-    if all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
+    for read in _readings(names or ()):
+        if set(present) <= set(read) and {type(v) for v in present} <= {type(v) for v in read}:
+            return tuple(read)
+    in_order = names is None or [_last_number(name) for name in names] == list(range(n_classes))
+    if in_order and all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
         return tuple(range(n_classes))
     whole_unnamed = settings.whole and names is None
     if whole_unnamed and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
@@ -294,11 +316,10 @@ def _class_labels(
     )
 
 
-def _as_int(name: object) -> object:
-    try:
-        return int(str(name))
-    except ValueError:
-        return name
+def _last_number(name: object) -> int | None:
+    """Number that a column's name ends in, such as 2 of "p_2"."""
+    found = re.search(r"\d+$", str(name))
+    return int(found.group()) if found else None
 
 
 def _unknown_message(

@@ -105,6 +105,7 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     mean = mean_of_points(p, w, r)
     if mean == 0 or np.isinf(r):
         return mean, np.nan, np.inf
+    w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2
     with np.errstate(divide="ignore"):
         x = np.log(p / mean)
     # se(M) = M^(1-r)/|r| se(mean p^r): in terms of x, M times the error of the mean of expm1(r x)/r, whose mean is 0.
