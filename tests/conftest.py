@@ -1,12 +1,19 @@
 """Fixtures, and where the real forecasts lie: the folder named by UNPERPLEXED_DATA, if it is set."""
 
 import os
+from importlib.util import find_spec
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 mpl.use("Agg")
+
+if find_spec("hypothesis"):  # the minimal install has none
+    from hypothesis import settings
+
+    settings.register_profile("fixed", derandomize=True, deadline=None)
+    settings.load_profile("fixed")
 
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.
 collect_ignore_glob = [] if os.environ.get("UNPERPLEXED_DATA") else ["shared/*"]
