@@ -117,6 +117,13 @@ def test_floor_sensitivity_is_the_papers_table(rng):
     assert table[0.01].geometric_accuracy == geometric_accuracy(np.ones(2000, dtype=int), p, floor=0.01)
 
 
+def test_the_callers_orders_stay_his():
+    orders = np.array([-1.0, 0.0, 1.0])
+    profile = risk_profile([1, 0], [0.6, 0.3], orders=orders)
+    orders[0] = 5.0
+    assert profile.orders[0] == -1.0
+
+
 def test_nothing_to_average():
     with pytest.raises(InputError, match="no rows"):
         geometric_accuracy([], [])

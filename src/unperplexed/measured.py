@@ -130,8 +130,8 @@ def equal_population(
     """
     n = float(happened.sum())
     wanted = int(np.ceil(round((2 * n) ** (1 / 3), 9))) if bins is None else _checked_bins(bins)
-    apart = _set_apart(reported, happened, n / max(wanted, 1), floor)
-    # Bins set apart have odd numbers, stretches between them even ones: 2 * (bins begun so far) - (not inside).
+    apart = _set_apart(reported, happened, n / wanted, floor)
+    # Number what lies in bins set apart and between them, from the left: odd in such a bin, even between.
     stretch = np.zeros(reported.size, dtype=np.int64)
     inside = np.zeros(reported.size, dtype=bool)
     for low, high in apart:
@@ -139,9 +139,9 @@ def equal_population(
         inside |= here
         stretch += (reported >= low).astype(np.int64) + (reported > high)
     rest = float(happened[~inside].sum())
-    cuts = _equal_cuts(happened, inside, stretch, max(int(rest / (n / wanted) * _A_LITTLE_MORE + 0.5), 1))
+    group = _equal_groups(happened, inside, max(int(rest / (n / wanted) * _A_LITTLE_MORE + 0.5), 1))
     change = np.diff(stretch, prepend=stretch[:1]) != 0
-    return _frequencies(happened, total, np.cumsum(change | _starts(reported, happened, cuts, stretch)))
+    return _frequencies(happened, total, np.cumsum(change | _starts(reported, happened, group, stretch)))
 
 
 def _set_apart(reported: Floats, happened: Floats, share: float, floor: float) -> list[tuple[float, float]]:
@@ -161,16 +161,14 @@ def _set_apart(reported: Floats, happened: Floats, share: float, floor: float) -
     return merged
 
 
-def _equal_cuts(happened: Floats, inside: Bools, stretch: Ints, m: int) -> Ints:
+def _equal_groups(happened: Floats, inside: Bools, m: int) -> Ints:
     """For each entry, which of m equal groups of the remaining correct-class probabilities it belongs to."""
     weight = np.where(inside, 0.0, happened)
-    middle = np.cumsum(weight) - weight / 2
     total = weight.sum()
-    return (
-        np.minimum((middle * m / total * _A_LITTLE_MORE).astype(np.int64), m - 1)
-        if total > 0
-        else np.zeros_like(stretch)
-    )
+    if not total > 0:
+        return np.zeros(weight.size, dtype=np.int64)
+    middle = np.cumsum(weight) - weight / 2
+    return np.minimum((middle * m / total * _A_LITTLE_MORE).astype(np.int64), m - 1)
 
 
 def _starts(reported: Floats, happened: Floats, group: Ints, stretch: Ints) -> Bools:

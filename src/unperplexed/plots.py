@@ -34,8 +34,9 @@ _MEANS = (("v", "robustness"), ("o", "geometric_accuracy"), ("^", "decisiveness"
 def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = "reported") -> Axes:
     """Draw measured against reported probability and, beside it, the distribution of what was reported.
 
-    Bubbles are the bins, their area the bin's part in the log of the geometric accuracy; the three marks are
-    decisiveness, geometric accuracy and robustness, joined by the slope line.
+    Bubbles are the bins, their area the bin's part in the log of the geometric accuracy, and bars how far each
+    reaches. The three marks are decisiveness, geometric accuracy and robustness, each with its reported and measured
+    value in the legend, joined by the slope line.
 
     Parameters
     ----------

@@ -105,17 +105,17 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     mean = mean_of_points(p, w, r)
     if mean == 0 or np.isinf(r):
         return mean, np.nan, np.inf
-    w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2
+    w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
     with np.errstate(divide="ignore"):
         x = np.log(p / mean)
     # se(M) = M^(1-r)/|r| se(mean p^r): in terms of x, M times the error of the mean of expm1(r x)/r, whose mean is 0.
     term = x if abs(r) < NO_ORDER else np.expm1(r * x) / r
     variance = w2 * term * term
-    total, rows = float(variance.sum()), float(w.sum()) ** 2 / float(w2.sum())
+    total, rows = float(variance.sum()), 1 / float(w2.sum())
     if total == 0:
         return mean, 0.0, rows
     effective = total * total / float(np.sum(w2 * (w2 / w * term * term) ** 2))
-    return mean, mean * math.sqrt(total) / float(w.sum()), min(effective, rows)
+    return mean, mean * math.sqrt(total), min(effective, rows)
 
 
 def risk_profile(
@@ -179,7 +179,7 @@ def checked_orders(orders: ArrayLike | None) -> Floats:
     if orders is None:
         return DEFAULT_ORDERS
     try:
-        vector = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+        vector = np.array(orders, dtype=np.float64, ndmin=1)  # a copy: the profile closes its arrays
     except (TypeError, ValueError):
         vector = np.empty(0)
     if vector.ndim != 1 or not vector.size or np.isnan(vector).any():
