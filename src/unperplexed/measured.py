@@ -168,7 +168,8 @@ def _equal_groups(happened: Floats, inside: Bools, m: int) -> Ints:
     if not total > 0:
         return np.zeros(weight.size, dtype=np.int64)
     middle = np.cumsum(weight) - weight / 2
-    return np.minimum((middle * m / total * _A_LITTLE_MORE).astype(np.int64), m - 1)
+    group: Ints = (middle * m / total * _A_LITTLE_MORE).astype(np.int64)
+    return np.minimum(group, m - 1)
 
 
 def _starts(reported: Floats, happened: Floats, group: Ints, stretch: Ints) -> Bools:
