@@ -242,7 +242,12 @@ BAD = {
     "cube": ([1], np.zeros((1, 1, 1)), {}, "shape"),
     "scalar": ([1], 0.5, {}, "shape"),
     "two forms": ([1], [0.5], {"percent": True, "from_logits": True}, "one form"),
-    "labels that are no column": (["win", "tie"], pl.DataFrame({"win": [0.5, 0.5], "loss": [0.5, 0.5]}), {}, "labels"),
+    "labels that are no column": (
+        ["win", "tie"],
+        pl.DataFrame({"win": [0.5, 0.5], "loss": [0.5, 0.5]}),
+        {},
+        r"1 × 'tie', in 1 row \(1;",
+    ),
     "columns of other names": (
         ["c", "a", "b"],
         pl.DataFrame([MATRIX[0]] * 3, schema=["p_a", "p_b", "p_c"], orient="row"),

@@ -298,9 +298,13 @@ def _class_labels(
         return tuple(plain(v) for v in settings.labels)
     if not present:
         return (None,) * n_classes
-    for read in _readings(names or ()):
-        if set(present) <= set(read) and {type(v) for v in present} <= {type(v) for v in read}:
+    alike = [read for read in _readings(names or ()) if {type(v) for v in present} <= {type(v) for v in read}]
+    for read in alike:
+        if set(present) <= set(read):
             return tuple(read)
+    for read in alike:
+        if set(present) & set(read):
+            return tuple(read)  # some labels are columns, so the others are no class, which is said with their rows
     in_order = names is None or [_last_number(name) for name in names] == list(range(n_classes))
     if in_order and all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
         return tuple(range(n_classes))
