@@ -108,16 +108,15 @@ def grid_of(fraction_bits: int) -> Grid:
 
 
 class DenseCells:
-    """A table with room for every cell of the grid, for fast counting."""
+    """A table with room for every cell of the grid, for fast counting; it may start from a table in cells."""
 
     def __init__(self, grid: Grid, start: Table | None) -> None:
         self.grid = grid
         self.total, self.happened, self.squared, self.first, self.second = np.zeros((5, grid.size))
         self.low, self.high = np.full(grid.size, np.inf), np.full(grid.size, -np.inf)
         if start is not None:
-            table = start.in_cells(grid) if start.key.dtype == np.float64 else start
             for name in ("total", "happened", "squared", "first", "second", "low", "high"):
-                getattr(self, name)[table.key] = getattr(table, name)
+                getattr(self, name)[start.key] = getattr(start, name)
 
     def add_happened(self, values: Floats, w: Floats) -> None:
         code = self.grid.codes(values)

@@ -29,7 +29,7 @@ from .means import (
 from .measured import ESTIMATORS, Estimate
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
 from .scores import SCORES
-from .tally import EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
+from .tally import EXACT_LIMIT, FRACTION_BITS, Tally, View
 
 if TYPE_CHECKING:
     import polars as pl
@@ -352,8 +352,6 @@ def _assess_tally(
         raise InputError(f"bins: expected 'auto' or a whole number of at least 1, got {bins!r}.")
     if not isinstance(measured, str) or measured not in ESTIMATORS:
         raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
-    if not isinstance(view, str) or view not in VIEWS:
-        raise InputError(f"view: expected one of {', '.join(VIEWS)}, got {view!r}.")
     if not tally.weight > 0:
         left_out = sum(tally.notes.dropped.values()) + tally.notes.ignored
         raise InputError(

@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors", _profile)
     _add_input(profile)
     _add_floor(profile)
+    profile.set_defaults(measured="isotonic", bins=None, view="all-classes")
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
     _add_output(profile)
     demo = _command(commands, "demo", "assess a classifier of handwritten digits", _demo)
@@ -200,7 +201,6 @@ def _profile(arguments: argparse.Namespace) -> None:
     from .report.text import profile_orders, profile_text
 
     _check_outputs(arguments)
-    arguments.measured, arguments.bins, arguments.view = "isotonic", None, "all-classes"
     assessment = _assessment_of_file(arguments)
     text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
     _write(arguments, assessment, text, assessment.profile.plot)

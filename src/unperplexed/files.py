@@ -239,13 +239,14 @@ def _typed(texts: Sequence[str], column: Column | pl.DataFrame, name: str) -> li
     if getattr(column, "ndim", 1) == 2 or not (numeric or boolean):
         return list(texts)
     words: dict[str, Label] = {"true": True, "false": False} if boolean else {}
-    try:
-        return [words[text.lower()] if text.lower() in words else _as_number(text) for text in texts]
-    except ValueError:
-        wrong = next(text for text in texts if text.lower() not in words and not _is_number(text))
-        raise InputError(
-            f"label {wrong!r}: the outcomes in {name} are {'true/false' if boolean else 'numbers'}."
-        ) from None
+    labels = []
+    for text in texts:
+        try:
+            labels.append(words[text.lower()] if text.lower() in words else _as_number(text))
+        except ValueError:
+            kind = "true/false" if boolean else "numbers"
+            raise InputError(f"label {text!r}: the outcomes in {name} are {kind}.") from None
+    return labels
 
 
 def _as_number(text: str) -> Label:
@@ -254,14 +255,6 @@ def _as_number(text: str) -> Label:
     except ValueError:
         number: Label = plain(float(text))
         return number
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _one_column(data: dict[str, Column], names: list[str]) -> Column | pl.DataFrame:
@@ -291,10 +284,15 @@ def _outcome(column: Column) -> Column:
         return column.cast(pl.String)
     if column.dtype != pl.String:
         return column
+    text, numbers = _parsed(column)
+    return numbers if numbers.count() == text.count() > 0 else column
+
+
+def _parsed(column: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Text of a column without the usual signs of a missing value, and its numbers where it has them."""
     text = column.str.strip_chars()
     text = text.set(text.is_in(_MISSING_TEXTS), None)
-    numbers = text.cast(pl.Float64, strict=False)
-    return numbers if numbers.count() == text.count() > 0 else column
+    return text, text.cast(pl.Float64, strict=False)
 
 
 def _numbers(column: Column, name: str) -> Column:
@@ -305,9 +303,7 @@ def _numbers(column: Column, name: str) -> Column:
         return column.cast(pl.Float64)
     if column.dtype != pl.String:
         raise InputError(f"column {name!r} holds {column.dtype}, not numbers.")
-    text = column.str.strip_chars()
-    text = text.set(text.is_in(_MISSING_TEXTS), None)
-    numbers = text.cast(pl.Float64, strict=False)
+    text, numbers = _parsed(column)
     wrong = (numbers.is_null() & text.is_not_null()).arg_true()
     if len(wrong):
         raise InputError(

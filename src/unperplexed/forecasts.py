@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from ._arrays import as_columns, check_indexes
 from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
 from ._typing import AnyFloats, Bools, Floats, Ints
 from .errors import InputError, rows_text
-from .labels import IGNORED, MISSING, Label, LabelSettings, read_outcomes
+from .labels import IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
 from .means import checked_weights
 
 SUM_TOLERANCE = 1e-3
@@ -122,10 +122,6 @@ class Forecasts:
         whole: bool = True,
         names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
-        if labels is not None and not isinstance(labels, list | tuple | np.ndarray):
-            if isinstance(labels, str | set | frozenset) or not hasattr(labels, "__iter__"):
-                raise InputError(f"labels: expected a list of labels in column order, got {labels!r:.80}.")
-            labels = list(labels)
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
@@ -135,7 +131,7 @@ class Forecasts:
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
         self._renormalize, self._drop_invalid = renormalize, drop_invalid
         self.n_classes = max(2, self._columns.n_columns)
-        settings = LabelSettings(None if labels is None else list(labels), pos_label, ignore_label, whole, names[0])
+        settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0])
         outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
         self.labels = outcomes.labels
         """Class labels in column order; None for one that neither data nor settings tell."""
@@ -170,11 +166,15 @@ class Forecasts:
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""
-        kept = [(block.rows.correct, block.weights) for block in self.blocks()]
-        correct = np.concatenate([p for p, _ in kept] or [np.empty(0)])
+        return self.per_row(lambda rows: rows.correct)
+
+    def per_row(self, value: Callable[[Rows], Floats]) -> tuple[Floats, Floats | None]:
+        """One value of each row, computed from its primitives, and the weights (None if all are 1)."""
+        kept = [(value(block.rows), block.weights) for block in self.blocks()]
+        values = np.concatenate([x for x, _ in kept] or [np.empty(0)])
         if self._weights is None:
-            return correct, None
-        return correct, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
+            return values, None
+        return values, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
 
     def _block(self, start: int, stop: int) -> tuple[Block, dict[str, Bools]]:
         codes = self._codes[start:stop]

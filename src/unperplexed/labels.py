@@ -64,9 +64,11 @@ def read_outcomes(
     distinct, inverse = _distinct(array)
     ignored = {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
     present = [v for v in distinct if v is not None and v not in ignored]
-    resolve = _binary_labels if binary else _class_labels
-    where = _Where(array, distinct, inverse)
-    labels = resolve(present, n_classes, names, settings, where)
+    where = _Where(distinct, inverse)
+    if binary:
+        labels = _binary_labels(present, names, settings, where)
+    else:
+        labels = _class_labels(present, n_classes, names, settings)
     index = {label: code for code, label in enumerate(labels) if label is not None}
     table = np.array(
         [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in distinct] or [0],
@@ -87,9 +89,8 @@ def _smallest(number: int) -> type[np.signedinteger[Any]]:
 class _Where:
     """Finds the rows of a label, for error messages."""
 
-    array: NDArray[Any]
     distinct: list[Label | None]
-    inverse: Ints
+    inverse: NDArray[np.signedinteger[Any]]
 
     def count(self, label: Label) -> int:
         return int(np.count_nonzero(self.inverse == self.distinct.index(label)))
@@ -101,6 +102,15 @@ class _Where:
 def _as_list(value: Any) -> list[Label]:
     several = hasattr(value, "__iter__") and not isinstance(value, str | bytes)
     return [plain(v) for v in (value if several else [value])]
+
+
+def label_list(labels: Any) -> list[Label] | None:
+    """Labels as given in column order: a list, or anything that has an order; None for none."""
+    if labels is None:
+        return None
+    if isinstance(labels, str | set | frozenset) or not hasattr(labels, "__iter__"):
+        raise InputError(f"labels: expected a list of labels in column order, got {labels!r:.80}.")
+    return list(labels)
 
 
 def _check_given_labels(labels: Sequence[Label], n_classes: int, names: tuple[Any, ...] | None) -> None:
@@ -215,11 +225,7 @@ def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
 
 
 def _binary_labels(
-    present: list[Label],
-    n_classes: int,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-    where: _Where,
+    present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings, where: _Where
 ) -> tuple[Label | None, ...]:
     positive = None if settings.pos_label is None else plain(settings.pos_label)
     if settings.labels is not None:
@@ -283,11 +289,7 @@ def _told_apart(present: list[Label], settings: LabelSettings, where: _Where) ->
 
 
 def _class_labels(
-    present: list[Label],
-    n_classes: int,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-    where: _Where,
+    present: list[Label], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings
 ) -> tuple[Label | None, ...]:
     if settings.pos_label is not None:
         raise InputError(

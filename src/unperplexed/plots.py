@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from .errors import InputError
+from .means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
     from .assessment import Assessment
@@ -27,8 +28,8 @@ _BINS_EDGE = "#00507d"
 _MARKS = "#B33F00"
 _GREY = "#6e6e6e"
 
-# Mark shape and name of the three means, from the smallest to the largest.
-_MEANS = (("v", "robustness"), ("o", "geometric_accuracy"), ("^", "decisiveness"))
+# Mark shape, name and order of the three means, from the smallest to the largest.
+_MEANS = (("v", "robustness", ROBUST), ("o", "geometric_accuracy", GEOMETRIC), ("^", "decisiveness", DECISIVE))
 
 
 def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = "reported") -> Axes:
@@ -116,7 +117,7 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     ends = ([reported.robustness, reported.decisiveness], [measured.robustness, measured.decisiveness])
     label = f"slope {assessment.slope:.2f}"
     ax.plot(*_xy(*ends, swapped), color=_MARKS, linewidth=1.8, label=label, zorder=4)
-    for marker, name in _MEANS:
+    for marker, name, _ in _MEANS:
         x, y = getattr(reported, name), getattr(measured, name)
         label = f"{name.replace('_', ' ')} {x:.2f}, {y:.2f}"
         ax.plot(
@@ -197,7 +198,7 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
         ax.plot(profile.orders, shown, ":", color=line.get_color(), label="carried by few rows", zorder=3)
     ax.fill_between(profile.orders, low, high, color=line.get_color(), alpha=0.2, linewidth=0, zorder=2)
     spread = profile.values.max() - profile.values.min() > 0.02  # else the names would lie on one another
-    for (marker, name), order in zip(_MEANS, (-2 / 3, 0.0, 1.0), strict=True):
+    for marker, name, order in _MEANS:
         if profile.orders.min() <= order <= profile.orders.max():
             value = float(np.interp(order, profile.orders, profile.values))
             ax.plot(

@@ -136,11 +136,10 @@ def _rows_of(
 ) -> tuple[Floats, Floats | None]:
     """Row scores and weights of checked forecasts, without keeping their blocks."""
     forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    scored = [(rule(block.rows), block.weights) for block in forecasts.blocks()]
-    if not scored:
+    values, weights = forecasts.per_row(rule)
+    if not values.size:
         raise InputError("y_true: no rows to score.")
-    weights = [w for _, w in scored if w is not None]
-    return np.concatenate([x for x, _ in scored]), np.concatenate(weights) if weights else None
+    return values, weights
 
 
 def _mean(x: Floats, weights: Floats | None) -> float:

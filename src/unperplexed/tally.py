@@ -171,6 +171,7 @@ class Tally:
         self._check_alike(other)
         exact = self.exact and other.exact
         a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
+        none = Table.empty(np.float64 if exact else np.int64)
         merged = replace(
             a,
             n_rows=a.n_rows + b.n_rows,
@@ -180,8 +181,7 @@ class Tally:
             weight_squared=a.weight_squared + b.weight_squared,
             pairs_table=a.pairs_table + b.pairs_table,
             top_tables={
-                ties: a.top_tables.get(ties, b.pairs_table.empty(b.pairs_table.key.dtype.type))
-                + b.top_tables.get(ties, b.pairs_table.empty(b.pairs_table.key.dtype.type))
+                ties: a.top_tables.get(ties, none) + b.top_tables.get(ties, none)
                 for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
             },
             score_sums={name: a.score_sums[name] + b.score_sums[name] for name in a.score_sums},
@@ -296,7 +296,7 @@ class _Counter:
     """Fills a tally block by block: exact tables first, dense cells once there are too many distinct values."""
 
     def __init__(self, exact_limit: int, fraction_bits: int) -> None:
-        self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
+        self.exact_limit, self.fraction_bits, self.grid = exact_limit, fraction_bits, grid_of(fraction_bits)
         self.pairs: Table | DenseCells = Table.empty(np.float64)
         self.top: dict[int, Table | DenseCells] = {}
         self.n_rows = 0
@@ -304,7 +304,6 @@ class _Counter:
         self.weight = self.weight_squared = 0.0
         self.score_sums = {name: np.zeros(3) for name in SCORES}
         self.notes = Notes()
-        self.settings = {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
 
     def add(self, block: Block) -> None:
         self.notes += block.notes
@@ -354,22 +353,22 @@ class _Counter:
 
     def _to_cells(self) -> None:
         assert isinstance(self.pairs, Table)
-        self.pairs = DenseCells(self.grid, self.pairs)
+        self.pairs = DenseCells(self.grid, self.pairs.in_cells(self.grid))
         # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
         tables = {ties: table.in_cells(self.grid) for ties, table in self.top.items() if isinstance(table, Table)}
         self.top = {**tables, 1: DenseCells(self.grid, tables.get(1))}
 
     def tally(self, forecasts: Forecasts) -> Tally:
-        exact = isinstance(self.pairs, Table)
         return Tally(
-            **self.settings,
+            exact_limit=self.exact_limit,
+            fraction_bits=self.fraction_bits,
             n_rows=self.n_rows,
             n_classes=forecasts.n_classes,
             labels=forecasts.labels,
             weighted=self.weighted,
             weight=self.weight,
             weight_squared=self.weight_squared,
-            exact=exact,
+            exact=isinstance(self.pairs, Table),
             pairs_table=self.pairs if isinstance(self.pairs, Table) else self.pairs.table(),
             top_tables={
                 ties: table

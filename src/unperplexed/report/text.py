@@ -74,7 +74,7 @@ def slope_meaning(a: Assessment) -> str:
         return "0: the measured means are all equal"
     if a.slope == 1:
         return "1: neither side"
-    return f"{'below 1: the side of overconfidence' if a.slope < 1 else 'above 1: the side of underconfidence'}"
+    return "below 1: the side of overconfidence" if a.slope < 1 else "above 1: the side of underconfidence"
 
 
 def _header(a: Assessment) -> Iterator[str]:
