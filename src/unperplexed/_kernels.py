@@ -34,10 +34,12 @@ class Rows:
     """Sum of the row's probabilities."""
     squares: Floats
     """Sum of their squares."""
+    n_classes: int
 
     def __getitem__(self, keep: slice | Ints | np.ndarray) -> Rows:
         """Select rows."""
-        return Rows(*(getattr(self, name)[keep] for name in self.__slots__))
+        kept = {name: getattr(self, name)[keep] for name in self.__slots__ if name != "n_classes"}
+        return Rows(**kept, n_classes=self.n_classes)
 
 
 def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
@@ -58,6 +60,7 @@ def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
         hit=(correct == highest) / np.maximum(ties, 1),
         total=row_sums(wide),
         squares=np.einsum("ij,ij->i", wide, wide),
+        n_classes=p.shape[1],
     )
 
 

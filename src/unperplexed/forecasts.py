@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import as_columns, check_indexes
 from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
@@ -53,6 +53,8 @@ class Block:
 
     probabilities: AnyFloats
     """(rows, classes), each row a distribution."""
+    truth: NDArray[np.signedinteger[Any]]
+    """Which class happened."""
     weights: Floats | None
     rows: Rows
     notes: Notes
@@ -166,11 +168,11 @@ class Forecasts:
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""
-        return self.per_row(lambda rows: rows.correct)
+        return self.per_row(lambda block: block.rows.correct)
 
-    def per_row(self, value: Callable[[Rows], Floats]) -> tuple[Floats, Floats | None]:
-        """One value of each row, computed from its primitives, and the weights (None if all are 1)."""
-        kept = [(value(block.rows), block.weights) for block in self.blocks()]
+    def per_row(self, value: Callable[[Block], Floats]) -> tuple[Floats, Floats | None]:
+        """One value of each row, computed block by block, and the weights (None if all are 1)."""
+        kept = [(value(block), block.weights) for block in self.blocks()]
         values = np.concatenate([x for x, _ in kept] or [np.empty(0)])
         if self._weights is None:
             return values, None
@@ -195,8 +197,8 @@ class Forecasts:
         if problems:
             dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
             valid = ~np.logical_or.reduce(list(problems.values()))
-            p, rows, weights = p[valid], rows[valid], None if weights is None else weights[valid]
-        return Block(p, weights, rows, Notes(ignored, dropped, rescaled, deviation)), problems
+            p, codes, rows, weights = p[valid], codes[valid], rows[valid], None if weights is None else weights[valid]
+        return Block(p, codes, weights, rows, Notes(ignored, dropped, rescaled, deviation)), problems
 
     def _probabilities(self, start: int, stop: int) -> AnyFloats:
         """Rows as a matrix of probabilities, one column a class."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ._kernels import Rows
 from ._typing import Floats
 from .errors import InputError
-from .forecasts import Forecasts
+from .forecasts import Block, Forecasts
 from .labels import Label
 from .means import apply_limit, weighted_sum
 
@@ -82,7 +82,7 @@ def log_loss(
     >>> round(log_loss([1, 0], [0.8, 0.5]), 6)
     0.458145
     """
-    correct, weights = _rows_of(y_true, y_prob, sample_weight, labels, pos_label, lambda rows: rows.correct)
+    correct, weights = _rows_of(y_true, y_prob, sample_weight, labels, pos_label, lambda block: block.rows.correct)
     with np.errstate(divide="ignore"):
         return _mean(-np.log(apply_limit(correct, floor)), weights)
 
@@ -123,7 +123,9 @@ def brier_score(
     >>> round(brier_score([1], [[0.33, 0.34, 0.33]]), 4)
     0.6534
     """
-    return _mean(*_rows_of(y_true, y_prob, sample_weight, labels, pos_label, brier_score_rows))
+    return _mean(
+        *_rows_of(y_true, y_prob, sample_weight, labels, pos_label, lambda block: brier_score_rows(block.rows))
+    )
 
 
 def _rows_of(
@@ -132,7 +134,7 @@ def _rows_of(
     sample_weight: ArrayLike | None,
     labels: Sequence[Label] | None,
     pos_label: Label | None,
-    rule: RowScore,
+    rule: Callable[[Block], Floats],
 ) -> tuple[Floats, Floats | None]:
     """Row scores and weights of checked forecasts, without keeping their blocks."""
     forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
