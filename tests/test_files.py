@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed.files import Reading, Selection, check_output, read_forecasts, write_whole
+from unperplexed.files import ForecastFiles, Reading, Selection
+from unperplexed.outputs import check_output, write_whole
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -20,7 +21,9 @@ EXPECTED = [0.9, 0.8, 0.4, 0.7, 0.5]
 
 def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
-    return read_forecasts(Path(path), Selection(truth, prob, pairs, weight), Reading(**settings, options=options))
+    files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), Reading(**settings, options=options))
+    (batch,) = files
+    return batch.forecasts, files.said
 
 
 def correct(*arguments, **settings):
@@ -328,7 +331,7 @@ def test_a_killed_run_leaves_the_old_file(tmp_path):
     path = tmp_path / "out.json"
     path.write_text("old")
     code = (
-        "import pathlib, time, unperplexed.files as f\n"
+        "import pathlib, time, unperplexed.outputs as f\n"
         "pathlib.Path.replace = lambda *_: (print('writing', flush=True), time.sleep(60))\n"
         f"f.write_whole(pathlib.Path({str(path)!r}), b'new' * 1000)\n"
     )
