@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed.files import Reading, Selection, check_output, read_forecasts, write_whole
+from unperplexed.files import Reading, Selection, read_forecasts
+from unperplexed.outputs import check_output, write_whole
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -328,7 +329,7 @@ def test_a_killed_run_leaves_the_old_file(tmp_path):
     path = tmp_path / "out.json"
     path.write_text("old")
     code = (
-        "import pathlib, time, unperplexed.files as f\n"
+        "import pathlib, time, unperplexed.outputs as f\n"
         "pathlib.Path.replace = lambda *_: (print('writing', flush=True), time.sleep(60))\n"
         f"f.write_whole(pathlib.Path({str(path)!r}), b'new' * 1000)\n"
     )

@@ -253,7 +253,7 @@ def _say(sentence: str) -> None:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    from .files import check_output
+    from .outputs import check_output
 
     outputs = [] if arguments.plot is None else [check_output(arguments.plot, _PICTURES)]
     if arguments.json not in (None, "-"):
@@ -265,7 +265,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def _write(arguments: argparse.Namespace, assessment: Assessment, text: str, draw: Drawing) -> None:
     """Make every output before the first is written."""
-    from .files import write_whole
+    from .outputs import write_whole
 
     outputs = {}
     if arguments.json is not None:

@@ -1,10 +1,8 @@
-"""Files of forecasts and outcomes in, checked forecasts out; and outputs written whole or not at all."""
+"""Files of forecasts and outcomes in, checked forecasts out."""
 
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -226,7 +224,7 @@ def _checked(
         pos_label=None if pos_label is None else _typed([pos_label], y_true, names[0])[0],
         ignore_label=typed[1],
         names=names,
-        **reading.options,
+        **reading.options,  # type: ignore[arg-type]
     )
 
 
@@ -311,36 +309,3 @@ def _numbers(column: Column, name: str) -> Column:
             " have a decimal point and no percent sign (for percentages, --percent)."
         )
     return numbers
-
-
-def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
-    """Refuse an output that could not be written, before any work is done."""
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise InputError(f"{path}: cannot write this format; known: {', '.join(suffixes)}.")
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; name a file in it.")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is not a regular file.")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"{path}: no permission to write it.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no directory {path.parent}.")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path}: no permission to write in {path.parent}.")
-    return path
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a killed run leaves the old one or none, never a part."""
-    path = path.resolve()  # what a link points to is replaced, not the link
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

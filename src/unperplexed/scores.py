@@ -6,6 +6,7 @@ A new rule is a function of `Rows` and a line in `SCORES`; tallies, the command 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +34,20 @@ def brier_score_rows(rows: Rows) -> Floats:
     return np.maximum(1 - 2 * rows.correct + rows.squares, 0.0)
 
 
-SCORES: Mapping[str, RowScore] = MappingProxyType({"log_loss": log_loss_rows, "brier_score": brier_score_rows})
+@dataclass(frozen=True)
+class Score:
+    """A scoring rule by name."""
+
+    name: str
+    rows: Callable[[Block], Floats]
+
+
+SCORES: Mapping[str, Score] = MappingProxyType(
+    {
+        "log_loss": Score("log_loss", lambda block: log_loss_rows(block.rows)),
+        "brier_score": Score("brier_score", lambda block: brier_score_rows(block.rows)),
+    }
+)
 """Scoring rules by name, each a function of the per-row primitives."""
 
 

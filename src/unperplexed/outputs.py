@@ -1,0 +1,43 @@
+"""Outputs: refused before any work is done, or written whole."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import InputError
+
+
+def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
+    """Refuse an output that could not be written, before any work is done."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InputError(f"{path}: cannot write this format; known: {', '.join(suffixes)}.")
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory; name a file in it.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"{path}: no permission to write it.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no directory {path.parent}.")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: no permission to write in {path.parent}.")
+    return path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a killed run leaves the old one or none, never a part."""
+    path = path.resolve()  # what a link points to is replaced, not the link
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
