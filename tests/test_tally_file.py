@@ -119,7 +119,9 @@ def test_right_checksum_wrong_content(rng, case):
         Tally.from_bytes(rewritten(content, change))
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04" + bytes(100), b"p,y\n0.5,1\n", MAGIC.replace(b"\r\n", b"\n") * 9])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04" + bytes(100), b"p,y\n0.5,1\n", MAGIC.replace(b"\r\n", b"\n") * 9]
+)
 def test_other_files_are_no_tallies(tmp_path, content):
     path = tmp_path / "x.tally"
     path.write_bytes(content)

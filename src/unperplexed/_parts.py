@@ -45,8 +45,8 @@ class ShardRows(Keyed):
 class ShardScores(Keyed):
     """Sums of one score over the rows of each shard, in two limbs: 2**-16 of the first and 2**-42 of the second."""
 
-    high: Floats
-    low: Floats
+    coarse: Floats
+    fine: Floats
 
 
 @dataclass(frozen=True)
