@@ -58,6 +58,12 @@ class Block:
     weights: Floats | None
     rows: Rows
     notes: Notes
+    """Of the whole block, also where rows of it were selected."""
+
+    def __getitem__(self, keep: slice | Ints | Bools) -> Block:
+        """Select rows."""
+        weights = None if self.weights is None else self.weights[keep]
+        return Block(self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.notes)
 
 
 class Forecasts:
@@ -196,9 +202,8 @@ class Forecasts:
         dropped = {"no label": missing} if missing else {}
         if problems:
             dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
-            valid = ~np.logical_or.reduce(list(problems.values()))
-            p, codes, rows, weights = p[valid], codes[valid], rows[valid], None if weights is None else weights[valid]
-        return Block(p, codes, weights, rows, Notes(ignored, dropped, rescaled, deviation)), problems
+        block = Block(p, codes, weights, rows, Notes(ignored, dropped, rescaled, deviation))
+        return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
 
     def _probabilities(self, start: int, stop: int) -> AnyFloats:
         """Rows as a matrix of probabilities, one column a class."""

@@ -307,19 +307,18 @@ class _Counter:
 
     def add(self, block: Block) -> None:
         self.notes += block.notes
-        p, rows = block.probabilities, block.rows
-        self.n_rows += len(p)
+        self.n_rows += len(block.truth)
         self.weighted = self.weighted or block.weights is not None
-        weights = block.weights
-        if weights is not None and not weights.all():  # a row of weight 0 is as if absent
-            p, rows, weights = p[weights > 0], rows[weights > 0], weights[weights > 0]
+        if block.weights is not None and not block.weights.all():  # a row of weight 0 is as if absent
+            block = block[block.weights > 0]
+        p, rows, weights = block.probabilities, block.rows, block.weights
         w = np.ones(len(p)) if weights is None else weights
         if not len(p):
             return
         self.weight += float(w.sum())
         self.weight_squared += weighted_sum(w, w)
-        for name, rule in SCORES.items():
-            x = rule(rows)
+        for name, score in SCORES.items():
+            x = score.rows(block)
             self.score_sums[name] += [weighted_sum(w, x), weighted_sum(w * w, x), weighted_sum(w * w, x * x)]
         self._count_pairs(p, rows.correct, w, weights is None)
         for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
