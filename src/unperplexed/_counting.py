@@ -74,15 +74,17 @@ class Counter:
                 self.shards.add_score(score.name, shard, x, weights)
 
     def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
+        with np.errstate(over="ignore"):
+            square = x * x
         if weights is None:
             mean = exact_sum(x)
-            found = (mean, mean, exact_sum(x * x, bits=20))
+            found = (mean, mean, exact_sum(square, bits=20))
         else:
             w2 = weights * weights
             found = (
                 ExactSum(rest=weighted_sum(weights, x)),
                 ExactSum(rest=weighted_sum(w2, x)),
-                ExactSum(rest=weighted_sum(w2, x * x)),
+                ExactSum(rest=weighted_sum(w2, square)),
             )
         self.score_sums[name] = added(self.score_sums[name], found)
 

@@ -61,21 +61,16 @@ class Block:
     index: Ints
     """Numbers of the rows among all, from 0."""
     notes: Notes
+    """Of the whole block, also where rows of it were selected."""
 
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.truth)
 
     def __getitem__(self, keep: slice | Ints | Bools) -> Block:
-        """Select rows; the notes stay those of all."""
-        return Block(
-            self.probabilities[keep],
-            self.truth[keep],
-            None if self.weights is None else self.weights[keep],
-            self.rows[keep],
-            self.index[keep],
-            self.notes,
-        )
+        """Select rows."""
+        weights = None if self.weights is None else self.weights[keep]
+        return Block(self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.index[keep], self.notes)
 
 
 class Forecasts:

@@ -22,7 +22,7 @@ from .errors import InputError
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
 from .outputs import write_whole
-from .scores import SCORES
+from .scores import scores_kept
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,6 +95,7 @@ class Tally:
         percent: bool = False,
         from_logits: bool = False,
         from_log_probs: bool = False,
+        scores: Sequence[str] = (),
         parts: Sequence[str] = (),
         groups: Any = None,
         source: str = "",
@@ -115,6 +116,8 @@ class Tally:
             As in `Forecasts`. A part never infers the class set from the labels that happen to be in it.
         ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
             As in `Forecasts`.
+        scores : sequence of str, default ()
+            Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "shards"}, default ()
             What else to keep: coarse counts of each class, or of a thousand shards of the rows.
         groups : array_like of shape (n,), optional
@@ -158,20 +161,20 @@ class Tally:
             groups=groups,
             source=source,
         )
-        return cls.count(forecasts, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+        return cls.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
 
     @classmethod
     def count(
         cls,
         forecasts: Forecasts,
         *,
+        scores: Sequence[str] = (),
         parts: Sequence[str] = (),
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
         """Count checked forecasts."""
-        unknown = [part for part in ([parts] if isinstance(parts, str) else parts) if part not in PARTS]
-        if unknown or isinstance(parts, str):
+        if isinstance(parts, str) or any(part not in PARTS for part in parts):
             raise InputError(f"parts: expected a list of {' and '.join(map(repr, PARTS))}, got {parts!r}.")
         whole_numbers = all(isinstance(number, int | np.integer) for number in (exact_limit, fraction_bits))
         if not whole_numbers or exact_limit < 0 or not 1 <= fraction_bits <= 20:
@@ -179,7 +182,7 @@ class Tally:
                 "exact_limit must be a whole number, 0 or more, and fraction_bits one from 1 to 20, got"
                 f" {exact_limit!r} and {fraction_bits!r}."
             )
-        counter = Counter(forecasts.n_classes, exact_limit, fraction_bits, list(SCORES.values()), parts)
+        counter = Counter(forecasts.n_classes, exact_limit, fraction_bits, scores_kept(scores), parts)
         counter.add(forecasts)
         pairs, top = counter.tables()
         return cls(
@@ -306,8 +309,16 @@ class Tally:
         return hits / self.weight if self.weight else math.nan
 
     def score(self, name: str) -> float:
-        """Mean of a scoring rule of `SCORES`, unfloored."""
-        return float(self.score_sums.get(name, NO_SUMS)[0]) / self.weight if self.weight else math.nan
+        """Mean of a scoring rule that is kept, unfloored."""
+        return float(self.score_sums[name][0]) / self.weight if self.weight else math.nan
+
+    def score_standard_error(self, name: str) -> float:
+        """Standard error of that mean, by the delta method for weighted rows; NaN where the mean is infinite."""
+        mean, squares = self.score(name), [float(total) for total in self.score_sums.get(name, NO_SUMS)]
+        if not math.isfinite(mean):
+            return math.nan
+        variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
+        return math.sqrt(max(variance, 0.0)) / self.weight
 
     def pairs(self, view: View = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..means import DECISIVE, GEOMETRIC, ROBUST
+from ..scores import SCORES
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
@@ -19,10 +20,6 @@ MEANS = {
     "decisiveness": "arithmetic mean",
     "geometric_accuracy": "geometric mean",
     "robustness": "mean of order -2/3",
-}
-SCORE_NOTES = {
-    "log_loss": "nats, no floor; smaller is better",
-    "brier_score": "summed over classes; smaller is better",
 }
 
 
@@ -58,12 +55,13 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
         figure(a.divergence_probability),
         "of the geometric accuracies; 1 is best" if a.view == "all-classes" else "not defined in the top-label view",
     )
-    for name, value in a.scores.items():
-        meaning = SCORE_NOTES.get(name, "")
+    for score in (score for score in SCORES.values() if score.headline):
+        value = a.scores[score.name]
+        meaning = f"{score.note}; {'larger' if score.larger_is_better else 'smaller'} is better"
         if math.isinf(value):
             given = f"weight {a.zero_given:,.10g}" if a.weighted else rows(round(a.zero_given))
             meaning = f"{given} gave 0 to what happened"
-        yield name.replace("_", " "), figure(value), meaning
+        yield score.name.replace("_", " "), figure(value), meaning
 
 
 def slope_meaning(a: Assessment) -> str:
