@@ -119,9 +119,9 @@ SCORES: Mapping[str, Score] = MappingProxyType(
         for score in (
             Score("log_loss", _log_loss, note="nats, no floor", headline=True),
             Score("brier_score", _brier_score, note="summed over classes", headline=True),
-            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine of the angle to the truth"),
-            Score("penalized_brier_score", _penalized_brier_score, note="summed over classes; ties share the penalty"),
-            Score("penalized_log_loss", _penalized_log_loss, note="nats, no floor; ties share the penalty"),
+            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to what happened"),
+            Score("penalized_brier_score", _penalized_brier_score, note="ties share the penalty"),
+            Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty"),
         )
     }
 )
@@ -129,13 +129,13 @@ SCORES: Mapping[str, Score] = MappingProxyType(
 
 _OTHERS = {
     "ranked_probability_score": Score(
-        "ranked_probability_score", _ranked_probability_score, note="summed over steps; classes in column order"
+        "ranked_probability_score", _ranked_probability_score, note="classes in column order"
     )
 }
 
 
 def _generalized_surprisal_of_order(r: float, name: str) -> Score:
-    return Score(name, partial(_generalized_surprisal, r=r), proper=r == 0, note="no floor; proper only of order 0")
+    return Score(name, partial(_generalized_surprisal, r=r), proper=r == 0, note="proper only of order 0")
 
 
 def _power_score_of_order(r: float, name: str) -> Score:

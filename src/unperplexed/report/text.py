@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..means import DECISIVE, GEOMETRIC, ROBUST
-from ..scores import SCORES
+from ..scores import SCORES, Score, score_named
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
@@ -55,13 +56,30 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
         figure(a.divergence_probability),
         "of the geometric accuracies; 1 is best" if a.view == "all-classes" else "not defined in the top-label view",
     )
-    for score in (score for score in SCORES.values() if score.headline):
-        value = a.scores[score.name]
-        meaning = f"{score.note}; {'larger' if score.larger_is_better else 'smaller'} is better"
+    for name, value in a.scores.items():
+        score = score_named(name)
+        if name in SCORES and not score.headline:
+            continue
+        meaning = _meaning(score)
         if math.isinf(value):
             given = f"weight {a.zero_given:,.10g}" if a.weighted else rows(round(a.zero_given))
             meaning = f"{given} gave 0 to what happened"
-        yield score.name.replace("_", " "), figure(value), meaning
+        yield name.replace("_", " "), figure(value), meaning
+
+
+def _meaning(score: Score) -> str:
+    return f"{score.note}; {'larger' if score.larger_is_better else 'smaller'} is better"
+
+
+def scores_text(a: Assessment) -> str:
+    """Give every score with its standard error."""
+    width = max(len(name) for name in a.scores)
+    lines = [*_header(a, settings=False), "", f"{'':{width}}{'mean':>8}{'st. error':>11}   better"]
+    for name, value in a.scores.items():
+        score, error = score_named(name), figure(a.score_standard_errors[name])
+        better = "larger" if score.larger_is_better else "smaller"
+        lines.append(f"{name.replace('_', ' '):{width}}{figure(value):>8}{error:>11}   {better:9}{score.note}")
+    return "\n".join([*lines, *_notes(a)])
 
 
 def slope_meaning(a: Assessment) -> str:
@@ -86,11 +104,12 @@ def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
     return f"{n_rows:,} forecast{'s' if n_rows != 1 else ''} of {classes}"
 
 
-def _header(a: Assessment) -> Iterator[str]:
+def _header(a: Assessment, *, settings: bool = True) -> Iterator[str]:
     yield counted(a.n_rows, a.n_classes, a.labels)
     bins = "" if a.n_bins == "auto" else f", {a.n_bins} bins"
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
+    if settings:
+        yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
     if a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
 
@@ -153,7 +172,7 @@ def tally_text(tally: Tally) -> str:
         lines.append(f"in cells of relative width 2^-{tally.fraction_bits}, {entries:,} of them occupied")
     if tally.weighted:
         lines.append(f"weighted: total weight {tally.weight:,.6g}")
-    lines.append(f"scores: {', '.join(tally.scores) or 'none'}")
+    lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
     lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
     lines += [f"from {name}: {rows(count)}" for name, count in tally.sources.items()]
     return "\n".join([*lines, *_notes(tally)])
