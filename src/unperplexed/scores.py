@@ -65,12 +65,13 @@ def _log_loss(block: Block) -> Floats:
 
 
 def _brier_score(block: Block) -> Floats:
-    # Rounding takes the sum of squares of a near-perfect forecast below 0.
-    return np.maximum(1 - 2 * block.rows.correct + block.rows.squares, 0.0)
+    # Never below 0: where (1 - p)^2 is less than the rounding of p^2, 1 - 2p and that rounded square are multiples of
+    # 2^-53 that differ by less than one of them.
+    return 1 - 2 * block.rows.correct + block.rows.squares
 
 
 def _spherical_score(block: Block) -> Floats:
-    return np.minimum(block.rows.correct / np.sqrt(block.rows.squares), 1.0)
+    return block.rows.correct / np.sqrt(block.rows.squares)  # never above 1: sqrt of a rounded square gives it back
 
 
 def _penalized_brier_score(block: Block) -> Floats:
