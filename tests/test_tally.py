@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import softmax_forecasts
-from unperplexed import InputError, Tally, assess, brier_score, generalized_mean, log_loss
+from unperplexed import SCORES, InputError, Tally, assess, brier_score, generalized_mean, log_loss, row_scores
 from unperplexed.profile import averages
 
 
@@ -88,6 +88,53 @@ def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order
     assert_same(sum(by_row, Tally()), whole)
     by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **{reading: True}) for i in range(0, 200, 7)]
     assert_same(sum(by_seven, Tally()), whole)
+
+
+FURTHER = ("ranked_probability_score", "power_score(-0.5)", "power_score(2)", "generalized_surprisal(-0.9)")
+
+
+@pytest.mark.parametrize("classes", [2, 3, 31, 33, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_score_sums_are_the_same_to_the_last_digit(rng, classes, dtype):
+    y, p = softmax_forecasts(rng, 300, classes, dtype=dtype)
+    p[::7] = np.eye(classes)[rng.integers(0, classes, p[::7].shape[0])]  # with infinite scores and huge ones
+    whole = Tally.of(y, p, scores=FURTHER)
+    for layout in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x[::-1][::-1]):
+        assert_same(Tally.of(y, layout(p), scores=FURTHER), whole)
+    by_row = [Tally.of(y[i : i + 1], p[i : i + 1], scores=FURTHER) for i in rng.permutation(300)]
+    assert_same(sum(by_row, Tally()), whole)
+    finite = np.isfinite([whole.score(name) for name in whole.scores])
+    assert finite.any()
+    assert not finite.all()
+
+
+def test_further_scores_in_any_order_of_their_names(rng):
+    y, p = softmax_forecasts(rng, 50, 3)
+    tally = Tally.of(y, p, scores=["power_score(.5)", "ranked_probability_score", "log_loss", "power_score(0.50)"])
+    assert tally.scores[-2:] == ("power_score(0.5)", "ranked_probability_score")
+    assert len(tally.scores) == len(SCORES) + 2
+    again = Tally.of(y, p, scores=["ranked_probability_score", "power_score(0.5)"])
+    assert_same(tally, again)
+    for name in tally.scores:
+        rows = row_scores(y, p, name)
+        assert tally.score(name) == pytest.approx(rows.mean(), rel=1e-13)
+        assert tally.score_standard_error(name) == pytest.approx(rows.std() / np.sqrt(50), rel=1e-9)
+    with pytest.raises(InputError, match="different scores do not add up"):
+        tally + Tally.of(y, p)
+    with pytest.raises(InputError, match="did you mean 'power_score"):
+        Tally.of(y, p, scores=["power_scores(1)"])
+    with pytest.raises(InputError, match="expected a list of names"):
+        Tally.of(y, p, scores="log_loss")
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_weighted_standard_errors_are_those_of_the_sandwich(rng, name):
+    y, p = softmax_forecasts(rng, 200, 3)
+    w = rng.exponential(size=200)
+    rows = row_scores(y, p, name)
+    mean = np.average(rows, weights=w)
+    expected = np.sqrt(np.sum((w * (rows - mean)) ** 2)) / w.sum()
+    assert Tally.of(y, p, sample_weight=w).score_standard_error(name) == pytest.approx(expected, rel=1e-9)
 
 
 def test_distinct_values_of_many_classes_are_never_pooled(rng):
