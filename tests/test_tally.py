@@ -5,26 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import softmax_forecasts
-from unperplexed import InputError, Tally, assess, brier_score, generalized_mean, log_loss
+from unperplexed import SCORES, InputError, Tally, assess, brier_score, generalized_mean, log_loss, row_scores
 from unperplexed.profile import averages
 
-COLUMNS = ("key", "total", "happened", "squared", "low", "high")
 
-
-def assert_same_counts(a, b):
-    """Counts agree to the last digit; sums of values to 1e-12."""
-    assert (a.n_rows, a.n_classes, a.exact, a.labels) == (b.n_rows, b.n_classes, b.exact, b.labels)
-    assert (a.weight, a.weight_squared) == (b.weight, b.weight_squared)
-    assert a.notes == b.notes
-    assert a.top_tables.keys() == b.top_tables.keys()
-    tables = [(a.pairs_table, b.pairs_table), *((a.top_tables[k], b.top_tables[k]) for k in a.top_tables)]
-    for x, y in tables:
-        for column in COLUMNS:
-            assert (getattr(x, column) == getattr(y, column)).all(), column
-        for column in ("first", "second"):
-            np.testing.assert_allclose(getattr(x, column), getattr(y, column), rtol=1e-12)
-    for name, sums in a.score_sums.items():
-        np.testing.assert_allclose(sums, b.score_sums[name], rtol=1e-12)
+def assert_same(a, b):
+    """Equal to the last digit in all they hold, and so in every figure that is read from them."""
+    assert a.to_bytes() == b.to_bytes()
+    if a.weight:
+        assert assess(a).to_json() == assess(b).to_json()
 
 
 def assert_same_figures(a, b, rel=1e-12):
@@ -65,11 +54,11 @@ def test_any_split_in_any_order_is_the_whole(rng, kind, exact_limit):
         tallies = [Tally.of(y[piece], p[piece], exact_limit=exact_limit) for piece in pieces]
         tallies = [tallies[i] for i in rng.permutation(parts)]
         merged = sum(tallies, Tally())
-        assert_same_counts(merged, whole)
+        assert_same(merged, whole)
         assert_same_figures(merged, whole)
         if parts >= 3:  # another bracketing
             other = tallies[0] + (sum(tallies[2:], Tally()) + tallies[1])
-            assert_same_counts(other, whole)
+            assert_same(other, whole)
 
 
 @given(st.lists(st.integers(0, 2), max_size=40), st.integers(0, 60), st.integers(0, 40))
@@ -82,7 +71,7 @@ def test_exact_or_cells_depends_on_the_union_alone(codes, exact_limit, cut):
     whole = Tally.of(y, p, exact_limit=exact_limit)
     assert whole.exact == (np.unique(p + 0.0).size <= exact_limit)
     parts = [Tally.of(y[s], p[s], exact_limit=exact_limit) for s in (slice(cut, None), slice(0, cut))]
-    assert_same_counts(parts[0] + parts[1], whole)
+    assert_same(parts[0] + parts[1], whole)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 20, 31, 32, 40])
@@ -96,9 +85,56 @@ def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order
     x = np.asarray(x, dtype=dtype, order=order)
     whole = Tally.of(y, x, **{reading: True})
     by_row = [Tally.of(y[i : i + 1], x[i : i + 1], **{reading: True}) for i in range(200)]
-    assert_same_counts(sum(by_row, Tally()), whole)
+    assert_same(sum(by_row, Tally()), whole)
     by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **{reading: True}) for i in range(0, 200, 7)]
-    assert_same_counts(sum(by_seven, Tally()), whole)
+    assert_same(sum(by_seven, Tally()), whole)
+
+
+FURTHER = ("ranked_probability_score", "power_score(-0.5)", "power_score(2)", "generalized_surprisal(-0.9)")
+
+
+@pytest.mark.parametrize("classes", [2, 3, 31, 33, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_score_sums_are_the_same_to_the_last_digit(rng, classes, dtype):
+    y, p = softmax_forecasts(rng, 300, classes, dtype=dtype)
+    p[::7] = np.eye(classes)[rng.integers(0, classes, p[::7].shape[0])]  # with infinite scores and huge ones
+    whole = Tally.of(y, p, scores=FURTHER)
+    for layout in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x[::-1][::-1]):
+        assert_same(Tally.of(y, layout(p), scores=FURTHER), whole)
+    by_row = [Tally.of(y[i : i + 1], p[i : i + 1], scores=FURTHER) for i in rng.permutation(300)]
+    assert_same(sum(by_row, Tally()), whole)
+    finite = np.isfinite([whole.score(name) for name in whole.scores])
+    assert finite.any()
+    assert not finite.all()
+
+
+def test_further_scores_in_any_order_of_their_names(rng):
+    y, p = softmax_forecasts(rng, 50, 3)
+    tally = Tally.of(y, p, scores=["power_score(.5)", "ranked_probability_score", "log_loss", "power_score(0.50)"])
+    assert tally.scores[-2:] == ("power_score(0.5)", "ranked_probability_score")
+    assert len(tally.scores) == len(SCORES) + 2
+    again = Tally.of(y, p, scores=["ranked_probability_score", "power_score(0.5)"])
+    assert_same(tally, again)
+    for name in tally.scores:
+        rows = row_scores(y, p, name)
+        assert tally.score(name) == pytest.approx(rows.mean(), rel=1e-13)
+        assert tally.score_standard_error(name) == pytest.approx(rows.std() / np.sqrt(50), rel=1e-9)
+    with pytest.raises(InputError, match="different scores do not add up"):
+        tally + Tally.of(y, p)
+    with pytest.raises(InputError, match="did you mean 'power_score"):
+        Tally.of(y, p, scores=["power_scores(1)"])
+    with pytest.raises(InputError, match="expected a list of names"):
+        Tally.of(y, p, scores="log_loss")
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_weighted_standard_errors_are_those_of_the_sandwich(rng, name):
+    y, p = softmax_forecasts(rng, 200, 3)
+    w = rng.exponential(size=200)
+    rows = row_scores(y, p, name)
+    mean = np.average(rows, weights=w)
+    expected = np.sqrt(np.sum((w * (rows - mean)) ** 2)) / w.sum()
+    assert Tally.of(y, p, sample_weight=w).score_standard_error(name) == pytest.approx(expected, rel=1e-9)
 
 
 def test_distinct_values_of_many_classes_are_never_pooled(rng):
@@ -123,7 +159,7 @@ def test_parts_know_no_more_than_they_hold_and_still_add_up(y, p, reading):
     rows = [slice(i, i + 1) for i in range(len(y))]
     parts = [Tally.of(y[row], p[row], **reading) for row in [slice(0, 0), *rows, slice(0, 0)]]
     merged, whole = sum(parts), Tally.of(y, p, **reading)
-    assert_same_counts(merged, whole)
+    assert_same(merged, whole)
     assert merged.labels == whole.labels
 
 
@@ -133,7 +169,7 @@ def test_identity_element(rng, exact_limit):
     tally = Tally.of(y, p, exact_limit=exact_limit)
     empty = Tally.of(y[:0], p[:0], exact_limit=exact_limit)
     for same in (tally + Tally(), Tally() + tally, tally + empty, empty + tally):
-        assert_same_counts(same, tally)
+        assert_same(same, tally)
 
 
 @pytest.mark.parametrize("exact_limit", [0, 1 << 16])
@@ -164,7 +200,7 @@ def test_permutation_of_classes_changes_nothing(rng):
     y, p = data(rng, "grid with ties")
     order = rng.permutation(3)
     a, b = Tally.of(y, p), Tally.of(np.argsort(order)[y], p[:, order])
-    assert_same_counts(a, b)
+    assert_same(a, b)
 
 
 def test_every_pair_is_counted_once(rng):

@@ -28,7 +28,20 @@ if TYPE_CHECKING:
         risk_profile,
         robustness,
     )
-    from .scores import SCORES, brier_score, log_loss
+    from .scores import (
+        SCORES,
+        Score,
+        brier_score,
+        generalized_surprisal,
+        log_loss,
+        penalized_brier_score,
+        penalized_log_loss,
+        power_score,
+        ranked_probability_score,
+        row_scores,
+        score_named,
+        spherical_score,
+    )
     from .tally import Tally
 
 _HOMES = {
@@ -52,7 +65,20 @@ _HOMES = {
         "risk_profile",
         "robustness",
     ],
-    "scores": ["SCORES", "brier_score", "log_loss"],
+    "scores": [
+        "SCORES",
+        "Score",
+        "brier_score",
+        "generalized_surprisal",
+        "log_loss",
+        "penalized_brier_score",
+        "penalized_log_loss",
+        "power_score",
+        "ranked_probability_score",
+        "row_scores",
+        "score_named",
+        "spherical_score",
+    ],
     "tally": ["Tally"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -67,6 +93,7 @@ __all__ = [
     "InputError",
     "Notes",
     "RiskProfile",
+    "Score",
     "Tally",
     "__version__",
     "assess",
@@ -75,12 +102,20 @@ __all__ = [
     "decisiveness",
     "floor_sensitivity",
     "generalized_mean",
+    "generalized_surprisal",
     "geometric_accuracy",
     "log_loss",
     "log_std_factor",
     "order_from_coupling",
+    "penalized_brier_score",
+    "penalized_log_loss",
+    "power_score",
+    "ranked_probability_score",
     "risk_profile",
     "robustness",
+    "row_scores",
+    "score_named",
+    "spherical_score",
     "suggested_floor",
 ]
 

@@ -51,15 +51,15 @@ def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
     highest = p.max(axis=1)
     ties = np.count_nonzero(p == highest[:, None], axis=1)
     correct = p[rows, truth]
-    wide = p.astype(np.float64, order="K", copy=False)
+    total, squares = _sums(p)
     return Rows(
         correct=correct.astype(np.float64),
         lowest=p.min(axis=1).astype(np.float64),
         highest=highest.astype(np.float64),
         ties=ties,
         hit=(correct == highest) / np.maximum(ties, 1),
-        total=row_sums(wide),
-        squares=np.einsum("ij,ij->i", wide, wide),
+        total=total,
+        squares=squares,
         n_classes=p.shape[1],
     )
 
@@ -77,6 +77,18 @@ def row_sums(p: AnyFloats) -> Floats:
     return np.asarray(np.ascontiguousarray(p, dtype=np.float64).sum(axis=1))
 
 
+def _sums(p: AnyFloats) -> tuple[Floats, Floats]:
+    """Sums of rows and of their squares, in an order of their own as `row_sums`."""
+    if p.shape[1] < _FEW_CLASSES:
+        squares = np.zeros(p.shape[0])
+        for column in range(p.shape[1]):
+            x = p[:, column].astype(np.float64)
+            squares += x * x
+        return row_sums(p), squares
+    wide = np.ascontiguousarray(p, dtype=np.float64)
+    return np.asarray(wide.sum(axis=1)), np.einsum("ij,ij->i", wide, wide)
+
+
 class Grid:
     """The cells probabilities are counted in. The definition is final: all tallies and kernels share it.
 
@@ -92,14 +104,28 @@ class Grid:
 
     def codes(self, p: AnyFloats) -> Ints:
         """Cell of each probability in a vector."""
+        return self.places(p)[0]
+
+    def places(self, p: AnyFloats) -> tuple[Ints, Ints]:
+        """Cell of each probability in a vector, and the remaining bits of its u, which say where in the cell."""
         upper = p > 0.5
         # 1 - p is exact for p in [1/2, 1], in whatever precision p came; only then is it rounded to float32.
         u = np.where(upper, 1 - p, p).astype(np.float32)
-        code = (u.view(np.uint32) >> np.uint32(self.shift)).astype(np.int64) + 1
+        bits = u.view(np.uint32).astype(np.int64)
+        code = (bits >> self.shift) + 1
         np.subtract(self.size - 1, code, out=code, where=upper)
         code[p == 0] = 0
         code[p == 1] = self.size - 1
-        return code
+        return code, bits & ((1 << self.shift) - 1)
+
+    def values(self, code: Ints, place: Floats) -> tuple[Floats, Floats]:
+        """Probability at a place in a cell, which may be a mean of places, and that of a step to the next."""
+        upper = code > self.half + 1
+        bits = np.clip(np.where(upper, self.size - 1 - code, code) - 1, 0, self.half)
+        edge = (bits.astype(np.uint32) << np.uint32(self.shift)).view(np.float32)
+        step = np.spacing(edge).astype(np.float64)  # the same within a cell
+        u = edge.astype(np.float64) + place * step
+        return np.where(upper, 1 - u, u), step
 
     def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
         """Add the elements of an array, each with its row's weight, to the counts of their cells."""
@@ -125,3 +151,35 @@ class Grid:
         low, high = np.minimum(edges.view(np.float32).astype(np.float64), 0.5)
         u = np.where(code % (self.size - 1) == 0, 0.0, (low + high) / 2)
         return np.where(upper, 1 - u, u)
+
+
+COARSE_CELLS = 256
+"""Cells of the parts that are counted coarsely; their definition is final as well."""
+
+_LOWEST_EIGHTH = int(np.float32(2.0**-17 * 1.25).view(np.uint32)) >> 20
+_CODES = np.arange(COARSE_CELLS)
+_EIGHTH: Ints = np.minimum(_CODES, COARSE_CELLS - 1 - _CODES) + _LOWEST_EIGHTH - 1
+_COARSE_SCALE: Floats = np.ldexp(1.0, 20 + 126 - (_EIGHTH >> 3))
+
+
+def coarse_places(p: AnyFloats) -> tuple[Ints, Floats]:
+    """Coarse cell of each probability in a vector, and where in it: u = min(p, 1 - p) in steps of the cell.
+
+    Cells have relative width 1/8 in u. 0 is exactly 0, 1 all from there to 2**-17 * 11/8, then on in eighths of
+    each octave to 127, exactly 1/2; those of p > 1/2 are mirrored, and 255 is exactly 1. Steps are 2**-20 of the
+    upper end of the cell's octave.
+    """
+    upper = p > 0.5
+    u = np.where(upper, 1 - p, p).astype(np.float32)
+    code = (u.view(np.uint32) >> np.uint32(20)).astype(np.int64) - (_LOWEST_EIGHTH - 1)
+    np.clip(code, 1, 127, out=code)
+    np.subtract(COARSE_CELLS - 1, code, out=code, where=upper)
+    code[p == 0] = 0
+    code[p == 1] = COARSE_CELLS - 1
+    return code, np.rint(u * _COARSE_SCALE[code])
+
+
+def coarse_sums(code: Ints, total: Floats, place: Floats) -> Floats:
+    """Sum of the probabilities in coarse cells, from the weight of their pairs and the sum of their places."""
+    u = place / _COARSE_SCALE[code]
+    return np.where(code > 127, total - u, u)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,71 +34,107 @@ class Points(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
-    """Counts of pairs by key: the probability itself, or the code of its cell."""
+class Keyed:
+    """Columns by key, which add up: entries with the same key are summed, ``low`` and ``high`` are kept."""
 
     key: NDArray[Any]
-    total: Floats
-    happened: Floats
-    squared: Floats
-    """Summed squared weights of the pairs that happened."""
-    first: Floats
-    """Weighted sum of the values that happened."""
-    second: Floats
-    """Weighted sum of their squares."""
-    low: Floats
-    """Smallest value that happened; inf if none."""
-    high: Floats
-    """Largest value that happened; -inf if none."""
 
     @classmethod
-    def empty(cls, kind: type) -> Table:
+    def empty(cls) -> Self:
         """Count nothing yet."""
-        none = np.empty(0)
-        return cls(np.empty(0, dtype=kind), none, none, none, none, none, none, none)
+        key = np.empty(0, dtype=np.float64 if cls is Table else np.int64)
+        return cls(key, *(np.empty(0) for _ in fields(cls)[1:]))
 
-    @classmethod
-    def of(cls, values: Floats, weights: Floats, happened: Floats, happened_weights: Floats) -> Table:
-        """Count values exactly; happened holds those of them that happened, each with its own weight."""
-        w, absent = happened_weights, np.zeros_like(values)
-        pairs = cls(values, weights, absent, absent, absent, absent, absent + np.inf, absent - np.inf)
-        of_them = cls(happened, np.zeros_like(w), w, w * w, w * happened, w * happened**2, happened, happened)
-        return pairs.beside(of_them).merged()
-
-    def beside(self, other: Table) -> Table:
+    def beside(self, other: Self) -> Self:
         """Put the entries of both one after the other, unmerged."""
-        return Table(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+        return type(self)(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
 
-    def merged(self) -> Table:
+    def merged(self) -> Self:
         """Add up entries with the same key, and sort by it."""
         key, inverse = np.unique(self.key, return_inverse=True)
 
-        def summed(column: Floats) -> Floats:
-            return np.asarray(np.bincount(inverse, weights=column, minlength=key.size), dtype=np.float64)
+        def reduced(name: str, column: Floats) -> Floats:
+            if name not in ("low", "high"):
+                return np.asarray(np.bincount(inverse, weights=column, minlength=key.size), dtype=np.float64)
+            extreme, start = (np.minimum, np.inf) if name == "low" else (np.maximum, -np.inf)
+            found = np.full(key.size, start)
+            extreme.at(found, inverse, column)
+            return found
 
-        low, high = np.full(key.size, np.inf), np.full(key.size, -np.inf)
-        np.minimum.at(low, inverse, self.low)
-        np.maximum.at(high, inverse, self.high)
-        return Table(
-            key,
-            total=summed(self.total),
-            happened=summed(self.happened),
-            squared=summed(self.squared),
-            first=summed(self.first),
-            second=summed(self.second),
-            low=low,
-            high=high,
-        )
+        return type(self)(key, *(reduced(f.name, getattr(self, f.name)) for f in fields(self)[1:]))
 
-    def __add__(self, other: Table) -> Table:
+    def __add__(self, other: Self) -> Self:
         """Count both."""
         if not self.key.size or not other.key.size:
             return self if self.key.size else other
         return self.beside(other).merged()
 
-    def in_cells(self, grid: Grid) -> Table:
+
+@dataclass(frozen=True)
+class Table(Keyed):
+    """Counts of pairs by key: by the probability itself."""
+
+    total: Floats
+    happened: Floats
+    squared: Floats
+    """Summed squared weights of the pairs that happened."""
+
+    @staticmethod
+    def of(values: Floats, weights: Floats, happened: Floats, happened_weights: Floats) -> Table:
+        """Count values exactly; happened holds those of them that happened, each with its own weight."""
+        w, absent = happened_weights, np.zeros_like(values)
+        pairs = Table(values, weights, absent, absent)
+        return pairs.beside(Table(happened, np.zeros_like(w), w, w * w)).merged()
+
+    def in_cells(self, grid: Grid) -> Cells:
         """Count by cell what was counted by value."""
-        return replace(self, key=grid.codes(self.key)).merged()
+        code, place = grid.places(self.key)
+        some = self.happened > 0
+        return Cells(
+            code,
+            self.total,
+            self.happened,
+            self.squared,
+            *_moments(place, self.happened),
+            np.where(some, self.key, np.inf),
+            np.where(some, self.key, -np.inf),
+        ).merged()
+
+
+@dataclass(frozen=True)
+class Cells(Table):
+    """Counts of pairs by the code of their cell, and where in it those lie that happened.
+
+    Places are whole numbers, the bits of the value that the cell leaves open. So unless there are weights all sums
+    are exact, and come out the same in any order.
+    """
+
+    first: Floats
+    """Sum of the places of what happened."""
+    second_high: Floats
+    second_low: Floats
+    """Sum of their squares, which is 2**14 times the first of these and the second."""
+    low: Floats
+    """Smallest value that happened; inf if none."""
+    high: Floats
+    """Largest value that happened; -inf if none."""
+
+    def centre_and_spread(self, grid: Grid, entry: Ints) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the values that happened, in entries where some did."""
+        w, low, high = self.happened[entry], self.low[entry], self.high[entry]
+        place = self.first[entry] / w
+        variance = (self.second_high[entry] * _HALF + self.second_low[entry]) / w - place * place
+        value, step = grid.values(self.key[entry], place)
+        mean = np.clip(value, low, high)
+        return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
+
+
+_HALF = 1 << 14
+
+
+def _moments(place: Ints, w: Floats) -> tuple[Floats, Floats, Floats]:
+    square = place * place
+    return w * place, w * (square // _HALF), w * (square % _HALF)
 
 
 @lru_cache(maxsize=4)
@@ -110,30 +146,33 @@ def grid_of(fraction_bits: int) -> Grid:
 class DenseCells:
     """A table with room for every cell of the grid, for fast counting; it may start from a table in cells."""
 
-    def __init__(self, grid: Grid, start: Table | None) -> None:
+    def __init__(self, grid: Grid, start: Cells | None) -> None:
         self.grid = grid
-        self.total, self.happened, self.squared, self.first, self.second = np.zeros((5, grid.size))
-        self.low, self.high = np.full(grid.size, np.inf), np.full(grid.size, -np.inf)
+        self.columns = {f.name: np.zeros(grid.size) for f in fields(Cells)[1:]}
+        self.columns["low"].fill(np.inf)
+        self.columns["high"].fill(-np.inf)
         if start is not None:
-            for name in ("total", "happened", "squared", "first", "second", "low", "high"):
-                getattr(self, name)[start.key] = getattr(start, name)
+            for name, column in self.columns.items():
+                column[start.key] = getattr(start, name)
+
+    @property
+    def total(self) -> Floats:
+        """Weight of the pairs in each cell, for counting into."""
+        return self.columns["total"]
 
     def add_happened(self, values: Floats, w: Floats) -> None:
-        code = self.grid.codes(values)
-        for column, amount in (
-            (self.happened, w),
-            (self.squared, w * w),
-            (self.first, w * values),
-            (self.second, w * values * values),
-        ):
-            np.add.at(column, code, amount)
-        np.minimum.at(self.low, code, values)
-        np.maximum.at(self.high, code, values)
+        """Add values that happened, without their part in the total."""
+        code, place = self.grid.places(values)
+        sums = dict(zip(("first", "second_high", "second_low"), _moments(place, w), strict=True))
+        for name, amount in {"happened": w, "squared": w * w, **sums}.items():
+            np.add.at(self.columns[name], code, amount)
+        np.minimum.at(self.columns["low"], code, values)
+        np.maximum.at(self.columns["high"], code, values)
 
-    def table(self) -> Table:
+    def table(self) -> Cells:
+        """Keep the cells that are occupied."""
         key = np.flatnonzero(self.total)
-        columns = (self.total, self.happened, self.squared, self.first, self.second, self.low, self.high)
-        return Table(key, *(column[key] for column in columns))
+        return Cells(key, *(column[key] for column in self.columns.values()))
 
 
 def distinct_values(p: NDArray[Any], weights: Floats | None) -> tuple[Floats, Floats]:

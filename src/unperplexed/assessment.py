@@ -28,7 +28,6 @@ from .means import (
 )
 from .measured import ESTIMATORS, Estimate
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
-from .scores import SCORES
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally, View
 
 if TYPE_CHECKING:
@@ -97,7 +96,9 @@ class Assessment:
     divergence_probability: float
     """Reported / measured geometric accuracy, exp of minus a divergence. Larger is better; 1 is best."""
     scores: dict[str, float]
-    """Means of the scoring rules, unfloored. Smaller is better."""
+    """Means of the scoring rules, unfloored. Smaller is better, but for the spherical score."""
+    score_standard_errors: dict[str, float]
+    """Of those means, by the delta method for independent rows; NaN where the mean is infinite."""
     profile: RiskProfile
     bins: BinTable
     distribution: Histogram
@@ -229,6 +230,7 @@ def assess(
     bins: int | Literal["auto"] = "auto",
     view: View = "all-classes",
     orders: ArrayLike | None = None,
+    scores: Sequence[str] = (),
     ignore_label: Label | Sequence[Label] | None = None,
     renormalize: bool = False,
     drop_invalid: bool = False,
@@ -265,6 +267,8 @@ def assess(
         Which pairs are measured. The top-label view has a curve, but no measured means, slope or divergence.
     orders : array_like, optional
         Orders of the risk profile; 121 from -3 to 3 by default.
+    scores : sequence of str, default ()
+        Scoring rules to compute beside those of `SCORES`, by names that `score_named` knows.
     ignore_label : label or sequence of labels, optional
         Rows with such an outcome are left out, and reported.
     renormalize : bool, default False
@@ -312,6 +316,7 @@ def assess(
             "percent": percent or None,
             "from_logits": from_logits or None,
             "from_log_probs": from_log_probs or None,
+            "scores": scores or None,
             "exact_limit": None if exact_limit == EXACT_LIMIT else exact_limit,
             "fraction_bits": None if fraction_bits == FRACTION_BITS else fraction_bits,
         }
@@ -335,7 +340,7 @@ def assess(
             from_logits=from_logits,
             from_log_probs=from_log_probs,
         )
-        tally = Tally.count(forecasts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+        tally = Tally.count(forecasts, scores=scores, exact_limit=exact_limit, fraction_bits=fraction_bits)
     return _assess_tally(tally, floor, limit, measured, bins, view, orders)
 
 
@@ -382,7 +387,8 @@ def _assess_tally(
         divergence_probability=(
             reported.geometric_accuracy / found.geometric_accuracy if found.geometric_accuracy else math.nan
         ),
-        scores={name: tally.score(name) for name in SCORES},
+        scores={name: tally.score(name) for name in tally.scores},
+        score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),
         bins=_bin_table(pairs, estimate, shown),
         distribution=_distribution(points),

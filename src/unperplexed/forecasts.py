@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import as_columns, check_indexes
 from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
+from ._shards import shards_of_groups, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
 from .errors import InputError, rows_text
 from .labels import IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
@@ -57,7 +58,19 @@ class Block:
     """Which class happened."""
     weights: Floats | None
     rows: Rows
+    index: Ints
+    """Numbers of the rows among all of their source, from 0."""
     notes: Notes
+    """Of the whole block, also where rows of it were selected."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.truth)
+
+    def __getitem__(self, keep: slice | Ints | Bools) -> Block:
+        """Select rows."""
+        weights = None if self.weights is None else self.weights[keep]
+        return Block(self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.index[keep], self.notes)
 
 
 class Forecasts:
@@ -90,10 +103,15 @@ class Forecasts:
         Whether this is all the data, so that the class set may be read off it where the labels are neither
         0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
     first_row : int, default 0
-        What errors call the first row, for a part of a larger input.
+        Number of the first row among all of its source, for a part of a larger input. Errors and shards go by it.
     known_labels : tuple of label or None, optional
         The class set in column order where all of the data has settled it, None for a class that never occurs.
         Unlike ``labels`` it is not checked against the names of the columns.
+    groups : array_like of shape (n,), optional
+        What rows belong together (the match, the document), or an id of each row: numbers or texts. A tally's
+        shards are made by it.
+    source : str, optional
+        Name of where the rows come from.
     names : tuple of str, default ("y_true", "y_prob", "sample_weight")
         What errors call the outcomes, the probabilities and the weights.
 
@@ -129,12 +147,14 @@ class Forecasts:
         whole: bool = True,
         first_row: int = 0,
         known_labels: tuple[Label | None, ...] | None = None,
+        groups: Any = None,
+        source: str = "",
         names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        self._names, self._first_row = names, first_row
+        self._names, self.source, self._first_row = names, source, first_row
         self._columns = as_columns(y_prob, names[1], first_row)
         self._binary = self._columns.n_columns == 1
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
@@ -157,6 +177,9 @@ class Forecasts:
             self._weights = checked_weights(sample_weight, self.n_rows, names[2], first_row)
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
+        self._shards = None if groups is None else shards_of_groups(groups, first_row=first_row)
+        if self._shards is not None and self._shards.size != self.n_rows:
+            raise InputError(f"groups has {self._shards.size:,} rows, {names[1]} {self.n_rows:,}; each row needs one.")
         missing = np.flatnonzero(self._codes == MISSING)
         if missing.size and not drop_invalid:
             raise InputError(
@@ -172,6 +195,10 @@ class Forecasts:
             if problems and not self._drop_invalid:
                 raise InputError(self._problem_message(start, step))
             yield block
+
+    def shards(self, index: Ints) -> Ints:
+        """Shard of rows by their group, or else by source and row number."""
+        return shards_of_rows(self.source, index) if self._shards is None else self._shards[index - self._first_row]
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""
@@ -191,9 +218,10 @@ class Forecasts:
         p = self._probabilities(start, stop)
         ignored = int(np.count_nonzero(codes == IGNORED))
         missing = int(np.count_nonzero(codes == MISSING))
+        index = self._first_row + np.arange(start, stop)
         keep = codes >= 0
         if ignored or missing:
-            p, codes, weights = p[keep], codes[keep], None if weights is None else weights[keep]
+            p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
             rows = row_primitives(p, codes)
         rescaled, deviation = 0, 0.0
@@ -201,11 +229,9 @@ class Forecasts:
             p, rows, rescaled, deviation = _renormalized(p, codes, rows)
         problems = _problems(rows, p[:, 1] < 0 if self._binary else rows.lowest < 0)
         dropped = {"no label": missing} if missing else {}
-        if problems:
-            dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
-            valid = ~np.logical_or.reduce(list(problems.values()))
-            p, codes, rows, weights = p[valid], codes[valid], rows[valid], None if weights is None else weights[valid]
-        return Block(p, codes, weights, rows, Notes(ignored, dropped, rescaled, deviation)), problems
+        dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
+        block = Block(p, codes, weights, rows, index, Notes(ignored, dropped, rescaled, deviation))
+        return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
 
     def _probabilities(self, start: int, stop: int) -> AnyFloats:
         """Rows as a matrix of probabilities, one column a class."""

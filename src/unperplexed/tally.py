@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ._kernels import Grid
-from ._tables import (
-    DenseCells,
-    Pairs,
-    Points,
-    Table,
-    distinct_values,
-    grid_of,
-    pooled,
-    same_probability,
-    without_last_digits,
-)
-from ._typing import Floats, Ints
+from ._counting import NO_SUMS, Counter, ScoreSums, added
+from ._kernels import COARSE_CELLS, Grid, coarse_sums
+from ._parts import PARTS, Coarse, Shards
+from ._tables import Cells, Pairs, Points, Table, grid_of, pooled, same_probability, without_last_digits
+from ._tally_file import tally_bytes, tally_state
+from ._typing import Ints
 from .errors import InputError
-from .forecasts import Block, Forecasts, Notes
-from .labels import Label
-from .means import weighted_sum
-from .scores import SCORES
+from .forecasts import Forecasts, Notes
+from .labels import Label, plain
+from .outputs import write_whole
+from .scores import scores_kept
+
+if TYPE_CHECKING:
+    import polars as pl
 
 View = Literal["all-classes", "top-label"]
 VIEWS: tuple[View, ...] = ("all-classes", "top-label")
@@ -69,12 +67,18 @@ class Tally:
     """Sum of the weights."""
     weight_squared: float = 0.0
     exact: bool = True
-    pairs_table: Table = field(default_factory=lambda: Table.empty(np.float64), repr=False)
+    pairs_table: Table = field(default_factory=Table.empty, repr=False)
     top_tables: Mapping[int, Table] = field(default_factory=dict, repr=False)
     """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
-    score_sums: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
     """For each score x the sums of w x, w^2 x and w^2 x^2."""
     notes: Notes = field(default_factory=Notes)
+    classes: Coarse | None = field(default=None, repr=False)
+    """The part of that name: coarse counts of the pairs of each class."""
+    shards: Shards | None = field(default=None, repr=False)
+    """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
+    sources: Mapping[str, int] = field(default_factory=dict)
+    """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
 
     @classmethod
     def of(
@@ -91,6 +95,10 @@ class Tally:
         percent: bool = False,
         from_logits: bool = False,
         from_log_probs: bool = False,
+        scores: Sequence[str] = (),
+        parts: Sequence[str] = (),
+        groups: Any = None,
+        source: str = "",
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
@@ -108,6 +116,15 @@ class Tally:
             As in `Forecasts`. A part never infers the class set from the labels that happen to be in it.
         ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
             As in `Forecasts`.
+        scores : sequence of str, default ()
+            Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
+        parts : sequence of {"classes", "shards"}, default ()
+            What else to keep: coarse counts of each class, or of a thousand shards of the rows.
+        groups : array_like of shape (n,), optional
+            What rows belong together, or an id of each row: rows of a group are in one shard. Without it shards
+            go by source and row number.
+        source : str, optional
+            Name of where the rows come from.
         exact_limit : int, default 65536
             How many distinct probabilities are counted exactly before cells take over.
         fraction_bits : int, default 9
@@ -141,24 +158,75 @@ class Tally:
             from_logits=from_logits,
             from_log_probs=from_log_probs,
             whole=False,
+            groups=groups,
+            source=source,
         )
-        return cls.count(forecasts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+        return cls.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
 
     @classmethod
     def count(
-        cls, forecasts: Forecasts, *, exact_limit: int = EXACT_LIMIT, fraction_bits: int = FRACTION_BITS
+        cls,
+        forecasts: Forecasts,
+        *,
+        scores: Sequence[str] = (),
+        parts: Sequence[str] = (),
+        exact_limit: int = EXACT_LIMIT,
+        fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
         """Count checked forecasts."""
+        if isinstance(parts, str) or any(part not in PARTS for part in parts):
+            raise InputError(f"parts: expected a list of {' and '.join(map(repr, PARTS))}, got {parts!r}.")
         whole_numbers = all(isinstance(number, int | np.integer) for number in (exact_limit, fraction_bits))
         if not whole_numbers or exact_limit < 0 or not 1 <= fraction_bits <= 20:
             raise InputError(
                 "exact_limit must be a whole number, 0 or more, and fraction_bits one from 1 to 20, got"
                 f" {exact_limit!r} and {fraction_bits!r}."
             )
-        counter = _Counter(exact_limit, fraction_bits)
-        for block in forecasts.blocks():
-            counter.add(block)
-        return counter.tally(forecasts)
+        counter = Counter(forecasts.n_classes, exact_limit, fraction_bits, scores_kept(scores), parts)
+        counter.add(forecasts)
+        pairs, top = counter.tables()
+        return cls(
+            exact_limit=exact_limit,
+            fraction_bits=fraction_bits,
+            n_rows=counter.n_rows,
+            n_classes=forecasts.n_classes,
+            labels=forecasts.labels,
+            weighted=counter.weighted,
+            weight=counter.weight,
+            weight_squared=counter.weight_squared,
+            exact=not isinstance(pairs, Cells),
+            pairs_table=pairs,
+            top_tables=top,
+            score_sums=counter.score_sums,
+            notes=counter.notes,
+            classes=None if counter.classes is None else counter.classes.table(),
+            shards=None if counter.shards is None else counter.shards.shards(),
+            sources={forecasts.source: counter.n_rows} if forecasts.source else {},
+        )
+
+    def to_bytes(self) -> bytes:
+        """Give the tally as bytes: the same for the same tally, checksummed, with nothing in it that could run."""
+        return tally_bytes({f.name: getattr(self, f.name) for f in fields(self)})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Tally:
+        """Read what `to_bytes` gave; truncated, changed or other bytes are refused with the reason."""
+        return cls(**tally_state(data))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the tally to a file, whole or not at all."""
+        write_whole(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Tally:
+        """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
+        try:
+            with Path(path).open("rb") as stream:
+                return cls(**tally_state(stream))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
 
     def __add__(self, other: Tally) -> Tally:
         """Tally of both data sets; refuses tallies of different classes or settings."""
@@ -171,7 +239,7 @@ class Tally:
         self._check_alike(other)
         exact = self.exact and other.exact
         a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
-        none = Table.empty(np.float64 if exact else np.int64)
+        none = (Table if exact else Cells).empty()
         merged = replace(
             a,
             n_rows=a.n_rows + b.n_rows,
@@ -184,8 +252,11 @@ class Tally:
                 ties: a.top_tables.get(ties, none) + b.top_tables.get(ties, none)
                 for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
             },
-            score_sums={name: a.score_sums[name] + b.score_sums[name] for name in a.score_sums},
+            score_sums={name: added(sums, b.score_sums[name]) for name, sums in a.score_sums.items()},
             notes=a.notes + b.notes,
+            classes=None if a.classes is None or b.classes is None else a.classes + b.classes,
+            shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
+            sources=_pooled_sources(a.sources, b.sources),
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
 
@@ -194,15 +265,26 @@ class Tally:
         return self if other == 0 else NotImplemented
 
     def _check_alike(self, other: Tally) -> None:
-        for name in ("n_classes", "exact_limit", "fraction_bits"):
+        for name in ("n_classes", "exact_limit", "fraction_bits", "parts", "scores"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                raise InputError(f"tallies of different {name} do not add up: {mine} and {theirs}.")
+                shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
+                raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
         for x, y in zip(self.labels, other.labels, strict=True):
             if x is not None and y is not None and x != y:
                 raise InputError(
                     f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column."
                 )
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts that are kept."""
+        return tuple(part for part in PARTS if getattr(self, part) is not None)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Names of the scores that are kept."""
+        return tuple(self.score_sums)
 
     @property
     def grid(self) -> Grid:
@@ -227,8 +309,16 @@ class Tally:
         return hits / self.weight if self.weight else math.nan
 
     def score(self, name: str) -> float:
-        """Mean of a scoring rule of `SCORES`, unfloored."""
+        """Mean of a scoring rule that is kept, unfloored."""
         return float(self.score_sums[name][0]) / self.weight if self.weight else math.nan
+
+    def score_standard_error(self, name: str) -> float:
+        """Standard error of that mean, by the delta method for weighted rows; NaN where the mean is infinite."""
+        mean, squares = self.score(name), [float(total) for total in self.score_sums.get(name, NO_SUMS)]
+        if not math.isfinite(mean):
+            return math.nan
+        variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
+        return math.sqrt(max(variance, 0.0)) / self.weight
 
     def pairs(self, view: View = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
@@ -236,11 +326,11 @@ class Tally:
         Of two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
         """
         table = self._table(view)
-        if self.exact:
+        if not isinstance(table, Cells):
             return pooled(table, self._groups(table))
         reported = self.grid.centres(table.key)
-        some = table.happened > 0
-        reported[some] = np.clip(table.first[some] / table.happened[some], table.low[some], table.high[some])
+        some = np.flatnonzero(table.happened > 0)
+        reported[some] = table.centre_and_spread(self.grid, some)[0]
         return Pairs(without_last_digits(reported), table.happened, table.total)
 
     def _groups(self, table: Table) -> Ints:
@@ -256,12 +346,11 @@ class Tally:
                 table,
                 happened=table.happened / ties,
                 squared=table.squared / ties**2,
-                first=table.first / ties,
-                second=table.second / ties,
+                **{name: getattr(table, name) / ties for name in _MOMENTS if isinstance(table, Cells)},
             )
             for ties, table in self.top_tables.items()
         ]
-        return sum(shared, Table.empty(np.float64 if self.exact else np.int64))
+        return sum(shared, (Table if self.exact else Cells).empty())
 
     def points(self, view: View = "all-classes") -> Points:
         """Values that happened as weighted points, by entry of the view's pairs.
@@ -273,11 +362,10 @@ class Tally:
         table = self._table(view)
         entry = np.flatnonzero(table.happened > 0)
         w, w2 = table.happened[entry], table.squared[entry]
-        if self.exact:
+        if not isinstance(table, Cells):
             return Points(table.key[entry], w, w2, self._groups(table)[entry])
         low, high = table.low[entry], table.high[entry]
-        mean = np.clip(table.first[entry] / w, low, high)
-        sd = np.sqrt(np.clip(table.second[entry] / w - mean * mean, 0, (mean - low) * (high - mean)))
+        mean, sd = table.centre_and_spread(self.grid, entry)
         apart = sd > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             # Points mean - sd*t and mean + sd/t with weights 1 : t^2; t = 1 unless an end of the range is nearer.
@@ -291,90 +379,52 @@ class Tally:
             np.repeat(entry, 2),
         )
 
+    def class_pairs(self, label: Label) -> Pairs:
+        """Pairs of one class, did it happen or not, in coarse cells: of each cell the mean of its probabilities.
 
-class _Counter:
-    """Fills a tally block by block: exact tables first, dense cells once there are too many distinct values."""
+        Needs the part "classes". There are at most 256 cells of relative width 1/8 in min(p, 1 - p).
+        """
+        if self.classes is None:
+            raise InputError("class_pairs: this tally was made without the part 'classes'.")
+        if plain(label) not in self.labels:
+            raise InputError(f"label: {label!r} is not one of the classes.")
+        start = self.labels.index(plain(label)) * COARSE_CELLS
+        here = slice(*np.searchsorted(self.classes.key, (start, start + COARSE_CELLS)))
+        total = self.classes.total[here]
+        sums = coarse_sums(self.classes.key[here] - start, total, self.classes.place[here])
+        return Pairs(sums / total, self.classes.happened[here], total)
 
-    def __init__(self, exact_limit: int, fraction_bits: int) -> None:
-        self.exact_limit, self.fraction_bits, self.grid = exact_limit, fraction_bits, grid_of(fraction_bits)
-        self.pairs: Table | DenseCells = Table.empty(np.float64)
-        self.top: dict[int, Table | DenseCells] = {}
-        self.n_rows = 0
-        self.weighted = False
-        self.weight = self.weight_squared = 0.0
-        self.score_sums = {name: np.zeros(3) for name in SCORES}
-        self.notes = Notes()
+    def by_class(self) -> pl.DataFrame:
+        """How often each class happened, and how often it was said to: one row a class. Needs the part "classes".
 
-    def add(self, block: Block) -> None:
-        self.notes += block.notes
-        p, rows = block.probabilities, block.rows
-        self.n_rows += len(p)
-        self.weighted = self.weighted or block.weights is not None
-        weights = block.weights
-        if weights is not None and not weights.all():  # a row of weight 0 is as if absent
-            p, rows, weights = p[weights > 0], rows[weights > 0], weights[weights > 0]
-        w = np.ones(len(p)) if weights is None else weights
-        if not len(p):
-            return
-        self.weight += float(w.sum())
-        self.weight_squared += weighted_sum(w, w)
-        for name, rule in SCORES.items():
-            x = rule(rows)
-            self.score_sums[name] += [weighted_sum(w, x), weighted_sum(w * w, x), weighted_sum(w * w, x * x)]
-        self._count_pairs(p, rows.correct, w, weights is None)
-        for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
-            here = rows.ties == ties
-            self._count_top(ties, rows.highest[here], rows.hit[here] > 0, w[here])
+        Columns: label; happened, the weight of the rows in which it happened; frequency, its share of all; and
+        mean_reported, the mean probability that the class was given, which of calibrated forecasts is about as large.
+        """
+        import polars as pl
 
-    def _count_pairs(self, p: NDArray[Any], correct: Floats, w: Floats, unweighted: bool) -> None:
-        if isinstance(self.pairs, Table):
-            values, counts = distinct_values(p, None if unweighted else w)
-            if values.size <= self.exact_limit:
-                self.pairs += Table.of(values, counts, correct + 0.0, w)
-                if self.pairs.key.size <= self.exact_limit:
-                    return
-                self._to_cells()
-                return
-            self._to_cells()
-        assert isinstance(self.pairs, DenseCells)
-        self.grid.count(p, self.pairs.total, None if unweighted else w)
-        self.pairs.add_happened(correct, w)
+        if self.classes is None:
+            raise InputError("by_class: this tally was made without the part 'classes'.")
+        of_class, code = np.divmod(self.classes.key, COARSE_CELLS)
+        sums = coarse_sums(code, self.classes.total, self.classes.place)
+        happened, reported = (np.bincount(of_class, x, self.n_classes) for x in (self.classes.happened, sums))
+        with np.errstate(invalid="ignore"):
+            shares = {"frequency": happened / self.weight, "mean_reported": reported / self.weight}
+        return pl.DataFrame({"label": [*map(str, self.labels)], "happened": happened, **shares})
 
-    def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], w: Floats) -> None:
-        cells = self.top.get(ties)
-        if isinstance(cells, DenseCells):
-            np.add.at(cells.total, self.grid.codes(highest), w)
-            cells.add_happened(highest[hit], w[hit])
-            return
-        found = Table.of(highest + 0.0, w, highest[hit] + 0.0, w[hit])
-        if isinstance(self.pairs, DenseCells):
-            found = found.in_cells(self.grid)
-        self.top[ties] = found if cells is None else cells + found
 
-    def _to_cells(self) -> None:
-        assert isinstance(self.pairs, Table)
-        self.pairs = DenseCells(self.grid, self.pairs.in_cells(self.grid))
-        # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
-        tables = {ties: table.in_cells(self.grid) for ties, table in self.top.items() if isinstance(table, Table)}
-        self.top = {**tables, 1: DenseCells(self.grid, tables.get(1))}
+_MOMENTS = ("first", "second_high", "second_low")
 
-    def tally(self, forecasts: Forecasts) -> Tally:
-        return Tally(
-            exact_limit=self.exact_limit,
-            fraction_bits=self.fraction_bits,
-            n_rows=self.n_rows,
-            n_classes=forecasts.n_classes,
-            labels=forecasts.labels,
-            weighted=self.weighted,
-            weight=self.weight,
-            weight_squared=self.weight_squared,
-            exact=isinstance(self.pairs, Table),
-            pairs_table=self.pairs if isinstance(self.pairs, Table) else self.pairs.table(),
-            top_tables={
-                ties: table
-                for ties, cells in sorted(self.top.items())
-                if (table := cells if isinstance(cells, Table) else cells.table()).key.size
-            },
-            score_sums=self.score_sums,
-            notes=self.notes,
-        )
+_MOST_SOURCES = 100
+
+
+_OTHERS = "..."
+
+
+def _pooled_sources(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
+    """Rows by source. The first names of all are kept, so that it does not matter in which order tallies meet."""
+    rows = {
+        name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys(), key=lambda n: (n == _OTHERS, n))
+    }
+    kept = dict([(name, n) for name, n in rows.items() if name != _OTHERS][:_MOST_SOURCES])
+    others = sum(rows.values()) - sum(kept.values())
+    return {**kept, _OTHERS: others} if others else kept

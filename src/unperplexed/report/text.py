@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..means import DECISIVE, GEOMETRIC, ROBUST
+from ..scores import SCORES, Score, score_named
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
     from ..forecasts import Notes
+    from ..labels import Label
     from ..profile import RiskProfile
+    from ..tally import Tally
 
 MEANS = {
     "decisiveness": "arithmetic mean",
     "geometric_accuracy": "geometric mean",
     "robustness": "mean of order -2/3",
-}
-SCORE_NOTES = {
-    "log_loss": "nats, no floor; smaller is better",
-    "brier_score": "summed over classes; smaller is better",
 }
 
 
@@ -57,11 +57,29 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
         "of the geometric accuracies; 1 is best" if a.view == "all-classes" else "not defined in the top-label view",
     )
     for name, value in a.scores.items():
-        meaning = SCORE_NOTES.get(name, "")
+        score = score_named(name)
+        if name in SCORES and not score.headline:
+            continue
+        meaning = _meaning(score)
         if math.isinf(value):
             given = f"weight {a.zero_given:,.10g}" if a.weighted else rows(round(a.zero_given))
             meaning = f"{given} gave 0 to what happened"
         yield name.replace("_", " "), figure(value), meaning
+
+
+def _meaning(score: Score) -> str:
+    return f"{score.note}; {'larger' if score.larger_is_better else 'smaller'} is better"
+
+
+def scores_text(a: Assessment) -> str:
+    """Give every score with its standard error."""
+    width = max(len(name) for name in a.scores)
+    lines = [*_header(a, settings=False), "", f"{'':{width}}{'mean':>8}{'st. error':>11}   better"]
+    for name, value in a.scores.items():
+        score, error = score_named(name), figure(a.score_standard_errors[name])
+        better = "larger" if score.larger_is_better else "smaller"
+        lines.append(f"{name.replace('_', ' '):{width}}{figure(value):>8}{error:>11}   {better:9}{score.note}")
+    return "\n".join([*lines, *_notes(a)])
 
 
 def slope_meaning(a: Assessment) -> str:
@@ -77,20 +95,26 @@ def slope_meaning(a: Assessment) -> str:
     return "below 1: the side of overconfidence" if a.slope < 1 else "above 1: the side of underconfidence"
 
 
-def _header(a: Assessment) -> Iterator[str]:
-    classes = f"{a.n_classes:,} classes"
-    if a.n_classes <= 4 and all(label is not None for label in a.labels):
-        named = ", ".join(str(label) for label in a.labels)
-        classes += f" ({named})" if len(named) <= 40 else ""
-    yield f"{a.n_rows:,} forecast{'s' if a.n_rows != 1 else ''} of {classes}"
+def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
+    """Count forecasts and classes, and name the classes if they are few."""
+    classes = f"{n_classes:,} classes"
+    if n_classes <= 4 and all(label is not None for label in labels):
+        named = ", ".join(str(label) for label in labels)
+        classes += f" ({named})" if 0 < len(named) <= 40 else ""
+    return f"{n_rows:,} forecast{'s' if n_rows != 1 else ''} of {classes}"
+
+
+def _header(a: Assessment, *, settings: bool = True) -> Iterator[str]:
+    yield counted(a.n_rows, a.n_classes, a.labels)
     bins = "" if a.n_bins == "auto" else f", {a.n_bins} bins"
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
+    if settings:
+        yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
     if a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
 
 
-def _notes(a: Assessment) -> Iterator[str]:
+def _notes(a: Assessment | Tally) -> Iterator[str]:
     text = list(notes_lines(a.notes))
     return iter(["", *text] if text else [])
 
@@ -136,3 +160,19 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
 def profile_orders(profile: RiskProfile) -> list[float]:
     """Give the orders worth a line each: whole and half ones, and that of robustness."""
     return [float(r) for r in profile.orders if abs(r * 2 - round(r * 2)) < 1e-9 or abs(r - ROBUST) < 1e-9]
+
+
+def tally_text(tally: Tally) -> str:
+    """Say what a tally holds."""
+    lines = [counted(tally.n_rows, tally.n_classes, tally.labels)]
+    entries = tally.pairs_table.key.size
+    if tally.exact:
+        lines.append(f"exact: {entries:,} of at most {tally.exact_limit:,} distinct probabilities")
+    else:
+        lines.append(f"in cells of relative width 2^-{tally.fraction_bits}, {entries:,} of them occupied")
+    if tally.weighted:
+        lines.append(f"weighted: total weight {tally.weight:,.6g}")
+    lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
+    lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
+    lines += [f"from {name}: {rows(count)}" for name, count in tally.sources.items()]
+    return "\n".join([*lines, *_notes(tally)])

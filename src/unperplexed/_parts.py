@@ -1,0 +1,133 @@
+"""Parts of a tally that are kept when asked for: coarse counts for each class, and for shards of the rows.
+
+Both have a fixed size, whatever the number of rows. Their sums are of whole numbers, exact in any order unless
+there are weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._kernels import COARSE_CELLS, coarse_places
+from ._shards import N_SHARDS
+from ._tables import Keyed
+from ._typing import AnyFloats, Floats, Ints
+
+PARTS = ("classes", "shards")
+
+
+@dataclass(frozen=True)
+class Coarse(Keyed):
+    """Counts of pairs by COARSE_CELLS * group + cell."""
+
+    total: Floats
+    happened: Floats
+    place: Floats
+    """Sum of where in their cell all its pairs lie."""
+
+
+@dataclass(frozen=True)
+class ShardRows(Keyed):
+    """Sums over the rows of each shard."""
+
+    rows: Floats
+    weight: Floats
+    hits: Floats
+    """Weight of the rows whose top class happened, split among ties."""
+
+
+@dataclass(frozen=True)
+class ShardScores(Keyed):
+    """Sums of one score over the rows of each shard, in two limbs: 2**-16 of the first and 2**-42 of the second."""
+
+    coarse: Floats
+    fine: Floats
+
+
+@dataclass(frozen=True)
+class Shards:
+    """N_SHARDS random parts of the rows, for intervals that keep the pairs of a row or a group together."""
+
+    rows: ShardRows
+    scores: Mapping[str, ShardScores]
+    pairs: Coarse
+
+    def __add__(self, other: Shards) -> Shards:
+        """Count both."""
+        scores = {name: sums + other.scores[name] for name, sums in self.scores.items()}
+        return Shards(self.rows + other.rows, scores, self.pairs + other.pairs)
+
+
+class DenseCoarse:
+    """Room for the coarse cells of so many groups, for fast counting.
+
+    Cells come before groups: of cells that no group needs, no memory is ever touched.
+    """
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+        self.total, self.happened, self.place = np.zeros((3, COARSE_CELLS * groups))
+
+    def add_class_pairs(self, p: AnyFloats, truth: NDArray[Any], weights: Floats | None) -> None:
+        """Count each probability under its class, which is the group."""
+        flat = np.ascontiguousarray(p).reshape(-1)
+        code, place = coarse_places(flat)
+        at = code * self.groups + np.tile(np.arange(self.groups), len(p))
+        self._add(at, place, None if weights is None else np.repeat(weights, self.groups))
+        happened = at.reshape(p.shape)[np.arange(len(p)), truth]
+        np.add.at(self.happened, happened, 1.0 if weights is None else weights)
+
+    def add_row_pairs(self, p: AnyFloats, truth: NDArray[Any], group: Ints, weights: Floats | None) -> None:
+        """Count the probabilities of each row under the row's group."""
+        code, place = coarse_places(np.ascontiguousarray(p).reshape(-1))
+        at = code * self.groups + np.repeat(group, p.shape[1])
+        self._add(at, place, None if weights is None else np.repeat(weights, p.shape[1]))
+        happened = at.reshape(p.shape)[np.arange(len(p)), truth]
+        np.add.at(self.happened, happened, 1.0 if weights is None else weights)
+
+    def _add(self, at: Ints, place: Floats, w: Floats | None) -> None:
+        np.add.at(self.total, at, 1.0 if w is None else w)
+        np.add.at(self.place, at, place if w is None else place * w)
+
+    def table(self) -> Coarse:
+        """Keep the cells that are occupied."""
+        group, code = np.nonzero(self.total.reshape(COARSE_CELLS, self.groups).T)
+        at = code * self.groups + group
+        return Coarse(group * COARSE_CELLS + code, self.total[at], self.happened[at], self.place[at])
+
+
+class ShardCounter:
+    """Fills the shards of a tally."""
+
+    def __init__(self, scores: tuple[str, ...]) -> None:
+        self.cells = DenseCoarse(N_SHARDS)
+        self.rows, self.weight, self.hits = np.zeros((3, N_SHARDS))
+        self.scores = {name: np.zeros((2, N_SHARDS)) for name in scores}
+
+    def add(self, shard: Ints, hit: Floats, w: Floats) -> None:
+        """Count rows."""
+        np.add.at(self.rows, shard, 1.0)
+        np.add.at(self.weight, shard, w)
+        np.add.at(self.hits, shard, w * hit)
+
+    def add_score(self, name: str, shard: Ints, x: Floats, weights: Floats | None) -> None:
+        """Add a score's values; without weights in limbs of whole numbers, so that no order matters."""
+        high = (x if weights is None else x * weights) * 2.0**16
+        if weights is None:
+            whole = np.rint(high)
+            with np.errstate(invalid="ignore"):
+                low = np.nan_to_num(np.rint((high - whole) * 2.0**26), nan=0.0)  # infinity less itself
+            np.add.at(self.scores[name][1], shard, low)
+            high = whole
+        np.add.at(self.scores[name][0], shard, high)
+
+    def shards(self) -> Shards:
+        """Keep the shards that have rows."""
+        key = np.flatnonzero(self.rows)
+        scores = {name: ShardScores(key, *sums[:, key]) for name, sums in self.scores.items()}
+        return Shards(ShardRows(key, self.rows[key], self.weight[key], self.hits[key]), scores, self.cells.table())

@@ -1,0 +1,176 @@
+"""Tallies as bytes and as files: the same in, the same out, and nothing else is believed."""
+
+import io
+import json
+import tracemalloc
+import zlib
+
+import numpy as np
+import pytest
+
+from conftest import softmax_forecasts
+from unperplexed import InputError, Tally, assess
+from unperplexed._tally_file import _PREFIX, MAGIC, tally_state
+
+PARTS = ("classes", "shards")
+
+
+def tallies(rng):
+    y, p = softmax_forecasts(rng, 400, 5)
+    z, q = softmax_forecasts(rng, 400, 2)
+    tenths = np.round(q[:, 1], 1)
+    w = rng.exponential(size=400)
+    return {
+        "empty": Tally(),
+        "no rows": Tally.of([], []),
+        "exact": Tally.of(z, tenths),
+        "cells": Tally.of(y, p, exact_limit=0),
+        "weighted": Tally.of(y, p, sample_weight=w, parts=PARTS),
+        "parts": Tally.of(y, p, exact_limit=9, parts=PARTS, source="a.csv"),
+        "infinite": Tally.of([1, 0], [0.0, 0.3], parts=PARTS),
+        "labels": Tally.of(["é\n\u202e", "b"], [0.4, 0.3], labels=["b", "é\n\u202e"]),
+        "surrogates": Tally.of(["\ud800", "b"], [0.4, 0.3], labels=["b", "\ud800"]),
+        "label kinds": Tally.of([True, False], [0.4, 0.3]),
+        "unknown label": Tally.of(["yes"], [0.4], pos_label="yes"),
+        "notes": Tally.of([1, 2, 0, 1], [0.2, 0.3, np.nan, 0.5], ignore_label=2, drop_invalid=True),
+        "ties": Tally.of([0, 1, 2], [[0.4, 0.4, 0.2], [1 / 3] * 3, [0.5, 0.25, 0.25]]),
+    }
+
+
+@pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))
+def test_round_trip(rng, tmp_path, name):
+    tally = tallies(rng)[name]
+    path = tmp_path / "x.tally"
+    tally.save(path)
+    for again in (Tally.from_bytes(tally.to_bytes()), Tally.load(path)):
+        assert again.to_bytes() == tally.to_bytes() == path.read_bytes()
+        assert again.labels == tally.labels
+        assert [type(label) for label in again.labels] == [type(label) for label in tally.labels]
+        assert again.notes == tally.notes
+        if tally.weight:
+            assert assess(again).to_json() == assess(tally).to_json()
+        assert (again + tally).to_bytes() == (tally + tally).to_bytes()
+
+
+def test_every_flipped_bit_is_noticed(rng):
+    content = Tally.of(*softmax_forecasts(rng, 5, 3)).to_bytes()
+    for at in range(len(content)):
+        for bit in range(0, 8, 1 if at < 200 else 3):
+            spoiled = bytearray(content)
+            spoiled[at] ^= 1 << bit
+            with pytest.raises(InputError, match=r"damaged|truncated|too long|not a tally"):
+                Tally.from_bytes(bytes(spoiled))
+
+
+def test_every_truncation_is_noticed(rng):
+    content = Tally.of(*softmax_forecasts(rng, 5, 3)).to_bytes()
+    for length in range(len(content)):
+        with pytest.raises(InputError, match=r"truncated|not a tally"):
+            Tally.from_bytes(content[:length])
+    with pytest.raises(InputError, match="3 bytes too long"):
+        Tally.from_bytes(content + b"abc")
+
+
+def rewritten(content, change):
+    """The same bytes with a changed header and a right checksum, as another program might write them."""
+    from hashlib import sha256
+
+    magic, version, header_length, _, _ = _PREFIX.unpack(content[: _PREFIX.size])
+    header = json.loads(content[_PREFIX.size : _PREFIX.size + header_length])
+    body = content[_PREFIX.size + header_length :]
+    header, body, version = change(header, body, version)
+    head = json.dumps(header).encode() if not isinstance(header, bytes) else header
+    length = _PREFIX.size + len(head) + len(body)
+    digest = sha256(_PREFIX.pack(magic, version, len(head), length, bytes(32)) + head + body).digest()
+    return _PREFIX.pack(magic, version, len(head), length, digest) + head + body
+
+
+def with_section(name, **changes):
+    def change(header, body, version):
+        for section in header["sections"]:
+            if section["name"] == name:
+                section.update(changes)
+        return header, body, version
+
+    return change
+
+
+WRONG = {
+    "another version": (lambda h, b, _: (h, b, 7), "version 7 of the format"),
+    "no JSON": (lambda _, b, v: (b"{", b, v), "do not fit together"),
+    "nested JSON": (lambda _, b, v: (b"[" * 10**6, b, v), "do not fit together"),
+    "no sections": (lambda h, b, v: ({**h, "sections": []}, b, v), "do not fit together"),
+    "other type": (with_section("pairs/key", type="O"), "do not fit together"),
+    "huge section": (with_section("pairs/total", length=1 << 60), "do not fit together"),
+    "short section": (with_section("pairs/total", length=8), "do not fit together"),
+    "section past the end": (with_section("pairs/total", stored=1 << 40), "do not fit together"),
+    "body gone": (lambda h, _, v: (h, b"", v), "do not fit together"),
+    "labels missing": (lambda h, b, v: ({**h, "n_classes": 9}, b, v), "do not fit together"),
+    "cells for values": (lambda h, b, v: ({**h, "exact": False}, b, v), "do not fit together"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_right_checksum_wrong_content(rng, case):
+    change, message = WRONG[case]
+    content = Tally.of(*softmax_forecasts(rng, 20, 3)).to_bytes()
+    assert Tally.from_bytes(rewritten(content, lambda h, b, v: (h, b, v))).to_bytes()
+    with pytest.raises(InputError, match=message):
+        Tally.from_bytes(rewritten(content, change))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04" + bytes(100), b"p,y\n0.5,1\n", MAGIC.replace(b"\r\n", b"\n") * 9]
+)
+def test_other_files_are_no_tallies(tmp_path, content):
+    path = tmp_path / "x.tally"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="x.tally: not a tally"):
+        Tally.load(path)
+
+
+def test_bad_files_are_refused_in_constant_memory(tmp_path):
+    """A hundred megabytes of damage are refused in two."""
+    path = tmp_path / "big.tally"
+    length = 100 << 20
+    for bad in (length, length + 1, 1 << 60):
+        with path.open("wb") as stream:
+            stream.write(_PREFIX.pack(MAGIC, 1, 100, bad, bytes(32)))
+            stream.truncate(length)
+        tracemalloc.start()
+        with pytest.raises(InputError, match="damaged" if bad == length else "truncated"):
+            Tally.load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 4 << 20
+
+
+def test_a_bomb_is_not_unpacked(rng):
+    """A section that says it is small, and unpacks to a gigabyte."""
+    content = Tally.of(*softmax_forecasts(rng, 20, 3)).to_bytes()
+    packer = zlib.compressobj(9)
+    bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(256)) + packer.flush()
+
+    def change(header, body, version):
+        header["sections"][0]["stored"] = len(bomb)
+        return header, bomb + body[header["sections"][0]["stored"] :], version
+
+    spoiled = rewritten(content, change)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(spoiled)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_streams_and_missing_files(rng, tmp_path):
+    tally = Tally.of([1], [0.5])
+    assert Tally(**tally_state(io.BytesIO(tally.to_bytes()))).to_bytes() == tally.to_bytes()
+    with pytest.raises(InputError, match="none.tally: cannot be read: No such file"):
+        Tally.load(tmp_path / "none.tally")
+
+
+def test_size_on_disk_is_bounded(rng):
+    y, p = softmax_forecasts(rng, 20_000, 10)
+    assert len(Tally.of(y, p, parts=PARTS).to_bytes()) < 4 << 20
