@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import mmap
+import os
 import shutil
 import tempfile
 import zipfile
@@ -144,8 +144,8 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     """Give a function that gives the next rows."""
     stream = stack.enter_context(array.opened())
     _read_header(stream)
-    if array.by_column and array.dtype.itemsize and math.prod(array.shape):
-        return _mapped_taker(array, stream, stack)
+    if array.by_column and len(array.shape) == 2 and math.prod(array.shape) * array.dtype.itemsize:
+        return _column_taker(array, stream, stack)
     left = array.shape[0]
     row_bytes = math.prod(array.shape[1:]) * array.dtype.itemsize
 
@@ -164,23 +164,26 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     return take
 
 
-def _mapped_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callable[[int], NDArray[Any]]:
-    """Read rows that lie scattered in the file through a map of it, which takes no memory of its own."""
+def _column_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callable[[int], NDArray[Any]]:
+    """Read rows that lie scattered in the file, a run of each column at a time."""
     offset = stream.tell()
     if isinstance(stream, zipfile.ZipExtFile):
         unpacked = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # closed with the stack
         shutil.copyfileobj(stream, unpacked, 1 << 20)
         unpacked.flush()
         stream, offset = unpacked, 0
-    pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    values = np.frombuffer(pages, array.dtype, math.prod(array.shape), offset).reshape(array.shape, order="F")
+    n_rows, n_columns = array.shape
+    size = array.dtype.itemsize
     start = 0
 
     def take(rows: int) -> NDArray[Any]:
         nonlocal start
-        taken = np.ascontiguousarray(values[start : start + rows])
+        # A memory map would hold far more than is asked for: the pages around each run come with it.
+        places = (offset + (column * n_rows + start) * size for column in range(n_columns))
+        data = b"".join(os.pread(stream.fileno(), rows * size, place) for place in places)
+        if len(data) < rows * n_columns * size:
+            raise EOFError("the data end too soon")
         start += rows
-        pages.madvise(mmap.MADV_DONTNEED)  # the file still has what leaves memory
-        return taken
+        return np.ascontiguousarray(np.frombuffer(data, array.dtype).reshape(n_columns, rows).T)
 
     return take
