@@ -562,7 +562,7 @@ def penalized_brier_score(
     -----
     Each row has its Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and Wahlström 2025). ``wrong`` is 1 when
     the class that happened is not on top, 1 - 1/k when it shares the top with k - 1 others, else 0; with ties so
-    shared the rule is strictly proper. Rows with such ties may score as well as right ones.
+    shared the rule is strictly proper. Rows with such ties mostly lie between wrong and right ones; not all do.
 
     The authors' program computes in float32; here it is float64.
 
