@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed.files import Reading, Selection, read_forecasts
+from unperplexed.files import ForecastFiles, Reading, Selection
 from unperplexed.outputs import check_output, write_whole
 
 Y = ["yes", "no", "yes", "yes", "no"]
@@ -21,7 +21,9 @@ EXPECTED = [0.9, 0.8, 0.4, 0.7, 0.5]
 
 def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
-    return read_forecasts(Path(path), Selection(truth, prob, pairs, weight), Reading(**settings, options=options))
+    files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), Reading(**settings, options=options))
+    (batch,) = files
+    return batch.forecasts, files.said
 
 
 def correct(*arguments, **settings):

@@ -60,18 +60,21 @@ def frame_names(data: Any) -> tuple[Any, ...] | None:
     return None if names == tuple(range(len(names))) else names
 
 
-def as_columns(data: Any, name: str) -> Columns:
+def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:
     """Read probabilities: a vector, a matrix, or a frame with one column a class."""
+    if isinstance(data, Columns):
+        return data
     names = frame_names(data)
     if names is not None:
         kind = library(data)
         series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
-        return Columns(tuple(numbers(as_array(s), f"column {n!r}") for s, n in zip(series, names, strict=True)), names)
+        arrays = (numbers(as_array(s), f"column {n!r}", first_row) for s, n in zip(series, names, strict=True))
+        return Columns(tuple(arrays), names)
     series_name = getattr(data, "name", None) if library(data) in ("pandas", "polars") else None
     array = as_array(data)
     if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
         raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {_kind_of(data, array)}.")
-    array = numbers(array, name)
+    array = numbers(array, name, first_row)
     return Columns((array,), (series_name,) if isinstance(series_name, str) and series_name else None)
 
 
@@ -103,8 +106,8 @@ def as_array(data: Any) -> NDArray[Any]:
         raise InputError(f"not an array: its rows have different lengths ({error}).") from None
 
 
-def numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
-    """Numbers of an array, in their own precision; None among them becomes NaN."""
+def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
+    """Numbers of an array, in their own precision; None among them becomes NaN. Errors count rows from first_row."""
     if array.dtype.kind in "fiub":
         return array
     if array.dtype.kind not in "OUS" or array.ndim == 0:
@@ -117,8 +120,8 @@ def numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError):
         row, value = _first_text(array)
         raise InputError(
-            f"{name}: not a number at row {row} (counted from 0): {value!r:.80}. Numbers have a decimal point and no"
-            " percent sign."
+            f"{name}: not a number at row {first_row + row} (counted from 0): {value!r:.80}. Numbers have a decimal"
+            " point and no percent sign."
         ) from None
 
 

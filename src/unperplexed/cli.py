@@ -121,7 +121,12 @@ def _command(
 def _add_input(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("input")
     add = group.add_argument
-    add("file", type=Path, metavar="FILE", help=".csv, .tsv, .txt, .parquet or .npz")
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="CSV, JSON Lines, Parquet, Arrow, NPZ or NPY; several; - for standard input",
+    )
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     add("--truth", metavar="COLUMN", help="the outcome's column; several are one-hot columns", **many)
     add(
@@ -145,6 +150,12 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         default=",",
         metavar="CHAR",
         help="between the fields of a text file (default: comma; tab for .tsv)",
+    )
+    add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
+    add(
+        "--format",
+        metavar="NAME",
+        help="read the files as csv, tsv, jsonl, parquet, arrow, npz or npy, whatever their names",
     )
     for flag, text in _FLAGS.items():
         add(f"--{flag}", action="store_true", help=text)
@@ -193,7 +204,7 @@ def _add_output(command: argparse.ArgumentParser) -> None:
 
 def _assess(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
-    assessment = _assessment_of_file(arguments)
+    assessment = _assessment_of_files(arguments)
     _write(arguments, assessment, str(assessment), assessment.plot)
 
 
@@ -201,7 +212,7 @@ def _profile(arguments: argparse.Namespace) -> None:
     from .report.text import profile_orders, profile_text
 
     _check_outputs(arguments)
-    assessment = _assessment_of_file(arguments)
+    assessment = _assessment_of_files(arguments)
     text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
     _write(arguments, assessment, text, assessment.profile.plot)
 
@@ -217,9 +228,10 @@ def _demo(arguments: argparse.Namespace) -> None:
     _write(arguments, assessment, str(assessment), assessment.plot)
 
 
-def _assessment_of_file(arguments: argparse.Namespace) -> Assessment:
+def _assessment_of_files(arguments: argparse.Namespace) -> Assessment:
     from .assessment import assess
-    from .files import Reading, Selection, read_forecasts
+    from .files import ForecastFiles, Reading, Selection
+    from .progress import ahead, progress_bar
     from .tally import Tally
 
     selection = Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight)
@@ -227,14 +239,26 @@ def _assessment_of_file(arguments: argparse.Namespace) -> Assessment:
     separator = {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator)
     if len(separator.encode()) != 1:
         raise InputError(f"--separator: expected one character, or tab, got {separator!r}.")
-    reading = Reading(arguments.labels, arguments.pos_label, arguments.ignore_label, separator, options)
-    parts, said = read_forecasts(arguments.file, selection, reading)
-    for sentence in said:
-        _say(sentence)
+    reading = Reading(
+        arguments.labels,
+        arguments.pos_label,
+        arguments.ignore_label,
+        separator,
+        options,
+        arguments.decimal_comma,
+        arguments.format,
+    )
+    tally = Tally()
+    with progress_bar() as progress:
+        files = ForecastFiles(arguments.files, selection, reading, progress)
+        for sentence in files.said:
+            _say(sentence)
+        for batch in ahead(files):
+            tally = sum((Tally.count(forecasts) for forecasts in batch.forecasts), tally)
     try:
-        return assess(sum((Tally.count(part) for part in parts), Tally()), **_settings(arguments))
+        return assess(tally, **_settings(arguments))
     except InputError as error:
-        raise InputError(f"{arguments.file}: {error}") from None
+        raise InputError(f"{', '.join(arguments.files)}: {error}") from None
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -253,12 +277,13 @@ def _say(sentence: str) -> None:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
+    from ._readers.formats import matching
     from .outputs import check_output
 
     outputs = [] if arguments.plot is None else [check_output(arguments.plot, _PICTURES)]
     if arguments.json not in (None, "-"):
         outputs.append(check_output(Path(arguments.json)))
-    places = [path.resolve() for path in (*outputs, *([arguments.file] if "file" in arguments else []))]
+    places = [path.resolve() for path in (*outputs, *map(Path, matching(getattr(arguments, "files", []))))]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
 

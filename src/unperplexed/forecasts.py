@@ -107,6 +107,11 @@ class Forecasts:
         shards are made by it.
     source : str, optional
         Name of where the rows come from.
+    first_row : int, default 0
+        What errors call the first row, for a part of a larger input.
+    known_labels : tuple of label or None, optional
+        The class set in column order where all of the data has settled it, None for a class that never occurs.
+        Unlike ``labels`` it is not checked against the names of the columns.
     names : tuple of str, default ("y_true", "y_prob", "sample_weight")
         What errors call the outcomes, the probabilities and the weights.
 
@@ -142,19 +147,20 @@ class Forecasts:
         whole: bool = True,
         groups: Any = None,
         source: str = "",
+        first_row: int = 0,
+        known_labels: tuple[Label | None, ...] | None = None,
         names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        self._names = names
-        self.source = source
-        self._columns = as_columns(y_prob, names[1])
+        self._names, self._first_row, self.source = names, first_row, source
+        self._columns = as_columns(y_prob, names[1], first_row)
         self._binary = self._columns.n_columns == 1
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
         self._renormalize, self._drop_invalid = renormalize, drop_invalid
         self.n_classes = max(2, self._columns.n_columns)
-        settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0])
+        settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0], first_row, known_labels)
         outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
         self.labels = outcomes.labels
         """Class labels in column order; None for one that neither data nor settings tell."""
@@ -168,17 +174,17 @@ class Forecasts:
             )
         self._weights = None
         if sample_weight is not None:
-            self._weights = checked_weights(sample_weight, self.n_rows, names[2])
+            self._weights = checked_weights(sample_weight, self.n_rows, names[2], first_row)
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
-        self._shards = None if groups is None else shards_of_groups(groups)
+        self._shards = None if groups is None else shards_of_groups(groups, first_row)
         if self._shards is not None and self._shards.size != self.n_rows:
             raise InputError(f"groups has {self._shards.size:,} rows, {names[1]} {self.n_rows:,}; each row needs one.")
         missing = np.flatnonzero(self._codes == MISSING)
         if missing.size and not drop_invalid:
             raise InputError(
-                f"{names[0]}: no label in {rows_text(missing)}. Repair them, or leave them out with drop_invalid=True"
-                " (--drop-invalid)."
+                f"{names[0]}: no label in {rows_text(first_row + missing)}. Repair them, or leave them out with"
+                " drop_invalid=True (--drop-invalid)."
             )
 
     def blocks(self) -> Iterator[Block]:
@@ -192,7 +198,9 @@ class Forecasts:
 
     def shards(self, index: Ints) -> Ints:
         """Shard of rows by their group, or else by source and row number."""
-        return shards_of_rows(self.source, index) if self._shards is None else self._shards[index]
+        if self._shards is not None:
+            return self._shards[index]
+        return shards_of_rows(self.source, self._first_row + index)
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""
@@ -271,7 +279,7 @@ class Forecasts:
         lines = []
         for reason, rows in found.items():
             shown, where = self._example(rows[0], reason)
-            lines.append(f"{reason} in {rows_text(rows)}{where}, for example {shown}.")
+            lines.append(f"{reason} in {rows_text(self._first_row + np.array(rows))}{where}, for example {shown}.")
         if "negative" in found or "above 1" in found:
             lines.append(_scale_hint(lowest, highest, self._binary))
         if "sum not 1" in found and self._renormalize:

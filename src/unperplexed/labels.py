@@ -8,14 +8,17 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array, frame_names, is_missing, numbers
+from ._arrays import as_array, frame_names, is_missing, library, numbers
 from ._typing import Ints
 from .errors import InputError, listed, rows_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Label = bool | int | float | str
 
@@ -44,31 +47,79 @@ class LabelSettings:
     """Whether the class set may be read off the data: a part of a stream may not."""
     name: str = "y_true"
     """What errors call the outcomes."""
+    first_row: int = 0
+    """What errors call the first row."""
+    known: tuple[Label | None, ...] | None = None
+    """The class set in column order, where it is settled."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Outcomes already told apart: the labels, and which of them each row has."""
+
+    labels: list[Label | None]
+    inverse: NDArray[np.unsignedinteger[Any] | np.signedinteger[Any]]
+
+    def distinct(self) -> tuple[list[Label | None], NDArray[Any]]:
+        """The same with each label once."""
+        places = {label: place for place, label in enumerate(dict.fromkeys(self.labels))}
+        if len(places) == len(self.labels):
+            return self.labels, self.inverse
+        return list(places), np.array([places[label] for label in self.labels], dtype=np.int32)[self.inverse]
 
 
 def read_outcomes(
     y_true: Any, n_classes: int, binary: bool, names: tuple[Any, ...] | None, settings: LabelSettings
 ) -> Outcomes:
     """Read y_true against forecasts of n_classes classes; binary means one probability column."""
+    if library(y_true) == "polars" and str(getattr(y_true, "dtype", None)) == "String":
+        y_true = coded(y_true)
+    if isinstance(y_true, Coded):
+        return _encoded(*y_true.distinct(), n_classes, binary, names, settings)
     array = as_array(y_true)
     if array.dtype.kind in "US" and isinstance(y_true, list | tuple):
         array = np.array(y_true, dtype=object)  # NumPy would spell a missing label or a number among texts as text
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if settings.labels is not None:
-        _check_given_labels(settings.labels, n_classes, names)
     if array.ndim == 2:
         return _one_hot(array, frame_names(y_true), n_classes, names, settings)
     if array.ndim != 1:
         raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
-    distinct, inverse = _distinct(array)
-    ignored = {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
+    return _encoded(*distinct_labels(array), n_classes, binary, names, settings)
+
+
+def class_set(
+    distinct: Sequence[Label | None],
+    n_classes: int,
+    binary: bool,
+    names: tuple[Any, ...] | None,
+    settings: LabelSettings,
+) -> tuple[Label | None, ...]:
+    """Settle the classes, in column order, from the labels that occur."""
+    if settings.labels is not None:
+        _check_given_labels(settings.labels, n_classes, names)
+    ignored = _ignored(settings)
     present = [v for v in distinct if v is not None and v not in ignored]
-    where = _Where(distinct, inverse)
     if binary:
-        labels = _binary_labels(present, names, settings, where)
-    else:
-        labels = _class_labels(present, n_classes, names, settings)
+        return _binary_labels(present, names, settings)
+    return _class_labels(present, n_classes, names, settings)
+
+
+def _ignored(settings: LabelSettings) -> dict[Label, None]:
+    return {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
+
+
+def _encoded(
+    distinct: list[Label | None],
+    inverse: NDArray[Any],
+    n_classes: int,
+    binary: bool,
+    names: tuple[Any, ...] | None,
+    settings: LabelSettings,
+) -> Outcomes:
+    """Give each row the number of its class."""
+    labels = settings.known or class_set(distinct, n_classes, binary, names, settings)
+    ignored = _ignored(settings)
     index = {label: code for code, label in enumerate(labels) if label is not None}
     table = np.array(
         [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in distinct] or [0],
@@ -76,7 +127,7 @@ def read_outcomes(
     )
     unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
     if unknown:
-        raise InputError(_unknown_message(unknown, labels, where, settings))
+        raise InputError(_unknown_message(unknown, labels, _Where(distinct, inverse, settings.first_row), settings))
     return Outcomes(table[inverse], labels)
 
 
@@ -90,13 +141,15 @@ class _Where:
     """Finds the rows of a label, for error messages."""
 
     distinct: list[Label | None]
-    inverse: NDArray[np.signedinteger[Any]]
+    inverse: NDArray[Any]
+    first_row: int
 
     def count(self, label: Label) -> int:
         return int(np.count_nonzero(self.inverse == self.distinct.index(label)))
 
     def rows(self, labels: Sequence[Label]) -> Ints:
-        return np.flatnonzero(np.isin(self.inverse, [self.distinct.index(label) for label in labels]))
+        places = [self.distinct.index(label) for label in labels]
+        return self.first_row + np.flatnonzero(np.isin(self.inverse, places))
 
 
 def _as_list(value: Any) -> list[Label]:
@@ -159,7 +212,20 @@ def plain(value: Any) -> Any:
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
-def _distinct(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
+def coded(column: pl.Series) -> Coded:
+    """Tell the texts of a polars column apart, without making one Python object a row."""
+    import polars as pl
+
+    texts = column.unique(maintain_order=True).drop_nulls()
+    codes = column.cast(pl.Enum(texts)).to_physical()
+    labels: list[Label | None] = texts.to_list()
+    if column.null_count():
+        codes = codes.cast(pl.UInt32).fill_null(len(labels))
+        labels.append(None)
+    return Coded(labels, codes.to_numpy())
+
+
+def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
     """Distinct labels and, for each row, which of them it has: by parts, to make nothing the size of the input."""
     parts = [array[start : start + _PART] for start in range(0, array.size, _PART)]
     if array.dtype.kind in "iubf":
@@ -187,6 +253,8 @@ def _one_hot(
     names: tuple[Any, ...] | None,
     settings: LabelSettings,
 ) -> Outcomes:
+    if settings.labels is not None:
+        _check_given_labels(settings.labels, n_classes, names)
     if array.shape[1] != n_classes:
         raise InputError(
             f"{settings.name}: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes."
@@ -207,12 +275,12 @@ def _one_hot(
     codes = np.empty(array.shape[0], dtype=_smallest(n_classes))
     for start in range(0, array.shape[0], max(1, _PART // n_classes)):
         part = slice(start, start + max(1, _PART // n_classes))
-        codes[part] = _one_hot_codes(array[part][:, order], start, settings.name)
+        codes[part] = _one_hot_codes(array[part][:, order], settings.first_row + start, settings.name)
     return Outcomes(codes, labels)
 
 
 def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
-    values = numbers(rows, name).astype(np.float64)
+    values = numbers(rows, name, start).astype(np.float64)
     missing = np.isnan(values).any(axis=1)
     valid = ((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) == 1)
     bad = np.flatnonzero(~valid & ~missing)
@@ -225,7 +293,7 @@ def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
 
 
 def _binary_labels(
-    present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings, where: _Where
+    present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings
 ) -> tuple[Label | None, ...]:
     positive = None if settings.pos_label is None else plain(settings.pos_label)
     if settings.labels is not None:
@@ -257,14 +325,14 @@ def _binary_labels(
         return (others[0] if others else None), positive
     if named:
         return next(v for v in present if v != named[0]), named[0]
-    return _told_apart(present, settings, where)
+    return _told_apart(present, settings)
 
 
 _TEXT_PAIRS = [("0", "1"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE")]
 _TWO_WORDS = (("-1", "0", "false"), ("1", "true"))
 
 
-def _told_apart(present: list[Label], settings: LabelSettings, where: _Where) -> tuple[Label | None, Label | None]:
+def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | None, Label | None]:
     """Negative and positive label where the values themselves say so: 0/1, -1/1, true/false."""
     seen = set(present)
     low, high = (next((v for v in present if str(v).lower() in words), None) for words in _TWO_WORDS)
@@ -279,9 +347,8 @@ def _told_apart(present: list[Label], settings: LabelSettings, where: _Where) ->
     if not present:
         return None, None
     numbers = [v for v in present if isinstance(v, bool | int | float)]
-    odd = [v for v in numbers if v not in (0, 1)]
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
-        raise InputError(_unknown_message(odd, (0, 1), where, settings))
+        return 0, 1  # so the others are no class, which is said with their rows
     raise InputError(
         f"{settings.name}: the positive class cannot be told from the labels {listed(present)}. Name it with pos_label"
         " (--pos-label), or both with labels=[negative, positive] (--labels)."

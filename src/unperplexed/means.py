@@ -105,9 +105,9 @@ def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Float
     return values, weights
 
 
-def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> Floats:
+def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", first_row: int = 0) -> Floats:
     """Weights as a float64 vector of length n, finite and non-negative, or an InputError."""
-    weights = numbers(as_array(sample_weight), name).astype(np.float64, copy=False)
+    weights = numbers(as_array(sample_weight), name, first_row).astype(np.float64, copy=False)
     if weights.shape != (n,):
         raise InputError(f"{name}: expected one weight for each of {n} rows, got shape {weights.shape}.")
     bad = np.flatnonzero(~((weights == 0) | ((weights >= _WEIGHTS[0]) & (weights <= _WEIGHTS[1]))))
@@ -115,8 +115,8 @@ def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> 
         value = float(weights[bad[0]])
         what = "no weight" if np.isnan(value) else "a negative weight" if value < 0 else "a weight out of scale"
         raise InputError(
-            f"{name}: {what} in {rows_text(bad)}, for example {value:g}. Weights are 0 or from {_WEIGHTS[0]:g} to"
-            f" {_WEIGHTS[1]:g}; only their ratios matter."
+            f"{name}: {what} in {rows_text(first_row + bad)}, for example {value:g}. Weights are 0 or from"
+            f" {_WEIGHTS[0]:g} to {_WEIGHTS[1]:g}; only their ratios matter."
         )
     return weights
 

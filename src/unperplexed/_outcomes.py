@@ -1,0 +1,153 @@
+"""Outcomes of a file's columns: what text in them stands for, which only the whole column tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from ._readers import Column
+from ._readers.numbers import stripped
+from .errors import InputError
+from .labels import Coded, Label, coded, distinct_labels, plain
+
+Kind = Literal["numbers", "booleans", "texts"]
+
+MOST_LABELS = 1_000_000
+"""More different outcomes than this in a file read in batches are refused: the set is held in memory."""
+
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How text is spelled where a format has no types, such as CSV."""
+
+    untyped: bool = False
+    """Whether text may stand for true and false, and empty text for nothing."""
+    decimal_comma: bool = False
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What all of a file's outcomes have settled: what text stands for, and which labels there are."""
+
+    kind: Kind
+    labels: list[Label | None]
+
+
+def kind_of_texts(texts: Sequence[str | None], spelling: Spelling) -> Kind:
+    """Say what texts stand for: all numbers, all true or false, else themselves; missing values aside."""
+    given = pl.Series([text for text in texts if text is not None], dtype=pl.String)
+    present = stripped(_with_points(given, spelling)).drop_nulls()
+    if present.len() and not present.cast(pl.Float64, strict=False).null_count():
+        return "numbers"
+    words = given.filter(given != "").str.to_lowercase()
+    return "booleans" if spelling.untyped and words.len() and words.is_in(["true", "false"]).all() else "texts"
+
+
+def labels_of_texts(texts: Sequence[str | None], kind: Kind, spelling: Spelling) -> list[Label | None]:
+    """Give texts as the labels they stand for."""
+    if kind == "texts":
+        return [None if spelling.untyped and text == "" else text for text in texts]
+    if kind == "booleans":
+        return [text.lower() == "true" if text else None for text in texts]
+    text = stripped(_with_points(pl.Series(texts, dtype=pl.String), spelling))
+    rounded = text.cast(pl.Float64, strict=False)
+    return [
+        int(word) if word is not None and _WHOLE_NUMBER.fullmatch(word) else plain(number)  # floats round large ones
+        for word, number in zip(text, rounded, strict=True)
+    ]
+
+
+def _with_points(texts: pl.Series, spelling: Spelling) -> pl.Series:
+    return texts.str.replace(",", ".", literal=True) if spelling.decimal_comma else texts
+
+
+def kind_of(outcomes: Any) -> Kind:
+    """Say what kind of labels outcomes are."""
+    if isinstance(outcomes, Settled):
+        return outcomes.kind
+    if isinstance(outcomes, Coded):
+        return _kind_of_labels(outcomes.labels)
+    if isinstance(outcomes, pl.Series):
+        return "numbers" if outcomes.dtype.is_numeric() else "booleans" if outcomes.dtype == pl.Boolean else "texts"
+    if outcomes.ndim == 2:
+        return "texts"
+    return "numbers" if outcomes.dtype.kind in "iuf" else "booleans" if outcomes.dtype.kind == "b" else "texts"
+
+
+def _kind_of_labels(labels: Sequence[Label | None]) -> Kind:
+    present = [label for label in labels if label is not None]
+    if present and all(isinstance(label, bool) for label in present):
+        return "booleans"
+    return "numbers" if present and all(isinstance(label, int | float) for label in present) else "texts"
+
+
+def outcomes(column: Column, spelling: Spelling, kind: Kind | None = None) -> Column | Coded:
+    """Outcomes of a column, text as what it stands for; kind is what the whole column has settled, if it has."""
+    if isinstance(column, np.ndarray):
+        return column
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        raise InputError(f"column {column.name!r} holds {column.dtype}, not labels.")
+    if column.dtype.is_temporal() or column.dtype in (pl.Categorical, pl.Enum):
+        return coded(column.cast(pl.String))
+    if column.dtype != pl.String:
+        return column
+    texts = coded(column)
+    if kind is None:
+        kind = kind_of_texts(texts.labels, spelling)  # type: ignore[arg-type]
+    return Coded(labels_of_texts(texts.labels, kind, spelling), texts.inverse)  # type: ignore[arg-type]
+
+
+class Seen:
+    """Gathers the different outcomes of a column from its batches."""
+
+    def __init__(self, name: str, spelling: Spelling) -> None:
+        self._name, self._spelling = name, spelling
+        self._texts: dict[str, None] = {}
+        self._labels: dict[Label | None, None] = {}
+        self.one_hot = False
+        """Whether the column holds rows that say the class by themselves."""
+
+    def add(self, column: Column) -> None:
+        """Add a batch."""
+        if isinstance(column, pl.Series) and column.dtype == pl.String:
+            texts = column.unique(maintain_order=True).drop_nulls()
+            self._check(texts.len())
+            self._texts.update(dict.fromkeys(texts))
+        else:
+            found = outcomes(column, self._spelling)
+            if getattr(found, "ndim", 1) != 1:
+                self.one_hot = True
+                return
+            labels = found.labels if isinstance(found, Coded) else self._distinct(found)
+            self._labels.update(dict.fromkeys(labels))
+        self._check(len(self._texts) + len(self._labels))
+
+    def _distinct(self, column: Column) -> Sequence[Label | None]:
+        if isinstance(column, pl.Series):
+            column = column.unique()
+            self._check(column.len())
+        return distinct_labels(np.asarray(column))[0]
+
+    def _check(self, number: int) -> None:
+        if number > MOST_LABELS:
+            raise InputError(
+                f"{self._name}: more than {MOST_LABELS:,} different values. Is that the outcome? Name its column with"
+                " --truth."
+            )
+
+    def settled(self) -> Settled:
+        """What all of them say together."""
+        texts = list(self._texts)
+        kind = kind_of_texts(texts, self._spelling)
+        read = labels_of_texts(texts, kind, self._spelling)
+        labels = list(dict.fromkeys([*self._labels, *read]))
+        if _kind_of_labels(labels) == "numbers":
+            labels.sort(key=lambda label: -np.inf if label is None else label)
+        return Settled(_kind_of_labels(labels) if not texts else kind, labels)

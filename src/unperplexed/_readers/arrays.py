@@ -1,0 +1,186 @@
+"""NumPy's files: NPZ archives and NPY."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import Batch, Options, Source, Wanted, batch_rows, unreadable
+from .numbers import side_by_side
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, NotImplementedError)
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array in a file, or a field of one."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_column: bool
+    """Fortran order: a row's values lie apart."""
+    opened: Callable[[], IO[bytes]]
+    """Give the bytes that begin with the array's header."""
+
+
+def open_npz(path: Path, _: Options) -> Source:
+    """Read the headers of an archive's arrays."""
+    with _readable("NPZ"), zipfile.ZipFile(path) as archive:
+        members = archive.namelist()
+
+    def opened(member: str) -> IO[bytes]:
+        return zipfile.ZipFile(path).open(member)
+
+    with _readable("NPZ"):
+        arrays = {name.removesuffix(".npy"): _array(partial(opened, name)) for name in members}
+    return _source("NPZ", path, arrays)
+
+
+def open_npy(path: Path, options: Options) -> Source:
+    """Read the header of an array file, and of those beside it that are asked for."""
+    beside = {name: Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()}
+    files = {path.stem: path, **beside}
+    with _readable("NPY"):
+        arrays = {name: _array(partial(_opened, file)) for name, file in files.items()}
+    return _source("NPY", path, arrays)
+
+
+@contextmanager
+def _readable(kind: str) -> Iterator[None]:
+    try:
+        yield
+    except (InputError, FileNotFoundError, PermissionError):
+        raise
+    except _DAMAGE as error:
+        raise unreadable(kind, error) from None
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return file.open("rb")
+
+
+def _array(opened: Callable[[], IO[bytes]]) -> _Array:
+    with opened() as stream:
+        shape, by_column, dtype = _read_header(stream)
+    return _Array(shape, dtype, by_column, opened)
+
+
+def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    first = version == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    return read(stream)
+
+
+def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
+    size = path.stat().st_size
+    fields = {field: (name, field) for name, array in arrays.items() for field in array.dtype.names or ()}
+    places: dict[str, tuple[str, str | None]] = {**{name: (name, None) for name in arrays}, **fields}
+    shapes: dict[str, tuple[tuple[int, ...], str]] = {
+        name: (array.shape, array.dtype.kind) for name, array in arrays.items() if not array.dtype.names
+    }
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        used = {places[name][0]: arrays[places[name][0]] for name in wanted.names}
+        n_rows = _n_rows(used)
+        step = batch_rows(
+            sum(math.prod(array.shape[1:]) * max(1, array.dtype.itemsize // 8) for array in used.values())
+        )
+        with _readable(kind), ExitStack() as stack:
+            take = {name: _taker(array, stack) for name, array in used.items()}
+            for start in range(0, max(1, n_rows), step):
+                stop = min(start + step, n_rows)
+                whole = {name: rows(stop - start) for name, rows in take.items()}
+                data = {
+                    name: whole[array] if field is None else whole[array][field]
+                    for name, (array, field) in places.items()
+                    if array in whole
+                }
+                yield Batch(
+                    [side_by_side(data, names, start) for names in wanted.probabilities],
+                    {name: data[name] for name in wanted.numbers},
+                    {name: data[name] for name in wanted.raw},
+                    start,
+                    stop - start,
+                    size * stop // max(1, n_rows),
+                    stop == n_rows,
+                )
+
+    return Source(list(shapes) + list(fields), batches, size, shapes={} if fields else shapes)
+
+
+def _n_rows(arrays: dict[str, _Array]) -> int:
+    """Rows of arrays that can be read side by side."""
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise InputError(
+                f"array {name!r} holds pickled Python objects, which can run code when read; refused. Save it as"
+                " numbers or strings."
+            )
+        if not array.shape:
+            raise InputError(f"array {name!r} is a single value, without rows.")
+    (first, rows), *others = ((name, array.shape[0]) for name, array in arrays.items())
+    for name, other in others:
+        if other != rows:
+            raise InputError(f"{first} has {rows:,} rows, {name} {other:,}; each forecast needs its outcome.")
+    return rows
+
+
+def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
+    """Give a function that gives the next rows."""
+    stream = stack.enter_context(array.opened())
+    _read_header(stream)
+    if array.by_column and array.dtype.itemsize and math.prod(array.shape):
+        return _mapped_taker(array, stream, stack)
+    left = array.shape[0]
+    row_bytes = math.prod(array.shape[1:]) * array.dtype.itemsize
+
+    def take(rows: int) -> NDArray[Any]:
+        nonlocal left
+        data = stream.read(rows * row_bytes)
+        if len(data) < rows * row_bytes:
+            raise EOFError(f"the data end {left - len(data) // row_bytes:,} rows too soon")
+        left -= rows
+        if not left:
+            stream.read(1)  # an archive compares its checksum at the end
+        if not data:
+            return np.zeros((rows, *array.shape[1:]), array.dtype)
+        return np.frombuffer(data, array.dtype).reshape(rows, *array.shape[1:])
+
+    return take
+
+
+def _mapped_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callable[[int], NDArray[Any]]:
+    """Read rows that lie scattered in the file through a map of it, which takes no memory of its own."""
+    offset = stream.tell()
+    if isinstance(stream, zipfile.ZipExtFile):
+        unpacked = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # closed with the stack
+        shutil.copyfileobj(stream, unpacked, 1 << 20)
+        unpacked.flush()
+        stream, offset = unpacked, 0
+    pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    values = np.frombuffer(pages, array.dtype, math.prod(array.shape), offset).reshape(array.shape, order="F")
+    start = 0
+
+    def take(rows: int) -> NDArray[Any]:
+        nonlocal start
+        taken = np.ascontiguousarray(values[start : start + rows])
+        start += rows
+        pages.madvise(mmap.MADV_DONTNEED)  # the file still has what leaves memory
+        return taken
+
+    return take

@@ -1,0 +1,263 @@
+"""Parquet and Arrow files, read through pyarrow."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from .._arrays import Columns
+from ..errors import InputError
+from . import Batch, Column, Options, Source, Wanted, batch_rows, unreadable
+from .numbers import as_numbers, list_matrix, side_by_side
+
+_ARROW_FILE_MAGIC = b"ARROW1"
+
+_Widths = dict[str, int]
+"""Lengths of the lists in each column, as the first of them has it."""
+
+
+def open_parquet(path: Path, _: Options) -> Source:
+    """Read the footer of a Parquet file."""
+    from pyarrow.parquet import ParquetFile
+
+    def opened() -> Any:
+        # Without pre-buffering and with a small buffer a row group is decoded page by page, not held whole.
+        return ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True)
+
+    with _readable("Parquet"), opened() as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    size = path.stat().st_size
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        _check_once(schema, wanted.names)
+        with _readable("Parquet"), opened() as file:
+            rows = batch_rows(_values_per_row(next(file.iter_batches(16, columns=wanted.names), None)))
+            records = _gathered(file.iter_batches(rows, columns=wanted.names), rows)
+            yield from _batches(_until(records, n_rows), schema, wanted, lambda done: size * done // max(1, n_rows))
+
+    return Source(schema.names, batches, size)
+
+
+def open_arrow(path: Path, _: Options) -> Source:
+    """Read the schema of an Arrow IPC file, of the file or the stream format."""
+    with _readable("Arrow"), _mapped(path) as (_pages, memory):
+        schema = _arrow_reader(memory).schema
+    size = path.stat().st_size
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        _check_once(schema, wanted.names)
+        with _readable("Arrow"), _mapped(path) as (pages, memory):
+            reader = _arrow_reader(memory, [schema.get_field_index(name) for name in wanted.names])
+            given = _Given()
+            records = _sliced(_gathered(_arrow_records(reader, given), batch_rows(len(wanted.names))))
+
+            def position(_: int) -> int:
+                return memory.tell() if given.of is None else size * given.records // max(1, given.of)
+
+            for batch in _batches(_with_lookahead(records), schema, wanted, position):
+                yield batch
+                pages.madvise(mmap.MADV_DONTNEED)  # what was read may leave memory; the file still has it
+
+    return Source(schema.names, batches, size)
+
+
+@dataclass
+class _Given:
+    """How many record batches a file has given so far, and of how many, if it says."""
+
+    records: int = 0
+    of: int | None = None
+
+
+@contextmanager
+def _readable(kind: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(kind, error) from None
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, Any]]:
+    with path.open("rb") as file:
+        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        yield pages, pa.BufferReader(pa.py_buffer(pages))
+
+
+def _arrow_reader(memory: Any, fields: Sequence[int] | None = None) -> Any:
+    options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
+    is_file = memory.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
+    memory.seek(0)
+    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(memory, options=options)
+
+
+def _arrow_records(reader: Any, given: _Given) -> Iterator[Any]:
+    if not hasattr(reader, "get_batch"):
+        yield from reader
+        return
+    given.of = reader.num_record_batches
+    for at in range(reader.num_record_batches):
+        given.records = at + 1
+        yield reader.get_batch(at)
+
+
+def _check_once(schema: Any, names: Sequence[str]) -> None:
+    for name in names:
+        if schema.names.count(name) > 1:
+            raise InputError(f"the file has column {name!r} {schema.names.count(name)} times; rename one.")
+
+
+def _values_per_row(record: Any) -> int:
+    """Count a row's values, lists counted by their items."""
+    if record is None or not record.num_rows:
+        return 1
+    lists = [column for column in map(_plain_type, record.columns) if _is_list(column.type)]
+    items = sum(len(column.flatten()) for column in lists)
+    return int(record.num_columns + items // record.num_rows)
+
+
+def _gathered(records: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Join short record batches, each of which would cost as much as a long one."""
+    kept: list[Any] = []
+    for record in records:
+        kept.append(record)
+        if sum(part.num_rows for part in kept) >= rows // 2:
+            yield _joined(kept)
+            kept = []
+    if kept:
+        yield _joined(kept)
+
+
+def _joined(records: list[Any]) -> Any:
+    if len(records) == 1:
+        return records[0]
+    table = pa.Table.from_batches(records).combine_chunks()
+    return table.to_batches()[0] if table.num_rows else records[0]
+
+
+def _sliced(records: Iterable[Any]) -> Iterator[Any]:
+    """Cut long record batches."""
+    for record in records:
+        rows = batch_rows(_values_per_row(record.slice(0, 16)))
+        yield from (record.slice(start, rows) for start in range(0, max(1, record.num_rows), rows))
+
+
+def _until(records: Iterable[Any], n_rows: int) -> Iterator[tuple[Any, bool]]:
+    """Tell the last record batch by the number of rows."""
+    done = 0
+    for record in records:
+        done += record.num_rows
+        yield record, done >= n_rows
+
+
+def _with_lookahead(records: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+    """Tell the last record batch by looking for one more."""
+    record = next(records, None)
+    while record is not None:
+        following = next(records, None)
+        yield record, following is None
+        record = following
+
+
+def _batches(
+    records: Iterator[tuple[Any, bool]], schema: Any, wanted: Wanted, position: Callable[[int], int]
+) -> Iterator[Batch]:
+    first_row, last = 0, False
+    widths: _Widths = {}
+    for record, last in records:
+        yield _batch(record, wanted, first_row, widths, position(first_row + record.num_rows), last)
+        first_row += record.num_rows
+    if not last:  # a file of no rows may have no record batch either
+        empty = schema.empty_table().select(wanted.names)
+        arrays = [column.combine_chunks() for column in empty.columns]
+        record = pa.RecordBatch.from_arrays(arrays, schema=empty.schema)
+        yield _batch(record, wanted, first_row, widths, position(first_row), True)
+
+
+def _batch(record: Any, wanted: Wanted, first_row: int, widths: _Widths, position: int, last: bool) -> Batch:
+    return Batch(
+        [_side_by_side(record, names, first_row, widths) for names in wanted.probabilities],
+        {name: _numbers(record.column(name), name, first_row, widths) for name in wanted.numbers},
+        {name: _raw(record.column(name), name) for name in wanted.raw},
+        first_row,
+        record.num_rows,
+        position,
+        last,
+    )
+
+
+def _side_by_side(record: Any, names: Sequence[str], first_row: int, widths: _Widths) -> Columns:
+    kinds = {record.schema.field(name).type for name in names}
+    if len(names) > 1 and len(kinds) == 1 and kinds <= {pa.float32(), pa.float64()}:
+        tensor = record.select(names).to_tensor(null_to_nan=True, row_major=True)
+        return Columns((np.asarray(tensor),), tuple(names))
+    columns = {name: _numbers(record.column(name), name, first_row, widths) for name in names}
+    return side_by_side(columns, names, first_row)
+
+
+def _raw(array: Any, name: str) -> pl.Series:
+    array.validate(full=True)  # offsets and UTF-8 are believed from here on
+    series = pl.from_arrow(array)
+    assert isinstance(series, pl.Series)
+    return series.alias(name)
+
+
+def _numbers(array: Any, name: str, first_row: int, widths: _Widths) -> Column:
+    array = _plain_type(array)
+    return (
+        _matrix(array, name, first_row, widths)
+        if _is_list(array.type)
+        else as_numbers(_raw(array, name), name, first_row)
+    )
+
+
+def _plain_type(array: Any) -> Any:
+    return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _matrix(array: Any, name: str, first_row: int, widths: _Widths) -> NDArray[Any]:
+    """Lists as the rows of a matrix, without copying where none is missing."""
+    array.validate(full=bool(array.null_count))
+    present = None if not array.null_count else _is_valid(array)
+    if pa.types.is_fixed_size_list(array.type):
+        lengths = np.full(len(array), array.type.list_size)
+    else:
+        kind = np.int64 if pa.types.is_large_list(array.type) else np.int32
+        offsets = np.frombuffer(array.buffers()[1] or b"", kind)[array.offset : array.offset + len(array) + 1]
+        lengths = np.diff(offsets)
+    if name not in widths:
+        known = lengths if present is None else lengths[present]
+        widths[name] = int(known[0]) if known.size else 1
+    return list_matrix(_values(array.flatten(), name), lengths, present, widths[name], name, first_row)
+
+
+def _is_valid(array: Any) -> NDArray[np.bool_]:
+    return np.asarray(pl.Series(pl.from_arrow(array.is_valid())).to_numpy())
+
+
+def _values(array: Any, name: str) -> NDArray[Any]:
+    """Numbers of an array as NumPy; its own conversion would load pandas where there is one."""
+    if not (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
+        raise InputError(f"column {name!r} holds lists of {array.type}, not of numbers.")
+    if not len(array):
+        return np.empty(0, dtype=array.type.to_pandas_dtype())
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    values = np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+    if array.null_count:
+        values = np.where(_is_valid(array), values, np.asarray(np.nan, np.result_type(dtype, np.float32)))
+    return values

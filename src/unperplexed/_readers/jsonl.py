@@ -1,0 +1,146 @@
+"""JSON Lines: one object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import Batch, Options, Source, Wanted
+from .chunks import Chunk, chunks, head
+from .numbers import MISSING_TEXTS, as_numbers, list_matrix, not_a_number, side_by_side
+
+_PROBED_BYTES = 1 << 24
+_PROBED_ROWS = 100
+
+
+def open_jsonl(path: Path, _: Options) -> Source:
+    """Read the names in the first rows of a file."""
+    lists: dict[str, bool] = {}
+    start = head(path, _PROBED_BYTES)
+    whole_lines = start[: start.rfind(b"\n") + 1] or start
+    for row in islice(_rows(whole_lines, 1), _PROBED_ROWS):
+        for name, value in row.items():
+            lists[name] = lists.get(name, False) or isinstance(value, list)
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        first_row = 0
+        widths: dict[str, int] = {}
+        for chunk in chunks(path, lambda block: block.rfind(b"\n") + 1):
+            batch = _batch(chunk, lists, wanted, first_row, widths)
+            first_row += batch.n_rows
+            yield batch
+
+    return Source(list(lists), batches, path.stat().st_size, untyped=True)
+
+
+def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
+    """Parse line by line; slow, but it names the line that is wrong and knows NaN."""
+    for number, text in enumerate(data.split(b"\n"), line):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"line {number} is not JSON: {error}.") from None
+        if not isinstance(row, dict):
+            raise InputError(f'line {number} holds {_kind(row)}, not an object such as {{"y": 1, "p": 0.5}}.')
+        yield row
+
+
+def _kind(value: object) -> str:
+    kinds = {list: "a list", str: "a text", dict: "an object", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _batch(chunk: Chunk, lists: dict[str, bool], wanted: Wanted, first_row: int, widths: dict[str, int]) -> Batch:
+    numeric = Wanted(wanted.probabilities, wanted.numbers).names
+    nested = [name for name in wanted.raw if lists[name]]
+    if nested:
+        raise InputError(f"column {nested[0]!r} holds lists, not labels.")
+    kinds: dict[str, Any] = dict.fromkeys(wanted.raw, pl.String)
+    kinds |= {name: pl.List(pl.Float64) if lists[name] else pl.Float64 for name in numeric if name not in wanted.raw}
+    try:
+        frame = pl.read_ndjson(chunk.data, schema=kinds) if chunk.data.strip() else None
+    except pl.exceptions.PolarsError:
+        frame = None
+    if frame is None:
+        frame = _frame_by_line(chunk, wanted, numeric, lists, first_row)
+    data = {
+        name: _matrix(frame[name], name, first_row, widths) if lists[name] else as_numbers(frame[name], name, first_row)
+        for name in numeric
+    }
+    return Batch(
+        [side_by_side(data, names, first_row) for names in wanted.probabilities],
+        {name: data[name] for name in wanted.numbers},
+        {name: frame[name] for name in wanted.raw},
+        first_row,
+        frame.height,
+        chunk.position,
+        chunk.last,
+    )
+
+
+def _frame_by_line(
+    chunk: Chunk, wanted: Wanted, numeric: list[str], lists: dict[str, bool], first_row: int
+) -> pl.DataFrame:
+    """Read values that are spelled in more than one way, and name what cannot be read."""
+    rows = list(_rows(chunk.data, chunk.line))
+    columns: list[pl.Series] = []
+    for name in wanted.names:
+        values = [row.get(name) for row in rows]
+        if name in wanted.raw:
+            texts = [_text(value, name, first_row + at) for at, value in enumerate(values)]
+            columns.append(pl.Series(name, texts, dtype=pl.String))
+        elif lists[name]:
+            items = [_items(value, name, first_row + at) for at, value in enumerate(values)]
+            columns.append(pl.Series(name, items, dtype=pl.List(pl.Float64)))
+        else:
+            floats = [_number(value, name, first_row + at) for at, value in enumerate(values)]
+            columns.append(pl.Series(name, floats, dtype=pl.Float64))
+    return pl.DataFrame(columns)
+
+
+def _text(value: object, name: str, row: int) -> str | None:
+    if isinstance(value, list | dict):
+        raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), not a label.")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
+
+
+def _number(value: object, name: str, row: int) -> float | None:
+    if value is None or (isinstance(value, str) and value.strip() in MISSING_TEXTS):
+        return None
+    if isinstance(value, int | float | str):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            pass
+    raise not_a_number(name, row, value)
+
+
+def _items(value: object, name: str, row: int) -> list[float | None] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), lists before it.")
+    return [_number(item, name, row) for item in value]
+
+
+def _matrix(column: pl.Series, name: str, first_row: int, widths: dict[str, int]) -> NDArray[Any]:
+    lengths = column.list.len().fill_null(0).to_numpy().astype(np.int64)
+    present = column.is_not_null().to_numpy() if column.null_count() else None
+    if name not in widths:
+        known = lengths if present is None else lengths[present]
+        widths[name] = int(known[0]) if known.size else 1
+    kept = column.filter(column.list.len() > 0)
+    values = kept.explode().to_numpy()
+    return list_matrix(values, lengths, present, widths[name], name, first_row)
