@@ -248,13 +248,11 @@ def _assessment_of_files(arguments: argparse.Namespace) -> Assessment:
         arguments.decimal_comma,
         arguments.format,
     )
-    tally = Tally()
     with progress_bar() as progress:
         files = ForecastFiles(arguments.files, selection, reading, progress)
         for sentence in files.said:
             _say(sentence)
-        for batch in ahead(files):
-            tally = sum((Tally.count(forecasts) for forecasts in batch.forecasts), tally)
+        tally = Tally.count(forecasts for batch in ahead(files) for forecasts in batch.forecasts)
     try:
         return assess(tally, **_settings(arguments))
     except InputError as error:
