@@ -22,11 +22,11 @@ def shards_of_rows(source: str, rows: Ints) -> Ints:
     return _shard(_mixed(rows.astype(np.uint64) + start))
 
 
-def shards_of_groups(groups: Any, first_row: int = 0) -> Ints:
+def shards_of_groups(groups: Any, name: str = "groups", first_row: int = 0) -> Ints:
     """Shard of each row by its group, a number or a text; 3, 3.0 and "3" are the same group."""
     array = as_array(groups)
     if array.ndim != 1:
-        raise InputError(f"groups: expected one group a row, got shape {array.shape}.")
+        raise InputError(f"{name}: expected one group a row, got shape {array.shape}.")
     if array.dtype.kind in "iub":
         return _shard(_mixed(array.astype(np.int64).view(np.uint64)))
     values, inverse = np.unique(array, return_inverse=True) if array.dtype.kind == "f" else _factorized(array)
@@ -34,7 +34,7 @@ def shards_of_groups(groups: Any, first_row: int = 0) -> Ints:
     missing = [at for at, value in enumerate(plain_values) if value is None]
     if missing:
         rows = first_row + np.flatnonzero(np.isin(inverse, missing))
-        raise InputError(f"groups: no group in {rows_text(rows)}. Repair them.")
+        raise InputError(f"{name}: no group in {rows_text(rows)}. Repair them.")
     return _shard(_mixed(np.array([_hash(value) for value in plain_values], dtype=np.uint64)))[inverse]
 
 

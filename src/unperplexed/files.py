@@ -13,7 +13,7 @@ import polars as pl
 from ._outcomes import Kind, Seen, Settled, Spelling, kind_of, outcomes
 from ._readers import Batch, Column, Options, Source, Wanted
 from ._readers.formats import found_files, open_source
-from ._selection import Plan, Selection, check_column, plans
+from ._selection import Plan, Plans, Selection, check_column, plans
 from .errors import InputError
 from .forecasts import Block, Forecasts
 from .labels import Label, LabelSettings, class_set, plain
@@ -102,7 +102,7 @@ class ForecastFiles:
         first = next(batches)
         whole = first.last and len(self._files) == 1
         settled = None if whole else self._settled()
-        builders = [_Builder(plan, self._plans.weight, self._reading, self._spelling) for plan in self._plans.forecasts]
+        builders = [_Builder(plan, self._plans, self._reading, self._spelling) for plan in self._plans.forecasts]
         rows, behind = 0, 0.0
         for at, (file, source) in enumerate(zip(self._files, self._sources, strict=True)):
             share = self._share(source) if settled else 1.0
@@ -148,8 +148,9 @@ class ForecastFiles:
 class _Builder:
     """Makes forecasts of batches; keeps the class set once it is settled."""
 
-    def __init__(self, plan: Plan, weight: str | None, reading: Reading, spelling: Spelling) -> None:
-        self._plan, self._weight, self._reading, self._spelling = plan, weight, reading, spelling
+    def __init__(self, plan: Plan, plans: Plans, reading: Reading, spelling: Spelling) -> None:
+        self._plan, self._weight, self._groups = plan, plans.weight, plans.groups
+        self._reading, self._spelling = reading, spelling
         self._known: tuple[Label | None, ...] | None = None
         self._width = 0
 
@@ -176,6 +177,8 @@ class _Builder:
                 **classes,
                 whole=settled is None,
                 first_row=batch.first_row,
+                groups=None if self._groups is None else batch.raw[self._groups],
+                source=place.source,
                 names=self._names,
                 **self._reading.options,
             )

@@ -59,7 +59,7 @@ class Block:
     weights: Floats | None
     rows: Rows
     index: Ints
-    """Numbers of the rows among all, from 0."""
+    """Numbers of the rows among all of their source, from 0."""
     notes: Notes
     """Of the whole block, also where rows of it were selected."""
 
@@ -102,16 +102,16 @@ class Forecasts:
     whole : bool, default True
         Whether this is all the data, so that the class set may be read off it where the labels are neither
         0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
+    first_row : int, default 0
+        Number of the first row among all of its source, for a part of a larger input. Errors and shards go by it.
+    known_labels : tuple of label or None, optional
+        The class set in column order where all of the data has settled it, None for a class that never occurs.
+        Unlike ``labels`` it is not checked against the names of the columns.
     groups : array_like of shape (n,), optional
         What rows belong together (the match, the document), or an id of each row: numbers or texts. A tally's
         shards are made by it.
     source : str, optional
         Name of where the rows come from.
-    first_row : int, default 0
-        What errors call the first row, for a part of a larger input.
-    known_labels : tuple of label or None, optional
-        The class set in column order where all of the data has settled it, None for a class that never occurs.
-        Unlike ``labels`` it is not checked against the names of the columns.
     names : tuple of str, default ("y_true", "y_prob", "sample_weight")
         What errors call the outcomes, the probabilities and the weights.
 
@@ -145,16 +145,16 @@ class Forecasts:
         from_logits: bool = False,
         from_log_probs: bool = False,
         whole: bool = True,
-        groups: Any = None,
-        source: str = "",
         first_row: int = 0,
         known_labels: tuple[Label | None, ...] | None = None,
+        groups: Any = None,
+        source: str = "",
         names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
     ) -> None:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        self._names, self._first_row, self.source = names, first_row, source
+        self._names, self.source, self._first_row = names, source, first_row
         self._columns = as_columns(y_prob, names[1], first_row)
         self._binary = self._columns.n_columns == 1
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
@@ -177,7 +177,7 @@ class Forecasts:
             self._weights = checked_weights(sample_weight, self.n_rows, names[2], first_row)
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
-        self._shards = None if groups is None else shards_of_groups(groups, first_row)
+        self._shards = None if groups is None else shards_of_groups(groups, first_row=first_row)
         if self._shards is not None and self._shards.size != self.n_rows:
             raise InputError(f"groups has {self._shards.size:,} rows, {names[1]} {self.n_rows:,}; each row needs one.")
         missing = np.flatnonzero(self._codes == MISSING)
@@ -198,9 +198,7 @@ class Forecasts:
 
     def shards(self, index: Ints) -> Ints:
         """Shard of rows by their group, or else by source and row number."""
-        if self._shards is not None:
-            return self._shards[index]
-        return shards_of_rows(self.source, self._first_row + index)
+        return shards_of_rows(self.source, index) if self._shards is None else self._shards[index - self._first_row]
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""
@@ -220,7 +218,7 @@ class Forecasts:
         p = self._probabilities(start, stop)
         ignored = int(np.count_nonzero(codes == IGNORED))
         missing = int(np.count_nonzero(codes == MISSING))
-        index = np.arange(start, stop)
+        index = self._first_row + np.arange(start, stop)
         keep = codes >= 0
         if ignored or missing:
             p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
