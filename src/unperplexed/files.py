@@ -34,6 +34,8 @@ class Reading:
     decimal_comma: bool = False
     format: str | None = None
     """One of `FORMATS`; None to go by the file's name."""
+    whole: bool = True
+    """Whether the class set may be read off the data: of a part of them it may not."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class _Builder:
             classes = self._labels(kind)
             if found is not None:
                 if self._known is None:
-                    settings = LabelSettings(**classes, whole=True, name=self._names[0])
+                    settings = LabelSettings(**classes, whole=self._reading.whole, name=self._names[0])
                     n_classes = max(2, columns.n_columns)
                     self._known = class_set(found.labels, n_classes, columns.n_columns == 1, columns.names, settings)
                 classes = {"ignore_label": classes["ignore_label"], "known_labels": self._known}
@@ -175,7 +177,7 @@ class _Builder:
                 columns,
                 sample_weight=None if self._weight is None else batch.numbers[self._weight],
                 **classes,
-                whole=settled is None,
+                whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
                 groups=None if self._groups is None else batch.raw[self._groups],
                 source=place.source,

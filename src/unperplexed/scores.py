@@ -130,7 +130,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(
 
 _OTHERS = {
     "ranked_probability_score": Score(
-        "ranked_probability_score", _ranked_probability_score, note="classes in column order"
+        "ranked_probability_score", _ranked_probability_score, note="for ordered classes"
     )
 }
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._counting import NO_SUMS, Counter, ScoreSums, added
+from ._json import plain_values
 from ._kernels import COARSE_CELLS, Grid, coarse_sums
 from ._parts import PARTS, Coarse, Shards
 from ._tables import Cells, Pairs, Points, Table, grid_of, pooled, same_probability, without_last_digits
@@ -24,7 +25,7 @@ from .errors import InputError
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
 from .outputs import write_whole
-from .scores import scores_kept
+from .scores import score_named, scores_kept
 
 if TYPE_CHECKING:
     import polars as pl
@@ -397,6 +398,35 @@ class Tally:
         total = self.classes.total[here]
         sums = coarse_sums(self.classes.key[here] - start, total, self.classes.place[here])
         return Pairs(sums / total, self.classes.happened[here], total)
+
+    def summary(self) -> dict[str, Any]:
+        """Give what the tally holds, but for the counts of pairs, as plain values."""
+        found: dict[str, Any] = {
+            "n_rows": self.n_rows,
+            "n_classes": self.n_classes,
+            "labels": list(self.labels),
+            "weighted": self.weighted,
+            "weight": self.weight,
+            "weight_squared": self.weight_squared,
+            "prediction_accuracy": self.prediction_accuracy,
+            "scores": {
+                name: {
+                    "mean": self.score(name),
+                    "standard_error": self.score_standard_error(name),
+                    "larger_is_better": score_named(name).larger_is_better,
+                    "proper": score_named(name).proper,
+                }
+                for name in self.scores
+            },
+            "exact": self.exact,
+            "entries": self.pairs_table.key.size,
+            "exact_limit": self.exact_limit,
+            "fraction_bits": self.fraction_bits,
+            "parts": list(self.parts),
+            "notes": plain_values(self.notes),
+            "sources": dict(self.sources),
+        }
+        return found | ({"classes": self.by_class().to_dicts()} if self.classes is not None else {})
 
     def by_class(self) -> pl.DataFrame:
         """How often each class happened, and how often it was said to: one row a class. Needs the part "classes".
