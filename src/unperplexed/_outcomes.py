@@ -70,13 +70,11 @@ def _with_points(texts: pl.Series, spelling: Spelling) -> pl.Series:
 
 def kind_of(outcomes: Any) -> Kind:
     """Say what kind of labels outcomes are."""
-    if isinstance(outcomes, Settled):
-        return outcomes.kind
     if isinstance(outcomes, Coded):
         return _kind_of_labels(outcomes.labels)
     if isinstance(outcomes, pl.Series):
         return "numbers" if outcomes.dtype.is_numeric() else "booleans" if outcomes.dtype == pl.Boolean else "texts"
-    if outcomes.ndim == 2:
+    if isinstance(outcomes, pl.DataFrame) or outcomes.ndim == 2:  # one-hot
         return "texts"
     return "numbers" if outcomes.dtype.kind in "iuf" else "booleans" if outcomes.dtype.kind == "b" else "texts"
 

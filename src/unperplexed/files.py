@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import polars as pl
 
+from ._arrays import Columns
 from ._outcomes import Kind, Seen, Settled, Spelling, kind_of, outcomes
 from ._readers import Batch, Column, Options, Source, Wanted
 from ._readers.formats import found_files, open_source
@@ -105,11 +105,13 @@ class ForecastFiles:
         whole = first.last and len(self._files) == 1
         settled = None if whole else self._settled()
         builders = [_Builder(plan, self._plans, self._reading, self._spelling) for plan in self._plans.forecasts]
+        resumed = _resumed([first], batches)
+        del first
         rows, behind = 0, 0.0
         for at, (file, source) in enumerate(zip(self._files, self._sources, strict=True)):
             share = self._share(source) if settled else 1.0
             behind += (1 - share) * source.size
-            for batch in chain([first], batches) if at == 0 else self._read(at, self._plans.wanted):
+            for batch in resumed if at == 0 else self._read(at, self._plans.wanted):
                 if not batch.n_rows and not whole:
                     continue
                 place = _Place(file.name, batch)
@@ -154,29 +156,25 @@ class _Builder:
         self._plan, self._weight, self._groups = plan, plans.weight, plans.groups
         self._reading, self._spelling = reading, spelling
         self._known: tuple[Label | None, ...] | None = None
-        self._width = 0
+        self._width: int | None = None
 
     def forecasts(self, number: int, batch: Batch, place: _Place, settled: dict[str, Settled] | None) -> Forecasts:
-        columns, truth = batch.probabilities[number], self._plan.truth
-        with place.named():
-            if self._width and columns.n_columns != self._width:
-                raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, before it {self._width}.")
+        columns = batch.probabilities[number]
+        found = (settled or {}).get(self._plan.truth[0])
+        with _named(place.source):
+            if self._width not in (None, columns.n_columns):
+                raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
             self._width = columns.n_columns
-            found = (settled or {}).get(truth[0])
-            y_true, kind = self._outcomes(batch, found)
-            classes = self._labels(kind)
-            if found is not None:
-                if self._known is None:
-                    settings = LabelSettings(**classes, whole=self._reading.whole, name=self._names[0])
-                    n_classes = max(2, columns.n_columns)
-                    self._known = class_set(found.labels, n_classes, columns.n_columns == 1, columns.names, settings)
-                classes = {"ignore_label": classes["ignore_label"], "known_labels": self._known}
+            if found is not None and self._known is None:
+                self._known = self._class_set(found, columns)
+        with place.named():
+            y_true = self._outcomes(batch, found)
             return _FileForecasts(
                 place,
                 y_true,
                 columns,
                 sample_weight=None if self._weight is None else batch.numbers[self._weight],
-                **classes,
+                **self._labels(kind_of(y_true)) if found is None else self._settled_labels(found),
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
                 groups=None if self._groups is None else batch.raw[self._groups],
@@ -184,6 +182,14 @@ class _Builder:
                 names=self._names,
                 **self._reading.options,
             )
+
+    def _class_set(self, found: Settled, columns: Columns) -> tuple[Label | None, ...]:
+        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=self._names[0])
+        one = columns.n_columns == 1
+        return class_set(found.labels, max(2, columns.n_columns), one, columns.names, settings)
+
+    def _settled_labels(self, found: Settled) -> dict[str, Any]:
+        return {"ignore_label": self._labels(found.kind)["ignore_label"], "known_labels": self._known}
 
     @property
     def _names(self) -> tuple[str, str, str]:
@@ -194,12 +200,11 @@ class _Builder:
             self._weight or "",
         )
 
-    def _outcomes(self, batch: Batch, settled: Settled | None) -> tuple[Any, Kind]:
+    def _outcomes(self, batch: Batch, settled: Settled | None) -> Any:
         truth = self._plan.truth
         if len(truth) > 1:
-            return pl.DataFrame([pl.Series(name, batch.numbers[name]) for name in truth]), "texts"
-        found = outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
-        return found, kind_of(found if settled is None else settled)
+            return pl.DataFrame([pl.Series(name, batch.numbers[name]) for name in truth])
+        return outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
 
     def _labels(self, kind: Kind) -> dict[str, Any]:
         """Labels given as text, as values of the kind the outcomes have."""
@@ -240,6 +245,12 @@ class _FileForecasts(Forecasts):
     def blocks(self) -> Iterator[Block]:
         with self._place.named():
             yield from super().blocks()
+
+
+def _resumed(held: list[Batch], rest: Iterator[Batch]) -> Iterator[Batch]:
+    """Give the batch in hand, which nothing else may hold on to, and the others."""
+    yield held.pop()
+    yield from rest
 
 
 @contextmanager

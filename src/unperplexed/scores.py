@@ -129,9 +129,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(
 """Scoring rules by name that are functions of the per-row primitives; every tally holds their sums."""
 
 _OTHERS = {
-    "ranked_probability_score": Score(
-        "ranked_probability_score", _ranked_probability_score, note="for ordered classes"
-    )
+    "ranked_probability_score": Score("ranked_probability_score", _ranked_probability_score, note="for ordered classes")
 }
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from ..errors import InputError
 
-CHUNK_BYTES = 1 << 24
+CHUNK_BYTES = 1 << 23
 """Bytes of text read at a time."""
 
 _LONGEST_RECORD = 8
@@ -94,4 +94,8 @@ def check_utf8(data: bytes, line: int) -> None:
         except UnicodeDecodeError as error:
             kept = len(error.object) - len(piece)  # bytes of a character that the last piece broke off
             line += data.count(b"\n", 0, max(0, start - kept + error.start))
-            raise InputError(f"line {line} is not UTF-8. Save the file as UTF-8 (with iconv, or an editor).") from None
+            raise not_utf8(line) from None
+
+
+def not_utf8(line: int) -> InputError:
+    return InputError(f"line {line} is not UTF-8. Save the file as UTF-8 (with iconv, or an editor).")

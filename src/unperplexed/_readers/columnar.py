@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,18 +30,21 @@ def open_parquet(path: Path, _: Options) -> Source:
     """Read the footer of a Parquet file."""
     from pyarrow.parquet import ParquetFile
 
-    def opened() -> Any:
-        # Without pre-buffering and with a small buffer a row group is decoded page by page, not held whole.
-        return ParquetFile(path, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True)
+    def opened(columns: int) -> Any:
+        # Without pre-buffering and with small buffers a row group is decoded page by page, not held whole.
+        buffer = max(1 << 12, min(1 << 16, (1 << 22) // columns))
+        return ParquetFile(path, pre_buffer=False, buffer_size=buffer, page_checksum_verification=True)
 
-    with _readable("Parquet"), opened() as file:
+    with _readable("Parquet"), opened(1) as file:
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
     size = path.stat().st_size
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         _check_once(schema, wanted.names)
-        with _readable("Parquet"), opened() as file:
-            rows = batch_rows(_values_per_row(next(file.iter_batches(16, columns=wanted.names), None)))
+        with _readable("Parquet"), opened(len(wanted.names)) as file:
+            lists = [name for name in wanted.names if _is_list(_plain_type(schema.field(name).type))]
+            probe = next(file.iter_batches(16, columns=lists), None) if lists else None
+            rows = batch_rows(len(wanted.names) + _list_items(probe))
             records = _gathered(file.iter_batches(rows, columns=wanted.names), rows)
             yield from _batches(_until(records, n_rows), schema, wanted, lambda done: size * done // max(1, n_rows))
 
@@ -113,18 +117,18 @@ def _arrow_records(reader: Any, given: _Given) -> Iterator[Any]:
 
 
 def _check_once(schema: Any, names: Sequence[str]) -> None:
-    for name in names:
-        if schema.names.count(name) > 1:
-            raise InputError(f"the file has column {name!r} {schema.names.count(name)} times; rename one.")
+    counts = Counter(schema.names)
+    twice = [name for name in names if counts[name] > 1]
+    if twice:
+        raise InputError(f"the file has column {twice[0]!r} {counts[twice[0]]} times; rename one.")
 
 
-def _values_per_row(record: Any) -> int:
-    """Count a row's values, lists counted by their items."""
+def _list_items(record: Any) -> int:
+    """Count the items of a row's lists."""
     if record is None or not record.num_rows:
-        return 1
-    lists = [column for column in map(_plain_type, record.columns) if _is_list(column.type)]
-    items = sum(len(column.flatten()) for column in lists)
-    return int(record.num_columns + items // record.num_rows)
+        return 0
+    lists = [column for column in map(_plain, record.columns) if _is_list(column.type)]
+    return int(sum(len(column.flatten()) for column in lists) // record.num_rows)
 
 
 def _gathered(records: Iterable[Any], rows: int) -> Iterator[Any]:
@@ -149,7 +153,7 @@ def _joined(records: list[Any]) -> Any:
 def _sliced(records: Iterable[Any]) -> Iterator[Any]:
     """Cut long record batches."""
     for record in records:
-        rows = batch_rows(_values_per_row(record.slice(0, 16)))
+        rows = batch_rows(record.num_columns + _list_items(record.slice(0, 16)))
         yield from (record.slice(start, rows) for start in range(0, max(1, record.num_rows), rows))
 
 
@@ -198,9 +202,10 @@ def _batch(record: Any, wanted: Wanted, first_row: int, widths: _Widths, positio
 
 
 def _side_by_side(record: Any, names: Sequence[str], first_row: int, widths: _Widths) -> Columns:
-    kinds = {record.schema.field(name).type for name in names}
+    group = record.select(names)
+    kinds = set(group.schema.types)
     if len(names) > 1 and len(kinds) == 1 and kinds <= {pa.float32(), pa.float64()}:
-        tensor = record.select(names).to_tensor(null_to_nan=True, row_major=True)
+        tensor = group.to_tensor(null_to_nan=True, row_major=True)
         return Columns((np.asarray(tensor),), tuple(names))
     columns = {name: _numbers(record.column(name), name, first_row, widths) for name in names}
     return side_by_side(columns, names, first_row)
@@ -214,7 +219,7 @@ def _raw(array: Any, name: str) -> pl.Series:
 
 
 def _numbers(array: Any, name: str, first_row: int, widths: _Widths) -> Column:
-    array = _plain_type(array)
+    array = _plain(array)
     return (
         _matrix(array, name, first_row, widths)
         if _is_list(array.type)
@@ -222,8 +227,12 @@ def _numbers(array: Any, name: str, first_row: int, widths: _Widths) -> Column:
     )
 
 
-def _plain_type(array: Any) -> Any:
+def _plain(array: Any) -> Any:
     return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+
+def _plain_type(kind: Any) -> Any:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 def _is_list(kind: Any) -> bool:

@@ -7,11 +7,12 @@ import glob
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..errors import InputError
 from . import Options, Source
@@ -50,8 +51,8 @@ class File:
     name: str
     """As given, for messages."""
     path: Path
-    kept: IO[bytes] | None = None
-    """Holds the copy of what can be read only once, which is gone when this is closed."""
+    copied: bool = False
+    """Whether the path is that of our copy, which is gone when nothing holds this object any more."""
 
 
 def matching(names: Sequence[str]) -> list[str]:
@@ -78,7 +79,7 @@ def found_files(names: Sequence[str]) -> list[File]:
 
 def _kept(name: str) -> File:
     said = _STANDARD_INPUT if name == "-" else name
-    copy = tempfile.NamedTemporaryFile(prefix="unperplexed-")  # noqa: SIM115  # closed with the File that holds it
+    copy = tempfile.NamedTemporaryFile(prefix="unperplexed-")  # noqa: SIM115  # closed when its File is gone
     try:
         if name == "-":
             shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
@@ -90,7 +91,9 @@ def _kept(name: str) -> File:
         copy.close()
         place = f"the copy of it in {tempfile.gettempdir()} (set TMPDIR for another place)"
         raise InputError(f"{said}: cannot be read through {place}: {error.strerror}.") from None
-    return File(said, Path(copy.name), copy)
+    file = File(said, Path(copy.name), copied=True)
+    weakref.finalize(file, copy.close)
+    return file
 
 
 def open_source(file: File, form: str | None, options: Options, say: Callable[[str], None]) -> Source:
@@ -102,8 +105,8 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
         raise InputError(f"--format {form}: known are {', '.join(FORMATS)}.")
     try:
         if path.stat().st_size == 0:
-            raise InputError("the file is empty." if file.kept is None else "is empty.")
-        if form is None and file.kept is not None:
+            raise InputError("is empty." if file.copied else "the file is empty.")
+        if form is None and file.copied:
             form = _format_by_content(path)
             say(f"{file.name} read as {form}")
         module, name = _READERS[form := form or _format_of(path)]

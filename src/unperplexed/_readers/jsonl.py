@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from . import Batch, Options, Source, Wanted
-from .chunks import Chunk, chunks, head
+from .chunks import Chunk, chunks, head, not_utf8
 from .numbers import MISSING_TEXTS, as_numbers, list_matrix, not_a_number, side_by_side
 
 _PROBED_BYTES = 1 << 24
@@ -48,6 +48,8 @@ def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = json.loads(text)
+        except UnicodeDecodeError:
+            raise not_utf8(number) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"line {number} is not JSON: {error}.") from None
         if not isinstance(row, dict):
@@ -67,12 +69,9 @@ def _batch(chunk: Chunk, lists: dict[str, bool], wanted: Wanted, first_row: int,
         raise InputError(f"column {nested[0]!r} holds lists, not labels.")
     kinds: dict[str, Any] = dict.fromkeys(wanted.raw, pl.String)
     kinds |= {name: pl.List(pl.Float64) if lists[name] else pl.Float64 for name in numeric if name not in wanted.raw}
-    try:
-        frame = pl.read_ndjson(chunk.data, schema=kinds) if chunk.data.strip() else None
-    except pl.exceptions.PolarsError:
-        frame = None
-    if frame is None:
-        frame = _frame_by_line(chunk, wanted, numeric, lists, first_row)
+    frame = _frame(chunk.data, kinds)
+    if frame is None or any(frame[name].str.contains(r"^[\[{]").any() for name in wanted.raw):
+        frame = _frame_by_line(chunk, wanted, lists, first_row)
     data = {
         name: _matrix(frame[name], name, first_row, widths) if lists[name] else as_numbers(frame[name], name, first_row)
         for name in numeric
@@ -88,9 +87,17 @@ def _batch(chunk: Chunk, lists: dict[str, bool], wanted: Wanted, first_row: int,
     )
 
 
-def _frame_by_line(
-    chunk: Chunk, wanted: Wanted, numeric: list[str], lists: dict[str, bool], first_row: int
-) -> pl.DataFrame:
+def _frame(data: bytes, kinds: dict[str, Any]) -> pl.DataFrame | None:
+    """Read rows fast where all values are spelled as expected; lists and objects among texts become texts here."""
+    if not data.strip():
+        return None
+    try:
+        return pl.read_ndjson(data, schema=kinds)
+    except pl.exceptions.PolarsError:
+        return None
+
+
+def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, bool], first_row: int) -> pl.DataFrame:
     """Read values that are spelled in more than one way, and name what cannot be read."""
     rows = list(_rows(chunk.data, chunk.line))
     columns: list[pl.Series] = []
