@@ -120,7 +120,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(
         for score in (
             Score("log_loss", _log_loss, note="nats, no floor", headline=True),
             Score("brier_score", _brier_score, note="summed over classes", headline=True),
-            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to what happened"),
+            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to the outcome"),
             Score("penalized_brier_score", _penalized_brier_score, note="ties share the penalty"),
             Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty"),
         )
