@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import ESTIMATORS, __version__, assess
+from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, row_scores
 from unperplexed.cli import _FLAGS, _parser, main
 from unperplexed.forecasts import Forecasts
 from unperplexed.tally import VIEWS
@@ -190,7 +191,7 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unperplexed.files.ForecastFiles", interrupted)
+    monkeypatch.setattr("unperplexed.commands.ForecastFiles", interrupted)
     before = set(tmp_path.iterdir())
     assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
     assert "interrupted" in capsys.readouterr().err
@@ -281,3 +282,98 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         progress(10, 500, 1000)
         progress(20, 1000, 1000)
     assert terminal.getvalue().strip("\r ") == ""  # it took less than a second
+
+
+TALLY_INPUT = ("--truth", "happened", "--prob", "probability")
+
+
+def test_tallies_of_parts_are_the_whole(forecasts, tmp_path, capsys):
+    """Counted by processes of their own, merged in any order, assessed: the same JSON as that of the file."""
+    path, frame = forecasts
+    for at, part in enumerate((frame[:150], frame[150:150], frame[150:151], frame[151:])):
+        part.write_csv(tmp_path / f"{at}.csv")
+        command = [sys.executable, "-m", "unperplexed", "tally", tmp_path / f"{at}.csv", *TALLY_INPUT, "-o"]
+        subprocess.run([*command, tmp_path / f"{at}.tally"], check=True, capture_output=True)
+    assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
+    expected = capsys.readouterr().out
+    assert run("merge", *(tmp_path / f"{at}.tally" for at in (2, 0, 3, 1)), "-o", tmp_path / "all.tally") == 0
+    assert "400 forecasts" in capsys.readouterr().out
+    for files in (
+        [tmp_path / "all.tally"],
+        [tmp_path / "[0-3].tally"],
+        [tmp_path / "[01].tally", tmp_path / "[23].csv"],
+    ):
+        reading = TALLY_INPUT if files[-1].suffix == ".csv" else ()
+        assert run("assess", *files, *reading, "--json", "-") == 0
+        assert capsys.readouterr().out == expected
+
+
+def test_a_part_does_not_guess_its_classes(tmp_path, capsys):
+    for name, labels in (("a", [-1, 1]), ("b", [1, 1]), ("c", [-1, -1])):
+        pl.DataFrame({"happened": labels, "probability": [0.2, 0.9]}).write_csv(tmp_path / f"{name}.csv")
+        assert run("tally", tmp_path / f"{name}.csv", *TALLY_INPUT, "-o", tmp_path / f"{name}.tally") == 0
+    assert run("merge", *(tmp_path / f"{name}.tally" for name in "bca"), "-o", tmp_path / "all.tally") == 0
+    assert "6 forecasts of 2 classes (-1, 1)" in capsys.readouterr().out
+
+
+def test_show_says_what_a_tally_holds(forecasts, tmp_path, capsys):
+    path = tmp_path / "x.tally"
+    counting = ("--parts", "classes", "shards", "--groups", "heft", "--scores", "power_score(2)", "--exact-limit", "9")
+    assert run("tally", forecasts[0], *TALLY_INPUT, *counting, "-o", path) == 0
+    said = capsys.readouterr().out
+    assert "in cells of relative width 2^-9" in said
+    assert "parts: classes, shards" in said
+    assert f"from {forecasts[0]}: 400 rows" in said
+    assert run("show", path) == 0
+    assert capsys.readouterr().out == said
+    assert run("show", path, "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_rows"] == 400
+    assert found["scores"]["power_score(2)"]["proper"]
+    assert [row["label"] for row in found["classes"]] == ["0", "1"]
+    assert Tally.load(path).shards.rows.key.size == 3
+
+
+def test_scores_prints_them_all(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    further = ["ranked_probability_score", "generalized_surprisal(-0.5)"]
+    assert run("scores", path, *TALLY_INPUT, "--scores", *further, "--json", tmp_path / "s.json") == 0
+    out = capsys.readouterr().out
+    found = json.loads((tmp_path / "s.json").read_text())["scores"]
+    assert found.keys() == {*SCORES, *further}
+    assert max(map(len, out.splitlines())) <= 80
+    for name, score in found.items():
+        assert score["mean"] == pytest.approx(row_scores(frame["happened"], frame["probability"], name).mean())
+        assert re.search(rf"^{re.escape(name.replace('_', ' '))} +{score['mean']:.3f} ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
+        (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
+        (["scores", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),
+        (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
+        (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),
+        (["merge", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
+        (["merge", "{}.tally", "{}.tally", "-o", "{}2.tally"], "named twice"),
+        (["merge", "{}.tally", "{}3.tally", "-o", "{}2.tally"], "3.tally: does not add up.*different scores"),
+        (["merge", "{}.csv", "-o", "{}2.tally"], "not a tally"),
+        (["show", "{}none.tally"], "cannot be read: No such file"),
+        (["show", "{}cut.tally"], "truncated"),
+        (["assess", "{}empty.tally"], "empty.tally: no rows to assess"),
+        (["scores", "{}empty.tally"], "empty.tally: no rows to score"),
+        (["scores", "{}.csv", *TALLY_INPUT, "--scores", "powr_score(1)"], "did you mean"),
+        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "-o", "{}2.tally"], "did you mean 'heft'"),
+    ],
+)
+def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):
+    base = str(forecasts[0].with_suffix(""))
+    Tally.of([1], [0.5]).save(f"{base}.tally")
+    Tally.of([1], [0.5], scores=["power_score(1)"]).save(f"{base}3.tally")
+    Tally().save(f"{base}empty.tally")
+    (tmp_path / "forecastscut.tally").write_bytes(Tally.of([1], [0.5]).to_bytes()[:-9])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run(*(argument.replace("{}", base) for argument in arguments)) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -14,6 +14,7 @@ from unperplexed import (
     SCORES,
     InputError,
     Tally,
+    assess,
     brier_score,
     generalized_mean,
     generalized_surprisal,
@@ -121,6 +122,20 @@ class TestPropriety:
             assert gap.min() > -1e-13 * (1 + abs(honest))
             far = np.abs(q - truth).max(axis=1) >= 0.05
             assert (gap[far] > 1e-9).all()  # strictly
+
+    @pytest.mark.parametrize("r", ORDERS)
+    def test_power_score_is_proper_for_rows_of_any_sum(self, rng, r):
+        name = f"power_score({r})"
+        for truth in self.truths(rng, 3):
+            q = np.outer([1 - 9e-4, 1 - 1e-6, 1 + 1e-6, 1 + 9e-4], truth)
+            q = q[(q <= 1).all(axis=1)]
+            gap = expected(rows_by(name), truth, q) - expected(rows_by(name), truth, truth)
+            assert gap.min() > -1e-13
+        assert expected(row_scores, [0.5, 0.5], [0.5001, 0.5001]) < np.log(2)  # which the log loss is not
+
+    def test_a_floor_costs_propriety(self):
+        floored = rows_through(partial(log_loss, floor=0.05))
+        assert expected(floored, [0.97, 0.03], [1.0, 0.0]) < expected(floored, [0.97, 0.03], [0.97, 0.03]) - 0.02
 
     def test_which_claim_it(self):
         assert all(score.proper for score in SCORES.values())
@@ -295,6 +310,13 @@ class TestInTallies:
         assert value == pytest.approx(NAMED[name](y, p, sample_weight=w), rel=1e-12)
         assert SCORES[name].name == name
 
+    def test_an_assessment_has_it_and_prints_the_headline_ones(self, name):
+        result = assess([1, 0], [0.8, 0.3])
+        assert result.to_dict()["scores"][name] == pytest.approx(NAMED[name]([1, 0], [0.8, 0.3]))
+        score, text = SCORES[name], str(result)
+        assert (name.replace("_", " ") in text) == score.headline
+        assert (f"{score.note}; smaller is better" in text) == score.headline
+
 
 def test_selected_rows_of_a_block(rng):
     y, p = softmax_forecasts(rng, 20, 3)
@@ -467,6 +489,19 @@ class TestPenalty:
         wrong = [0.1, 0.45, 0.45, 0.0]  # a tie without the class that happened
         given = row_scores([0], [wrong], f"penalized_{name}") - row_scores([0], [wrong], name)
         assert given[0] == pytest.approx(penalty, rel=1e-12)
+
+    def test_ties_lie_between_or_not(self):
+        def rows(name, *p):
+            return row_scores(np.zeros(len(p), dtype=int), p, name)
+
+        wrong, tie, right = rows("penalized_brier_score", [0.4, 0.6], [0.5, 0.5], [0.6, 0.4])
+        assert wrong > tie > right
+        tie, wrong = rows("penalized_brier_score", [0.25] * 4, [0.49, 0.51, 0, 0])
+        assert tie > wrong
+        tie, wrong = rows("penalized_log_loss", [1 / 3] * 3, [0.499, 0.501, 0])
+        assert tie > wrong
+        tie, right = rows("penalized_log_loss", [0.5, 0.5, 0, 0, 0], [0.204, 0.199, 0.199, 0.199, 0.199])
+        assert tie < right
 
     def test_ties_escape_the_published_code(self):
         assert penalized_brier_score([0], [[0.5, 0.5]], **PUBLISHED) == 0.25

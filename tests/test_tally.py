@@ -305,7 +305,7 @@ def test_size_does_not_grow_with_rows(rng):
 
 
 REFUSED = {
-    "classes": ({"y_true": [0], "y_prob": [[0.2, 0.3, 0.5]]}, "n_classes"),
+    "classes": ({"y_true": [0], "y_prob": [[0.2, 0.3, 0.5]]}, "2 classes and 3"),
     "limit": ({"y_true": [0], "y_prob": [0.5], "exact_limit": 5}, "exact_limit"),
     "bits": ({"y_true": [0], "y_prob": [0.5], "fraction_bits": 7}, "fraction_bits"),
     "labels": ({"y_true": ["a"], "y_prob": [0.5], "labels": ["b", "a"]}, "different classes"),

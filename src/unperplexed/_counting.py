@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,11 +38,13 @@ class Counter:
         self.scores = scores
         self.score_sums = {score.name: NO_SUMS for score in scores}
         self.notes = Notes()
+        self.sources = Counts[str]()
         self.classes = DenseCoarse(n_classes) if "classes" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
+        rows_before = self.n_rows
         for block in forecasts.blocks():
             self.notes += block.notes
             self.n_rows += len(block)
@@ -50,6 +53,8 @@ class Counter:
                 block = block[block.weights > 0]  # noqa: PLW2901
             if len(block):
                 self._add_block(block, forecasts)
+        if forecasts.source:
+            self.sources[forecasts.source] += self.n_rows - rows_before
 
     def _add_block(self, block: Block, forecasts: Forecasts) -> None:
         p, rows, weights = block.probabilities, block.rows, block.weights

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._json import json_text, plain_values
 from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
@@ -130,15 +130,15 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = _plain(self)
+        plain: dict[str, Any] = plain_values(self)
         plain["floor_sensitivity"] = [
-            {"floor": floor, **_plain(means)} for floor, means in self.floor_sensitivity.items()
+            {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
         ]
         return plain
 
     def to_json(self, indent: int | None = 2) -> str:
         """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json.dumps(_finite(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+        return json_text(self.to_dict(), indent)
 
     def frame(self, what: Literal["figures", "bins", "profile", "floors"] = "figures") -> pl.DataFrame:
         """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
@@ -450,25 +450,3 @@ def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
         total=total,
         contribution=contribution,
     )
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses, arrays and mappings as dictionaries, lists and numbers."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return value
-
-
-def _finite(value: Any) -> Any:
-    """Replace non-finite floats by their names: JSON has no other way to say them."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list) else value

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,22 +15,17 @@ from ._version import __version__
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from .assessment import Assessment
-
-    Drawing = Callable[..., Axes]
     Commands = argparse._SubParsersAction[Any]
+
 
 EXIT_CODES = """\
 exit codes:
-  0    assessed, and every output written
+  0    done, and every output written
   2    input, arguments or output path that cannot be used: the message says why; nothing was written
   130  interrupted; nothing was half-written
 """
 
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
-_PICTURES = (".png", ".svg", ".pdf")
 _FLAGS = {
     "renormalize": "divide each row by its sum, and report it",
     "drop-invalid": "leave out rows without an outcome or with invalid probabilities, and report them",
@@ -50,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
     try:
-        parsed.run(parsed)
+        from . import commands
+
+        getattr(commands, parsed.command)(parsed)
         sys.stdout.flush()
     except InputError as error:
         print(f"unperplexed: {error}", file=sys.stderr)
@@ -79,21 +76,41 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    assess = _command(commands, "assess", "assess a file of forecasts and outcomes", _assess)
+    assess = _command(commands, "assess", "assess forecasts and outcomes")
     _add_input(assess)
     _add_settings(assess)
+    _add_scores(assess)
     _add_picture_axes(assess)
-    _add_output(assess)
-    profile = _command(commands, "profile", "the risk profile and the means at other floors", _profile)
+    _add_json(assess)
+    _add_plot(assess)
+    profile = _command(commands, "profile", "the risk profile and the means at other floors")
     _add_input(profile)
     _add_floor(profile)
-    profile.set_defaults(measured="isotonic", bins=None, view="all-classes")
+    profile.set_defaults(measured="isotonic", bins=None, view="all-classes", scores=[])
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
-    _add_output(profile)
-    demo = _command(commands, "demo", "assess a classifier of handwritten digits", _demo)
+    _add_json(profile)
+    _add_plot(profile)
+    scores = _command(commands, "scores", "every scoring rule, with standard errors")
+    _add_input(scores)
+    _add_scores(scores)
+    _add_json(scores)
+    tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
+    _add_input(tally)
+    _add_scores(tally)
+    _add_counting(tally)
+    _add_tally_output(tally)
+    merge = _command(commands, "merge", "add up tally files")
+    _add_tallies(merge)
+    _add_tally_output(merge)
+    show = _command(commands, "show", "what a tally file holds")
+    show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
+    _add_json(show)
+    demo = _command(commands, "demo", "assess a classifier of handwritten digits")
     _add_settings(demo)
+    _add_scores(demo)
     _add_picture_axes(demo)
-    _add_output(demo)
+    _add_json(demo)
+    _add_plot(demo)
     return parser
 
 
@@ -104,9 +121,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\nusage: see {self.prog} --help\n")
 
 
-def _command(
-    commands: Commands, name: str, text: str, run: Callable[[argparse.Namespace], None]
-) -> argparse.ArgumentParser:
+def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=text,
@@ -114,7 +129,7 @@ def _command(
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.set_defaults(run=run)
+    command.set_defaults(command=name)
     return command
 
 
@@ -125,7 +140,7 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="CSV, JSON Lines, Parquet, Arrow, NPZ or NPY; several; - for standard input",
+        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or tally; several; - for standard input",
     )
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     add("--truth", metavar="COLUMN", help="the outcome's column; several are one-hot columns", **many)
@@ -197,126 +212,45 @@ def _add_picture_axes(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", metavar="PATH", help="write JSON; - prints it instead of the text")
-    command.add_argument("--plot", type=Path, metavar="PATH", help="write the picture: .png, .svg or .pdf")
-
-
-def _assess(arguments: argparse.Namespace) -> None:
-    _check_outputs(arguments)
-    assessment = _assessment_of_files(arguments)
-    _write(arguments, assessment, str(assessment), assessment.plot)
-
-
-def _profile(arguments: argparse.Namespace) -> None:
-    from .report.text import profile_orders, profile_text
-
-    _check_outputs(arguments)
-    assessment = _assessment_of_files(arguments)
-    text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
-    _write(arguments, assessment, text, assessment.profile.plot)
-
-
-def _demo(arguments: argparse.Namespace) -> None:
-    from .assessment import assess
-    from .demo import digits_forecasts
-
-    _check_outputs(arguments)
-    digit, probability, source = digits_forecasts()
-    _say(source)
-    assessment = assess(digit, probability, **_settings(arguments))
-    _write(arguments, assessment, str(assessment), assessment.plot)
-
-
-def _assessment_of_files(arguments: argparse.Namespace) -> Assessment:
-    from .assessment import assess
-    from .files import ForecastFiles, Reading, Selection
-    from .progress import ahead, progress_bar
-    from .tally import Tally
-
-    selection = Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight)
-    options = {flag.replace("-", "_"): getattr(arguments, flag.replace("-", "_")) for flag in _FLAGS}
-    separator = {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator)
-    if len(separator.encode()) != 1:
-        raise InputError(f"--separator: expected one character, or tab, got {separator!r}.")
-    reading = Reading(
-        arguments.labels,
-        arguments.pos_label,
-        arguments.ignore_label,
-        separator,
-        options,
-        arguments.decimal_comma,
-        arguments.format,
+def _add_scores(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--scores",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R)",
     )
-    tally = Tally()
-    with progress_bar() as progress:
-        files = ForecastFiles(arguments.files, selection, reading, progress)
-        for sentence in files.said:
-            _say(sentence)
-        for batch in ahead(files):
-            tally = sum((Tally.count(forecasts) for forecasts in batch.forecasts), tally)
-    try:
-        return assess(tally, **_settings(arguments))
-    except InputError as error:
-        raise InputError(f"{', '.join(arguments.files)}: {error}") from None
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "floor": arguments.floor,
-        "limit": arguments.limit,
-        "measured": arguments.measured,
-        "bins": "auto" if arguments.bins is None else arguments.bins,
-        "view": arguments.view,
-        "orders": getattr(arguments, "orders", None),
-    }
+def _add_counting(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--parts",
+        nargs="+",
+        choices=("classes", "shards"),
+        default=[],
+        help="what else to keep: coarse counts of each class, or of a thousand shards of the rows",
+    )
+    add("--groups", metavar="COLUMN", help="rows with the same value here go into the same shard")
+    add("--exact-limit", type=int, default=1 << 16, metavar="N", help="so many distinct values are counted exactly")
+    add("--fraction-bits", type=int, default=9, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
 
 
-def _say(sentence: str) -> None:
-    print(f"unperplexed: {sentence}", file=sys.stderr)
+def _add_tallies(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs="+", metavar="TALLY", help="tally files")
 
 
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    from ._readers.formats import matching
-    from .outputs import check_output
-
-    outputs = [] if arguments.plot is None else [check_output(arguments.plot, _PICTURES)]
-    if arguments.json not in (None, "-"):
-        outputs.append(check_output(Path(arguments.json)))
-    places = [path.resolve() for path in (*outputs, *map(Path, matching(getattr(arguments, "files", []))))]
-    if len(set(places)) < len(places):
-        raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
+def _add_tally_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="PATH", help="write the tally")
 
 
-def _write(arguments: argparse.Namespace, assessment: Assessment, text: str, draw: Drawing) -> None:
-    """Make every output before the first is written."""
-    from .outputs import write_whole
-
-    outputs = {}
-    if arguments.json is not None:
-        json = assessment.to_json() + "\n"
-        if arguments.json == "-":
-            text = json.rstrip("\n")
-        else:
-            outputs[Path(arguments.json)] = json.encode()
-    if arguments.plot is not None:
-        outputs[arguments.plot] = _picture(draw, arguments.plot.suffix.lower()[1:], getattr(arguments, "axes", None))
-    for path, content in outputs.items():
-        write_whole(path, content)
-    print(text)
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", metavar="PATH", help="write JSON; - prints it instead of the text")
 
 
-def _picture(draw: Drawing, kind: str, axes: str | None) -> bytes:
-    from matplotlib.figure import Figure
-
-    from .plots import ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE
-
-    size = {"reported": ASSESSMENT_SIZE, "nelson": NELSON_SIZE, None: PROFILE_SIZE}[axes]
-    figure = Figure(figsize=size, layout="tight")
-    draw(figure.subplots(), **({} if axes is None else {"axes": axes}))
-    stream = io.BytesIO()
-    figure.savefig(stream, format=kind, dpi=150, bbox_inches="tight")
-    return stream.getvalue()
+def _add_plot(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--plot", type=Path, metavar="PATH", help="write the picture: .png, .svg or .pdf")
 
 
 if __name__ == "__main__":

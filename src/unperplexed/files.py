@@ -34,6 +34,8 @@ class Reading:
     decimal_comma: bool = False
     format: str | None = None
     """One of `FORMATS`; None to go by the file's name."""
+    whole: bool = True
+    """Whether the class set may be read off the data: of a part of them it may not."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class _Builder:
                 columns,
                 sample_weight=None if self._weight is None else batch.numbers[self._weight],
                 **self._labels(kind_of(y_true)) if found is None else self._settled_labels(found),
-                whole=settled is None,
+                whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
                 groups=None if self._groups is None else batch.raw[self._groups],
                 source=place.source,
@@ -182,7 +184,7 @@ class _Builder:
             )
 
     def _class_set(self, found: Settled, columns: Columns) -> tuple[Label | None, ...]:
-        settings = LabelSettings(**self._labels(found.kind), whole=True, name=self._names[0])
+        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=self._names[0])
         one = columns.n_columns == 1
         return class_set(found.labels, max(2, columns.n_columns), one, columns.names, settings)
 

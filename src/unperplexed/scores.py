@@ -120,7 +120,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(
         for score in (
             Score("log_loss", _log_loss, note="nats, no floor", headline=True),
             Score("brier_score", _brier_score, note="summed over classes", headline=True),
-            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to what happened"),
+            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to the outcome"),
             Score("penalized_brier_score", _penalized_brier_score, note="ties share the penalty"),
             Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty"),
         )
@@ -129,9 +129,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(
 """Scoring rules by name that are functions of the per-row primitives; every tally holds their sums."""
 
 _OTHERS = {
-    "ranked_probability_score": Score(
-        "ranked_probability_score", _ranked_probability_score, note="classes in column order"
-    )
+    "ranked_probability_score": Score("ranked_probability_score", _ranked_probability_score, note="for ordered classes")
 }
 
 
@@ -562,7 +560,7 @@ def penalized_brier_score(
     -----
     Each row has its Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and Wahlström 2025). ``wrong`` is 1 when
     the class that happened is not on top, 1 - 1/k when it shares the top with k - 1 others, else 0; with ties so
-    shared the rule is strictly proper. Rows with such ties may score as well as right ones.
+    shared the rule is strictly proper. Rows with such ties mostly lie between wrong and right ones; not all do.
 
     The authors' program computes in float32; here it is float64.
 

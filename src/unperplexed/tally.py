@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter as Counts
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._counting import NO_SUMS, Counter, ScoreSums, added
+from ._json import plain_values
 from ._kernels import COARSE_CELLS, Grid, coarse_sums
 from ._parts import PARTS, Coarse, Shards
 from ._tables import Cells, Pairs, Points, Table, grid_of, pooled, same_probability, without_last_digits
@@ -22,7 +25,7 @@ from .errors import InputError
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
 from .outputs import write_whole
-from .scores import scores_kept
+from .scores import score_named, scores_kept
 
 if TYPE_CHECKING:
     import polars as pl
@@ -166,14 +169,14 @@ class Tally:
     @classmethod
     def count(
         cls,
-        forecasts: Forecasts,
+        forecasts: Forecasts | Iterable[Forecasts],
         *,
         scores: Sequence[str] = (),
         parts: Sequence[str] = (),
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
-        """Count checked forecasts."""
+        """Count checked forecasts, or all parts of a stream of them: faster than the sum of their tallies."""
         if isinstance(parts, str) or any(part not in PARTS for part in parts):
             raise InputError(f"parts: expected a list of {' and '.join(map(repr, PARTS))}, got {parts!r}.")
         whole_numbers = all(isinstance(number, int | np.integer) for number in (exact_limit, fraction_bits))
@@ -182,15 +185,22 @@ class Tally:
                 "exact_limit must be a whole number, 0 or more, and fraction_bits one from 1 to 20, got"
                 f" {exact_limit!r} and {fraction_bits!r}."
             )
-        counter = Counter(forecasts.n_classes, exact_limit, fraction_bits, scores_kept(scores), parts)
-        counter.add(forecasts)
+        stream = iter([forecasts] if isinstance(forecasts, Forecasts) else forecasts)
+        first = next(stream, None)
+        if first is None:
+            return cls(exact_limit=exact_limit, fraction_bits=fraction_bits)
+        labels = first.labels
+        counter = Counter(first.n_classes, exact_limit, fraction_bits, scores_kept(scores), parts)
+        for part in chain([first], stream):
+            labels = _common_labels(labels, part.labels)
+            counter.add(part)
         pairs, top = counter.tables()
         return cls(
             exact_limit=exact_limit,
             fraction_bits=fraction_bits,
             n_rows=counter.n_rows,
-            n_classes=forecasts.n_classes,
-            labels=forecasts.labels,
+            n_classes=len(labels),
+            labels=labels,
             weighted=counter.weighted,
             weight=counter.weight,
             weight_squared=counter.weight_squared,
@@ -201,7 +211,7 @@ class Tally:
             notes=counter.notes,
             classes=None if counter.classes is None else counter.classes.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
-            sources={forecasts.source: counter.n_rows} if forecasts.source else {},
+            sources=_first_sources(counter.sources),
         )
 
     def to_bytes(self) -> bytes:
@@ -243,7 +253,7 @@ class Tally:
         merged = replace(
             a,
             n_rows=a.n_rows + b.n_rows,
-            labels=tuple(x if x is not None else y for x, y in zip(a.labels, b.labels, strict=True)),
+            labels=_common_labels(a.labels, b.labels),
             weighted=a.weighted or b.weighted,
             weight=a.weight + b.weight,
             weight_squared=a.weight_squared + b.weight_squared,
@@ -256,7 +266,7 @@ class Tally:
             notes=a.notes + b.notes,
             classes=None if a.classes is None or b.classes is None else a.classes + b.classes,
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
-            sources=_pooled_sources(a.sources, b.sources),
+            sources=_first_sources(a.sources, b.sources),
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
 
@@ -265,16 +275,11 @@ class Tally:
         return self if other == 0 else NotImplemented
 
     def _check_alike(self, other: Tally) -> None:
-        for name in ("n_classes", "exact_limit", "fraction_bits", "parts", "scores"):
+        for name in ("exact_limit", "fraction_bits", "parts", "scores"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
                 raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
-        for x, y in zip(self.labels, other.labels, strict=True):
-            if x is not None and y is not None and x != y:
-                raise InputError(
-                    f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column."
-                )
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -394,6 +399,35 @@ class Tally:
         sums = coarse_sums(self.classes.key[here] - start, total, self.classes.place[here])
         return Pairs(sums / total, self.classes.happened[here], total)
 
+    def summary(self) -> dict[str, Any]:
+        """Give what the tally holds, but for the counts of pairs, as plain values."""
+        found: dict[str, Any] = {
+            "n_rows": self.n_rows,
+            "n_classes": self.n_classes,
+            "labels": list(self.labels),
+            "weighted": self.weighted,
+            "weight": self.weight,
+            "weight_squared": self.weight_squared,
+            "prediction_accuracy": self.prediction_accuracy,
+            "scores": {
+                name: {
+                    "mean": self.score(name),
+                    "standard_error": self.score_standard_error(name),
+                    "larger_is_better": score_named(name).larger_is_better,
+                    "proper": score_named(name).proper,
+                }
+                for name in self.scores
+            },
+            "exact": self.exact,
+            "entries": self.pairs_table.key.size,
+            "exact_limit": self.exact_limit,
+            "fraction_bits": self.fraction_bits,
+            "parts": list(self.parts),
+            "notes": plain_values(self.notes),
+            "sources": dict(self.sources),
+        }
+        return found | ({"classes": self.by_class().to_dicts()} if self.classes is not None else {})
+
     def by_class(self) -> pl.DataFrame:
         """How often each class happened, and how often it was said to: one row a class. Needs the part "classes".
 
@@ -414,17 +448,25 @@ class Tally:
 
 _MOMENTS = ("first", "second_high", "second_low")
 
-_MOST_SOURCES = 100
+_MOST_SOURCES, _OTHERS = 100, "..."
 
 
-_OTHERS = "..."
+def _common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> tuple[Label | None, ...]:
+    """Labels of both parts, each of which may not know all of them."""
+    if len(a) != len(b):
+        raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")
+    for x, y in zip(a, b, strict=True):
+        if x is not None and y is not None and x != y:
+            raise InputError(f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column.")
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
 
 
-def _pooled_sources(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
-    """Rows by source. The first names of all are kept, so that it does not matter in which order tallies meet."""
-    rows = {
-        name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys(), key=lambda n: (n == _OTHERS, n))
-    }
-    kept = dict([(name, n) for name, n in rows.items() if name != _OTHERS][:_MOST_SOURCES])
-    others = sum(rows.values()) - sum(kept.values())
-    return {**kept, _OTHERS: others} if others else kept
+def _first_sources(*counts: Mapping[str, int]) -> dict[str, int]:
+    """Rows by source: of many sources the first by name, so that it does not matter in which order tallies meet."""
+    rows = Counts[str]()
+    for each in counts:
+        rows.update(each)
+    others = rows.pop(_OTHERS, 0)
+    names = sorted(rows)
+    others += sum(rows[name] for name in names[_MOST_SOURCES:])
+    return {name: rows[name] for name in names[:_MOST_SOURCES]} | ({_OTHERS: others} if others else {})

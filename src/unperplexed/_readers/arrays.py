@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ class _Array:
     dtype: np.dtype[Any]
     by_column: bool
     """Fortran order: a row's values lie apart."""
-    opened: Callable[[], IO[bytes]]
+    opened: Callable[[], AbstractContextManager[IO[bytes]]]
     """Give the bytes that begin with the array's header."""
 
 
@@ -42,8 +42,10 @@ def open_npz(path: Path, _: Options) -> Source:
     with _readable("NPZ"), zipfile.ZipFile(path) as archive:
         members = archive.namelist()
 
-    def opened(member: str) -> IO[bytes]:
-        return zipfile.ZipFile(path).open(member)
+    @contextmanager
+    def opened(member: str) -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+            yield stream
 
     with _readable("NPZ"):
         arrays = {name.removesuffix(".npy"): _array(partial(opened, name)) for name in members}
@@ -73,7 +75,7 @@ def _opened(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _array(opened: Callable[[], IO[bytes]]) -> _Array:
+def _array(opened: Callable[[], AbstractContextManager[IO[bytes]]]) -> _Array:
     with opened() as stream:
         shape, by_column, dtype = _read_header(stream)
     return _Array(shape, dtype, by_column, opened)

@@ -71,15 +71,16 @@ def _meaning(score: Score) -> str:
     return f"{score.note}; {'larger' if score.larger_is_better else 'smaller'} is better"
 
 
-def scores_text(a: Assessment) -> str:
+def scores_text(tally: Tally) -> str:
     """Give every score with its standard error."""
-    width = max(len(name) for name in a.scores)
-    lines = [*_header(a, settings=False), "", f"{'':{width}}{'mean':>8}{'st. error':>11}   better"]
-    for name, value in a.scores.items():
-        score, error = score_named(name), figure(a.score_standard_errors[name])
+    width = max(len(name) for name in tally.scores)
+    first = counted(tally.n_rows, tally.n_classes, tally.labels)
+    lines = [first, "", f"{'':{width}}{'mean':>8}{'st. error':>11}   better"]
+    for name in tally.scores:
+        score, value, error = score_named(name), tally.score(name), tally.score_standard_error(name)
         better = "larger" if score.larger_is_better else "smaller"
-        lines.append(f"{name.replace('_', ' '):{width}}{figure(value):>8}{error:>11}   {better:9}{score.note}")
-    return "\n".join([*lines, *_notes(a)])
+        lines.append(f"{name.replace('_', ' '):{width}}{figure(value):>8}{figure(error):>11}   {better:9}{score.note}")
+    return "\n".join([*lines, *_notes(tally)])
 
 
 def slope_meaning(a: Assessment) -> str:
@@ -104,12 +105,11 @@ def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
     return f"{n_rows:,} forecast{'s' if n_rows != 1 else ''} of {classes}"
 
 
-def _header(a: Assessment, *, settings: bool = True) -> Iterator[str]:
+def _header(a: Assessment) -> Iterator[str]:
     yield counted(a.n_rows, a.n_classes, a.labels)
     bins = "" if a.n_bins == "auto" else f", {a.n_bins} bins"
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    if settings:
-        yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
+    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
     if a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
 

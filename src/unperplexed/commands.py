@@ -1,0 +1,224 @@
+"""What each command does: read, count or assess, then write every output. One public function a command."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._json import json_text
+from ._readers.formats import matching
+from .assessment import Assessment
+from .assessment import assess as assess_tally
+from .errors import InputError
+from .files import ForecastFiles, Reading, Selection
+from .forecasts import Forecasts
+from .outputs import check_output, write_whole
+from .progress import ahead, progress_bar
+from .report.text import profile_orders, profile_text, scores_text, tally_text
+from .tally import Tally
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PICTURES = (".png", ".svg", ".pdf")
+_TALLY = ".tally"
+_READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
+
+
+def assess(arguments: argparse.Namespace) -> None:
+    """Assess forecasts and outcomes, or tallies of them."""
+    _check_outputs(arguments)
+    assessment = _assessment(arguments)
+    picture = _picture(arguments.plot, assessment.plot, arguments.axes)
+    _write(arguments, assessment.to_json(), str(assessment), picture)
+
+
+def profile(arguments: argparse.Namespace) -> None:
+    """Give the risk profile."""
+    _check_outputs(arguments)
+    assessment = _assessment(arguments)
+    text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
+    _write(arguments, assessment.to_json(), text, _picture(arguments.plot, assessment.profile.plot))
+
+
+def scores(arguments: argparse.Namespace) -> None:
+    """Give the mean of every scoring rule."""
+    _check_outputs(arguments)
+    counted = _tally(arguments)
+    if not counted.weight > 0:
+        raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
+    summary = {name: value for name, value in counted.summary().items() if name != "sources"}
+    _write(arguments, json_text(summary), scores_text(counted), {})
+
+
+def tally(arguments: argparse.Namespace) -> None:
+    """Count into a tally file."""
+    _check_outputs(arguments)
+    counted = _tally(arguments)
+    write_whole(arguments.output, counted.to_bytes())
+    print(tally_text(counted))
+
+
+def merge(arguments: argparse.Namespace) -> None:
+    """Add up tally files."""
+    _check_outputs(arguments)
+    merged = _merged(matching(arguments.files))
+    write_whole(arguments.output, merged.to_bytes())
+    print(tally_text(merged))
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """Say what a tally file holds."""
+    _check_outputs(arguments)
+    found = Tally.load(arguments.files[0])
+    _write(arguments, json_text(found.summary()), tally_text(found), {})
+
+
+def demo(arguments: argparse.Namespace) -> None:
+    """Assess a classifier of handwritten digits."""
+    from .demo import digits_forecasts
+
+    _check_outputs(arguments)
+    digit, probability, source = digits_forecasts()
+    _say(source)
+    assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
+    picture = _picture(arguments.plot, assessment.plot, arguments.axes)
+    _write(arguments, assessment.to_json(), str(assessment), picture)
+
+
+def _assessment(arguments: argparse.Namespace) -> Assessment:
+    try:
+        return assess_tally(_tally(arguments), **_settings(arguments))
+    except InputError as error:
+        raise InputError(_named(arguments.files, error)) from None
+
+
+def _named(names: Sequence[str], error: InputError) -> str:
+    """Name the files, unless the error does."""
+    text, files = str(error), ", ".join(names)
+    return text if any(text.startswith(f"{name}:") for name in names) else f"{files}: {text}"
+
+
+def _tally(arguments: argparse.Namespace) -> Tally:
+    """Add up the tally files that are given, and count the others."""
+    names = matching(arguments.files)
+    tallies = [name for name in names if name.endswith(_TALLY) and arguments.format is None]
+    others = [name for name in names if name not in tallies]
+    if not others:
+        _refuse_reading(arguments, tallies[0])
+        return _merged(tallies)
+    counted = _counted(arguments, others)
+    return _merged(tallies, counted) if tallies else counted
+
+
+def _refuse_reading(arguments: argparse.Namespace, name: str) -> None:
+    """A tally's rows are counted: what says how to read or count them would be ignored."""
+    names = ("truth", "prob", "pair", "weight", "labels", "pos_label", "ignore_label", *_READING, "scores")
+    given = [n for n in (*names, "parts", "groups") if getattr(arguments, n, None)]
+    if given:
+        option = given[0].replace("_", "-")
+        raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
+
+
+def _merged(names: Sequence[str], start: Tally | None = None) -> Tally:
+    merged = Tally() if start is None else start
+    for name in names:
+        loaded = Tally.load(name)
+        try:
+            merged = merged + loaded
+        except InputError as error:
+            raise InputError(f"{name}: does not add up with those before it: {error}") from None
+    return merged
+
+
+def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
+    selection = Selection(
+        arguments.truth, arguments.prob, arguments.pair, arguments.weight, getattr(arguments, "groups", None)
+    )
+    separator = {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator)
+    if len(separator.encode()) != 1:
+        raise InputError(f"--separator: expected one character, or tab, got {separator!r}.")
+    reading = Reading(
+        arguments.labels,
+        arguments.pos_label,
+        arguments.ignore_label,
+        separator,
+        {name: getattr(arguments, name) for name in _READING},
+        arguments.decimal_comma,
+        arguments.format,
+        whole=arguments.command != "tally",
+    )
+    counting = {
+        name: getattr(arguments, name) for name in ("parts", "exact_limit", "fraction_bits") if name in arguments
+    }
+    with progress_bar() as progress:
+        files = ForecastFiles(names, selection, reading, progress)
+        for sentence in files.said:
+            _say(sentence)
+
+        def forecasts() -> Iterator[Forecasts]:
+            for batch in ahead(files):
+                yield from batch.forecasts
+
+        return Tally.count(forecasts(), scores=arguments.scores, **counting)
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "floor": arguments.floor,
+        "limit": arguments.limit,
+        "measured": arguments.measured,
+        "bins": "auto" if arguments.bins is None else arguments.bins,
+        "view": arguments.view,
+        "orders": getattr(arguments, "orders", None),
+    }
+
+
+def _say(sentence: str) -> None:
+    print(f"unperplexed: {sentence}", file=sys.stderr)
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written, or that would overwrite an input or each other."""
+    outputs = []
+    if getattr(arguments, "plot", None) is not None:
+        outputs.append(check_output(arguments.plot, _PICTURES))
+    if getattr(arguments, "output", None) is not None:
+        outputs.append(check_output(arguments.output, (_TALLY,)))
+    if getattr(arguments, "json", None) not in (None, "-"):
+        outputs.append(check_output(Path(arguments.json)))
+    places = [path.resolve() for path in (*outputs, *map(Path, matching(getattr(arguments, "files", []))))]
+    if len(set(places)) < len(places):
+        raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
+
+
+def _write(arguments: argparse.Namespace, as_json: str, text: str, pictures: dict[Path, bytes]) -> None:
+    """Write outputs, all of which have been made."""
+    outputs = dict(pictures)
+    if arguments.json == "-":
+        text = as_json
+    elif arguments.json is not None:
+        outputs[Path(arguments.json)] = (as_json + "\n").encode()
+    for path, content in outputs.items():
+        write_whole(path, content)
+    print(text)
+
+
+def _picture(path: Path | None, draw: Callable[..., Axes], axes: str | None = None) -> dict[Path, bytes]:
+    """Draw on a figure of the right size and give the picture's bytes by its path."""
+    if path is None:
+        return {}
+    from matplotlib.figure import Figure
+
+    from .plots import ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE
+
+    size = {"reported": ASSESSMENT_SIZE, "nelson": NELSON_SIZE, None: PROFILE_SIZE}[axes]
+    figure = Figure(figsize=size, layout="tight")
+    draw(figure.subplots(), **({} if axes is None else {"axes": axes}))
+    stream = io.BytesIO()
+    figure.savefig(stream, format=path.suffix.lower()[1:], dpi=150, bbox_inches="tight")
+    return {path: stream.getvalue()}
