@@ -465,7 +465,7 @@ BAD = {
     "not UTF-8 late": (text("f.csv", b"y,p,t\n" + b"1,0.5,\n" * 200 + b"1,0.5,\xe9\n"), "line 202 is not UTF-8"),
     "a quote never closed": (
         text("f.csv", "y,p,t\n1,0.5,a\n" + '1,0.5,"b\n' + "1,0.5,c\n" * 2000),
-        "",
+        "line 3",
     ),
     "old line ends": (text("f.csv", "y,p\r1,0.5\r0,0.5\r"), "carriage returns alone"),
     "decimal comma of JSON": (text("f.jsonl", ROWS), "only CSV and TSV spell numbers, this is read as jsonl"),

@@ -22,6 +22,8 @@ from .numbers import as_numbers, list_matrix, side_by_side
 
 _ARROW_FILE_MAGIC = b"ARROW1"
 
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
 _Widths = dict[str, int]
 """Lengths of the lists in each column, as the first of them has it."""
 
@@ -265,9 +267,9 @@ def _values(array: Any, name: str) -> NDArray[Any]:
     """Numbers of an array as NumPy; its own conversion would load pandas where there is one."""
     if not (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
         raise InputError(f"column {name!r} holds lists of {array.type}, not of numbers.")
+    dtype = np.dtype(_FLOATS.get(str(array.type), str(array.type)))
     if not len(array):
-        return np.empty(0, dtype=array.type.to_pandas_dtype())
-    dtype = np.dtype(array.type.to_pandas_dtype())
+        return np.empty(0, dtype)
     values = np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
     if array.null_count:
         values = np.where(_is_valid(array), values, np.asarray(np.nan, np.result_type(dtype, np.float32)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -213,12 +214,24 @@ def _too_many(line: int, fields: int, width: int) -> InputError:
 def _count_quoted(chunk: Chunk, separator: str, width: int) -> int:
     """Count rows with a reader that minds quotes as most writers mean them; refuse the first line it cannot read."""
     reader = csv.reader(io.StringIO(chunk.data.decode(), newline=""), delimiter=separator)
-    rows = 0
+    rows = before = behind = 0
     try:
         for fields in reader:
-            rows += 1
+            rows, before, behind = rows + 1, behind, reader.line_num
             if len(fields) > width:
-                raise _too_many(chunk.line + reader.line_num - 1, len(fields), width)
+                raise _too_many(chunk.line + behind - 1, len(fields), width)
     except csv.Error as trouble:
         raise InputError(f"not readable as CSV: {trouble}.") from None
+    if chunk.last:
+        record = "".join(islice(io.StringIO(chunk.data.decode(), newline=""), before, None))
+        _check_closed(record, separator, chunk.line + before)
     return rows
+
+
+def _check_closed(record: str, separator: str, line: int) -> None:
+    """Refuse a last record that a quote keeps open: it would have taken in all lines from there on."""
+    try:
+        list(csv.reader(io.StringIO(record, newline=""), delimiter=separator, strict=True))
+    except csv.Error as trouble:
+        if "unexpected end" in str(trouble):
+            raise InputError(f"a quote opened in the record of line {line} is never closed.") from None
