@@ -1,3 +1,4 @@
+import io
 import json
 import re
 import subprocess
@@ -223,6 +224,64 @@ def test_choices_are_those_of_the_library():
         assert set(choices(command, "--view")) == set(VIEWS)
     for flag in _FLAGS:
         assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__
+
+
+def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypatch):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-") == 0
+    whole = capsys.readouterr().out
+    for at, start in enumerate(range(0, 400, 150)):
+        frame[start : start + 150].write_parquet(tmp_path / f"part{at}.parquet")
+    columns = ["--truth", "happened", "--prob", "probability", "--json", "-"]
+    assert run("assess", *sorted(tmp_path.glob("part*")), *columns) == 0
+    assert capsys.readouterr().out == whole
+    assert run("assess", tmp_path / "part*.parquet", *columns) == 0
+    assert capsys.readouterr().out == whole
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert run("assess", "-", *columns) == 0
+    out, err = capsys.readouterr()
+    assert out == whole
+    assert err == "unperplexed: standard input read as csv\n"
+
+
+def test_decimal_comma_and_format(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    columns = ["--truth", "happened", "--prob", "probability", "--json", "-"]
+    assert run("assess", path, *columns) == 0
+    whole = capsys.readouterr().out
+    frame.write_csv(tmp_path / "f.dat", separator=";", decimal_comma=True)
+    written = ["--format", "csv", "--separator", ";"]
+    assert run("assess", tmp_path / "f.dat", *columns, *written, "--decimal-comma") == 0
+    assert capsys.readouterr().out == whole
+    assert run("assess", tmp_path / "f.dat", *columns, *written) == 2
+    assert "is not a number at row" in capsys.readouterr().err
+    assert run("assess", path, *columns, "--format", "xlsx") == 2
+    assert "--format xlsx: known are csv," in capsys.readouterr().err
+
+
+def test_an_output_never_overwrites_one_of_many_inputs(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    frame.write_csv(tmp_path / "other.csv")
+    assert run("assess", tmp_path / "*.csv", "--json", tmp_path / "other.csv") == 2
+    assert "would overwrite" in capsys.readouterr().err
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch):
+    from unperplexed.progress import progress_bar
+
+    with progress_bar() as progress:
+        assert progress is None
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress_bar() as progress:
+        progress(10, 500, 1000)
+        progress(20, 1000, 1000)
+    assert terminal.getvalue().strip("\r ") == ""  # it took less than a second
 
 
 TALLY_INPUT = ("--truth", "happened", "--prob", "probability")

@@ -25,8 +25,10 @@ def test_every_format(tmp_path, capsys):
     frame = pl.read_csv(EXAMPLE)
     frame.write_parquet(tmp_path / "b.parquet")
     np.savez(tmp_path / "b.npz", diagnosis=frame["diagnosis"].to_numpy().astype(str), malignant=frame["malignant"])
+    frame.write_ndjson(tmp_path / "b.jsonl")
+    frame.write_ipc(tmp_path / "b.arrow")
     printed = set()
-    for path in (EXAMPLE, tmp_path / "b.parquet", tmp_path / "b.npz"):
+    for path in (EXAMPLE, *(tmp_path / f"b.{suffix}" for suffix in ("parquet", "npz", "jsonl", "arrow"))):
         assert (
             main(["assess", str(path), "--truth", "diagnosis", "--prob", "malignant", "--pos-label", "malignant"]) == 0
         )

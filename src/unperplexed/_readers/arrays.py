@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import mmap
+import os
 import shutil
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ class _Array:
     dtype: np.dtype[Any]
     by_column: bool
     """Fortran order: a row's values lie apart."""
-    opened: Callable[[], IO[bytes]]
+    opened: Callable[[], AbstractContextManager[IO[bytes]]]
     """Give the bytes that begin with the array's header."""
 
 
@@ -42,8 +42,10 @@ def open_npz(path: Path, _: Options) -> Source:
     with _readable("NPZ"), zipfile.ZipFile(path) as archive:
         members = archive.namelist()
 
-    def opened(member: str) -> IO[bytes]:
-        return zipfile.ZipFile(path).open(member)
+    @contextmanager
+    def opened(member: str) -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+            yield stream
 
     with _readable("NPZ"):
         arrays = {name.removesuffix(".npy"): _array(partial(opened, name)) for name in members}
@@ -73,7 +75,7 @@ def _opened(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _array(opened: Callable[[], IO[bytes]]) -> _Array:
+def _array(opened: Callable[[], AbstractContextManager[IO[bytes]]]) -> _Array:
     with opened() as stream:
         shape, by_column, dtype = _read_header(stream)
     return _Array(shape, dtype, by_column, opened)
@@ -144,8 +146,8 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     """Give a function that gives the next rows."""
     stream = stack.enter_context(array.opened())
     _read_header(stream)
-    if array.by_column and array.dtype.itemsize and math.prod(array.shape):
-        return _mapped_taker(array, stream, stack)
+    if array.by_column and len(array.shape) == 2 and math.prod(array.shape) * array.dtype.itemsize:
+        return _column_taker(array, stream, stack)
     left = array.shape[0]
     row_bytes = math.prod(array.shape[1:]) * array.dtype.itemsize
 
@@ -164,23 +166,26 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     return take
 
 
-def _mapped_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callable[[int], NDArray[Any]]:
-    """Read rows that lie scattered in the file through a map of it, which takes no memory of its own."""
+def _column_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callable[[int], NDArray[Any]]:
+    """Read rows that lie scattered in the file, a run of each column at a time."""
     offset = stream.tell()
     if isinstance(stream, zipfile.ZipExtFile):
         unpacked = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # closed with the stack
         shutil.copyfileobj(stream, unpacked, 1 << 20)
         unpacked.flush()
         stream, offset = unpacked, 0
-    pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    values = np.frombuffer(pages, array.dtype, math.prod(array.shape), offset).reshape(array.shape, order="F")
+    n_rows, n_columns = array.shape
+    size = array.dtype.itemsize
     start = 0
 
     def take(rows: int) -> NDArray[Any]:
         nonlocal start
-        taken = np.ascontiguousarray(values[start : start + rows])
+        # A memory map would hold far more than is asked for: the pages around each run come with it.
+        places = (offset + (column * n_rows + start) * size for column in range(n_columns))
+        data = b"".join(os.pread(stream.fileno(), rows * size, place) for place in places)
+        if len(data) < rows * n_columns * size:
+            raise EOFError("the data end too soon")
         start += rows
-        pages.madvise(mmap.MADV_DONTNEED)  # the file still has what leaves memory
-        return taken
+        return np.ascontiguousarray(np.frombuffer(data, array.dtype).reshape(n_columns, rows).T)
 
     return take

@@ -62,7 +62,7 @@ def open_arrow(path: Path, _: Options) -> Source:
         with _readable("Arrow"), _mapped(path) as (pages, memory):
             reader = _arrow_reader(memory, [schema.get_field_index(name) for name in wanted.names])
             given = _Given()
-            records = _sliced(_gathered(_arrow_records(reader, given), batch_rows(len(wanted.names))))
+            records = _sliced(_gathered(_arrow_records(reader, given, wanted.names), batch_rows(len(wanted.names))))
 
             def position(_: int) -> int:
                 return memory.tell() if given.of is None else size * given.records // max(1, given.of)
@@ -100,20 +100,22 @@ def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, Any]]:
 
 
 def _arrow_reader(memory: Any, fields: Sequence[int] | None = None) -> Any:
-    options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
     is_file = memory.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
     memory.seek(0)
-    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(memory, options=options)
+    if is_file:  # asked for some fields only, the reader of this format would copy what it can leave mapped
+        return pa.ipc.open_file(memory)
+    options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
+    return pa.ipc.open_stream(memory, options=options)
 
 
-def _arrow_records(reader: Any, given: _Given) -> Iterator[Any]:
+def _arrow_records(reader: Any, given: _Given, names: Sequence[str]) -> Iterator[Any]:
     if not hasattr(reader, "get_batch"):
         yield from reader
         return
     given.of = reader.num_record_batches
     for at in range(reader.num_record_batches):
         given.records = at + 1
-        yield reader.get_batch(at)
+        yield reader.get_batch(at).select(names)
 
 
 def _check_once(schema: Any, names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .._arrays import Columns, as_array
+from .._arrays import Columns, as_array, as_columns
 from .._arrays import numbers as array_numbers
 from .._typing import Ints
 from ..errors import InputError
@@ -49,10 +49,9 @@ def not_a_number(name: str, row: int, value: object) -> InputError:
 
 def side_by_side(data: Mapping[str, Column], names: Sequence[str], first_row: int) -> Columns:
     """Columns as a matrix of probabilities; a column that is a matrix stands alone."""
+    if len(names) == 1:
+        return as_columns(data[names[0]], names[0], first_row)
     arrays = [array_numbers(as_array(data[name]), f"column {name!r}", first_row) for name in names]
-    if len(arrays) == 1:
-        named = isinstance(data[names[0]], pl.Series) and arrays[0].ndim == 1
-        return Columns(tuple(arrays), tuple(names) if named else None)
     lengths = {name: array.shape for name, array in zip(names, arrays, strict=True)}
     if any(len(shape) != 1 for shape in lengths.values()) or len(set(lengths.values())) > 1:
         raise InputError(f"--prob: arrays to be put side by side need one dimension and one length, got {lengths}.")
