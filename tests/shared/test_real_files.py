@@ -1,0 +1,110 @@
+"""Real forecasts through every format, in batches, and through tallies of processes of their own."""
+
+import gzip
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from shared.test_real_forecasts import SETS
+from unperplexed import Tally, assess, row_scores
+from unperplexed.cli import main
+
+NAMES = ["nba", "world cup in game", "wideresnet", "lenet", "4Sight"]
+
+
+def table(name):
+    """Outcomes as class numbers and probabilities in float64, as a text file would hold them."""
+    y, p = SETS[name]()
+    y = y.argmax(axis=1) if y.ndim == 2 else y.astype(int)
+    return y, p.astype(np.float64)
+
+
+def frame_of(y, p):
+    columns = {"p": p} if p.ndim == 1 else {f"p_{j}": p[:, j] for j in range(p.shape[1])}
+    return pl.DataFrame({"y": y, **columns})
+
+
+def lists_of(y, p):
+    return pl.DataFrame({"y": y, "p": p.tolist()})
+
+
+def write_gzipped(frame, path):
+    with gzip.open(path, "wb") as stream:
+        frame.write_csv(stream)
+
+
+def write_stream(frame, path):
+    with path.open("wb") as stream, pa.ipc.new_stream(stream, frame.to_arrow().schema) as writer:
+        writer.write_table(frame.to_arrow(), max_chunksize=999)
+
+
+WIDE = {
+    "csv": (".csv", pl.DataFrame.write_csv),
+    "csv.gz": (".csv.gz", write_gzipped),
+    "jsonl": (".jsonl", pl.DataFrame.write_ndjson),
+    "parquet": (".parquet", lambda frame, path: frame.write_parquet(path, row_group_size=777)),
+    "arrow": (".arrow", pl.DataFrame.write_ipc),
+    "arrow stream": (".arrow", write_stream),
+}
+LISTS = {name: WIDE[name] for name in ("jsonl", "parquet", "arrow")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_gives_the_same_json(tmp_path, capsys, monkeypatch, name):
+    y, p = table(name)
+    expected = assess(y, p).to_json() + "\n"
+    prob = list(frame_of(y, p).columns[1:])
+    files = []
+    for (kind, (suffix, write)), form in itertools.chain(
+        zip(WIDE.items(), itertools.repeat("wide")), zip(LISTS.items(), itertools.repeat("lists"))
+    ):
+        path = tmp_path / f"{kind.replace('.', ' ')} {form}{suffix}"
+        write(frame_of(y, p) if form == "wide" else lists_of(y, p), path)
+        files.append((path, prob if form == "wide" else ["p"]))
+    np.savez_compressed(tmp_path / "a.npz", y=y, p=p)
+    np.save(tmp_path / "p.npy", np.asfortranarray(p))
+    np.save(tmp_path / "y.npy", y)
+    files.append((tmp_path / "a.npz", ["p"]))
+    for batch in (1 << 20, 40_000):
+        monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", batch)
+        monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 8 * batch)
+        for path, columns in files:
+            assert main(["assess", str(path), "--truth", "y", "--prob", *columns, "--json", "-"]) == 0
+            assert capsys.readouterr().out == expected, (path, batch)
+        arrays = [str(tmp_path / "p.npy"), "--truth", str(tmp_path / "y.npy"), "--prob", "p"]
+        assert main(["assess", *arrays, "--json", "-"]) == 0
+        assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("name", ["wideresnet", "nba"])
+def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
+    y, p = SETS[name]()
+    rng = np.random.default_rng(7)
+    pieces = np.split(rng.permutation(len(y)), np.sort(rng.integers(0, len(y), 3)))
+    counting = ["--parts", "classes", "shards", "--groups", "id", "--scores", "ranked_probability_score"]
+    paths = []
+    for at, piece in enumerate(pieces):
+        np.savez(tmp_path / f"{at}.npz", y=y[piece].astype(int), p=p[piece], id=piece)
+        paths.append(tmp_path / f"{at}.tally")
+        command = [sys.executable, "-m", "unperplexed", "tally", tmp_path / f"{at}.npz", "--truth", "y", "--prob", "p"]
+        subprocess.run([*command, *counting, "-o", paths[-1]], check=True, capture_output=True)
+    whole = Tally.of(
+        y.astype(int), p, parts=["classes", "shards"], groups=np.arange(len(y)), scores=["ranked_probability_score"]
+    )
+    for order in itertools.permutations(paths):
+        assert main(["merge", *map(str, order), "-o", str(tmp_path / "all.tally")]) == 0
+        merged = Tally.load(tmp_path / "all.tally")
+        assert sum(merged.sources.values()) == len(y)
+        assert main(["assess", str(tmp_path / "all.tally"), "--json", "-"]) == 0
+        assert capsys.readouterr().out.endswith(assess(whole).to_json() + "\n")
+        (tmp_path / "all.tally").unlink()
+    for mine, theirs in ((merged.classes, whole.classes), (merged.shards.pairs, whole.shards.pairs)):
+        assert all((getattr(mine, f) == getattr(theirs, f)).all() for f in ("key", "total", "happened", "place"))
+    assert merged.score("ranked_probability_score") == whole.score("ranked_probability_score")
+    rows = row_scores(y.astype(int), p, "ranked_probability_score")
+    assert merged.score("ranked_probability_score") == pytest.approx(rows.mean(), rel=1e-13)
