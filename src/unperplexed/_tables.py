@@ -123,18 +123,18 @@ class Cells(Table):
         """Mean and standard deviation of the values that happened, in entries where some did."""
         w, low, high = self.happened[entry], self.low[entry], self.high[entry]
         place = self.first[entry] / w
-        variance = (self.second_high[entry] * _HALF + self.second_low[entry]) / w - place * place
+        variance = (self.second_high[entry] * (1 << _HALF_BITS) + self.second_low[entry]) / w - place * place
         value, step = grid.values(self.key[entry], place)
         mean = np.clip(value, low, high)
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
 
 
-_HALF = 1 << 14
+_HALF_BITS = 14
 
 
 def _moments(place: Ints, w: Floats) -> tuple[Floats, Floats, Floats]:
     square = place * place
-    return w * place, w * (square // _HALF), w * (square % _HALF)
+    return w * place, w * (square >> _HALF_BITS), w * (square & ((1 << _HALF_BITS) - 1))
 
 
 @lru_cache(maxsize=4)
