@@ -353,3 +353,19 @@ def test_strided_and_reversed_input():
     y = np.arange(1000) % 6
     assert (correct(y, p[::-2]) == correct(y, p[::-2].copy())).all()
     assert (correct(y, np.asfortranarray(p[:1000])) == correct(y, p[:1000])).all()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**63 + 5, 2**63 + 2], dtype=np.uint64),
+        np.array([-(2**63), -(2**63) + 7]),
+        np.array([-128, 127], dtype=np.int8),
+        np.array([0, 2**17]),
+        np.array([5, 2**40]),
+    ],
+)
+def test_integer_labels_near_and_far(labels):
+    forecasts = Forecasts(labels[[0, 1, 1, 0]], [0.9, 0.2, 0.4, 0.5], pos_label=int(labels[0]))
+    assert forecasts.labels == (int(labels[1]), int(labels[0]))
+    assert forecasts.correct_class_probabilities()[0] == pytest.approx([0.9, 0.8, 0.6, 0.5])

@@ -24,6 +24,9 @@ Label = bool | int | float | str
 
 _PART = 1 << 20
 
+_CLOSE = 1 << 17
+"""Integer labels within such a range are looked up in a table of it."""
+
 MISSING, IGNORED, UNKNOWN = -1, -2, -3
 
 
@@ -228,6 +231,8 @@ def coded(column: pl.Series) -> Coded:
 def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
     """Distinct labels and, for each row, which of them it has: by parts, to make nothing the size of the input."""
     parts = [array[start : start + _PART] for start in range(0, array.size, _PART)]
+    if array.dtype.kind in "iu" and array.size and int(array.max()) - int(array.min()) < _CLOSE:
+        return _distinct_close(array, parts)
     if array.dtype.kind in "iubf":
         values = np.unique(np.concatenate([np.unique(part) for part in parts] or [array]))
         kind = _smallest(values.size)
@@ -244,6 +249,22 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
             raise InputError(f"labels are numbers or texts, not {type(part[0]).__name__}.") from None
         places.append(np.array(found, dtype=np.int32))
     return list(seen), np.concatenate(places) if places else np.empty(0, dtype=np.int32)
+
+
+def _distinct_close(
+    array: NDArray[Any], parts: Sequence[NDArray[Any]]
+) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
+    """Distinct labels of integers that lie close together, by a table instead of a search."""
+    lowest = int(array.min())
+    wide = np.uint64 if array.dtype == np.uint64 else np.int64
+    offsets = [(part.astype(wide) - wide(lowest)).astype(np.int64) for part in parts] if lowest else parts
+    present = np.zeros(int(array.max()) - lowest + 1, dtype=bool)
+    for part in offsets:
+        present[part] = True
+    values = np.flatnonzero(present)
+    place = np.zeros(present.size, dtype=_smallest(values.size))
+    place[values] = np.arange(values.size)
+    return [lowest + value for value in values.tolist()], np.concatenate([place[part] for part in offsets])
 
 
 def _one_hot(
