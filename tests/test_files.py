@@ -4,6 +4,9 @@ import subprocess
 import sys
 import time
 import zipfile
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 
 from unperplexed import InputError, Tally, assess
 from unperplexed.files import ForecastFiles, Reading, Selection
+from unperplexed.labels import plain
 from unperplexed.outputs import check_output, write_whole
 
 Y = ["yes", "no", "yes", "yes", "no"]
@@ -352,3 +356,149 @@ def test_check_output(tmp_path):
             check_output(path, (".png",))
     with pytest.raises(InputError, match="is a directory"):
         check_output(tmp_path)
+
+
+def tally(path, prob=("p",), **settings):
+    options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
+    files = ForecastFiles([str(path)], Selection(["y"], list(prob)), Reading(**settings, options=options))
+    return sum((Tally.count(forecasts) for batch in files for forecasts in batch.forecasts), Tally())
+
+
+def refusal(path, prob=("p",), **settings):
+    with pytest.raises(InputError) as caught:
+        tally(path, prob, **settings)
+    said = str(caught.value)
+    assert said.startswith(f"{path}: ")
+    assert "\n" not in said
+    return said.removeprefix(f"{path}: ")
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 30)
+    monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 200)
+
+
+@pytest.fixture(params=["whole", "tiny"])
+def either(request):
+    if request.param == "tiny":
+        request.getfixturevalue("tiny")
+
+
+LISTS = ("parquet", "arrow", "ipc", "ndjson")
+
+
+def write_lists(path, lists):
+    frame = pl.DataFrame({"y": [k % 3 for k in range(len(lists))], "p": pl.Series(lists, dtype=pl.List(pl.Float64))})
+    write = {".arrow": frame.write_ipc, ".ipc": frame.write_ipc_stream}
+    write.get(path.suffix, getattr(frame, f"write_{path.suffix[1:]}", None))(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", LISTS)
+@pytest.mark.parametrize("nulls", [20, 150])
+def test_rows_without_a_list_may_come_first(tmp_path, either, suffix, nulls):
+    path = write_lists(tmp_path / f"f.{suffix}", [None] * nulls + [[0.2, 0.3, 0.5]] * 30)
+    found = tally(path, labels=["0", "1", "2"], drop_invalid=True)
+    assert (found.n_rows, found.notes.dropped) == (30, {"NaN": nulls})
+    assert refusal(path, labels=["0", "1", "2"]).startswith(f"p: NaN in {nulls} rows" if either else "p: NaN in ")
+
+
+@pytest.mark.parametrize("suffix", LISTS)
+def test_rows_without_any_list(tmp_path, either, suffix):
+    path = write_lists(tmp_path / f"f.{suffix}", [None] * 150)
+    assert tally(path, labels=["0", "1"], ignore_label=["2"], drop_invalid=True).n_rows == 0
+    path = write_lists(tmp_path / f"g.{suffix}", [None] * 20 + [[]] * 20)
+    assert "shape (" in refusal(path, labels=["0", "1"])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "ipc"])
+def test_batches_are_no_longer_for_lists_that_come_late(tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 3000)
+    path = write_lists(tmp_path / f"f.{suffix}", [None] * 100 + [[0.2, 0.3, 0.5]] * 4900)
+    files = ForecastFiles([str(path)], Selection(["y"], ["p"]), Reading())
+    assert max(batch.forecasts[0].n_rows for batch in files) == 600  # of five values: both columns, and three items
+
+
+TEXTS = {
+    "string.parquet": lambda frame, path: frame.write_parquet(path),
+    "category.parquet": lambda frame, path: frame.cast({"y": pl.Categorical}).write_parquet(path),
+    "enum.arrow": lambda frame, path: frame.cast({"y": pl.Enum(frame["y"].unique())}).write_ipc(path),
+    "f.csv": lambda frame, path: frame.write_csv(path),
+    "unicode.npz": lambda frame, path: np.savez(path, y=frame["y"].to_list(), p=frame["p"]),
+    "bytes.npz": lambda frame, path: np.savez(path, y=[y.encode() for y in frame["y"]], p=frame["p"]),
+    "column.npz": lambda frame, path: np.savez(path, y=[[y] for y in frame["y"]], p=frame["p"]),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    ("texts", "labels", "pos_label"),
+    [
+        (["0"] * 50 + ["1", "01"], (0, 1), None),
+        (["0"] * 50 + ["né"], ("0", "né"), "né"),
+        (["0"] * 50 + ["7" * 5000], ("0", "7" * 5000), "7" * 5000),
+    ],
+)
+def test_text_is_read_the_same_however_encoded(tmp_path, either, name, texts, labels, pos_label):
+    path = tmp_path / name
+    TEXTS[name](pl.DataFrame({"y": texts, "p": [0.5] * len(texts)}), path)
+    assert tally(path, pos_label=pos_label).labels == labels
+
+
+def test_bytes_that_are_no_utf_8(tmp_path):
+    np.savez(tmp_path / "f.npz", y=[b"\xe9", b"a"], p=[0.5, 0.5])
+    assert tally(tmp_path / "f.npz", pos_label="a").labels == ("\\xe9", "a")
+
+
+def test_dates_are_spelled_alike_in_memory_and_in_files(tmp_path, either):
+    for kind, text in (
+        ("datetime64[D]", "2020-01-02"),
+        ("datetime64[h]", "2020-01-02T00:00:00"),
+        ("datetime64[ns]", "2020-01-02T00:00:00"),
+    ):
+        days = np.array(["2020-01-01"] * 40 + ["2020-01-02"], dtype=kind)
+        p = np.full(41, 0.5)
+        assert assess(days, p, pos_label=days[-1]).labels[1] == text
+        assert assess(days.tolist(), p, pos_label=text).labels[1] == text if kind != "datetime64[ns]" else True
+        np.savez(tmp_path / "f.npz", y=days, p=p)
+        assert tally(tmp_path / "f.npz", pos_label=text).labels[1] == text
+        if kind == "datetime64[h]":
+            continue
+        pl.DataFrame({"y": days, "p": p}).write_parquet(tmp_path / "f.parquet")
+        assert tally(tmp_path / "f.parquet", pos_label=text).labels[1] == text
+
+
+def test_labels_are_plain_values():
+    half = datetime(2020, 1, 1, 0, 0, 0, 500_000)
+    for given, label in (
+        (Decimal("2.00"), 2),
+        (Decimal("0.5"), 0.5),
+        (Fraction(3, 1), 3),
+        (Fraction(1, 2), 0.5),
+        (Decimal("NaN"), None),
+        (Decimal("inf"), float("inf")),
+        (half, "2020-01-01T00:00:00.5"),
+        (np.datetime64(half), "2020-01-01T00:00:00.5"),
+        (half.date(), "2020-01-01"),
+        (half.time(), "00:00:00.5"),
+        (np.datetime64("NaT"), None),
+        (b"a", "a"),
+    ):
+        assert (plain(given), type(plain(given))) == (label, type(label))
+    assert assess(np.array([Decimal(1), Decimal(0)]), [0.9, 0.2]).labels == (0, 1)
+    missing = assess(np.array(["NaT", "2020", "2021"], dtype="M8[Y]"), [0.5] * 3, pos_label="2020", drop_invalid=True)
+    assert missing.notes.dropped == {"no label": 1}
+    tuples = np.empty(2, dtype=object)
+    tuples[:] = [(1, 2), (3, 4)]
+    for wrong, name in ((tuples, "tuple"), ([1, {}], "dict"), ([1, 2j], "complex")):
+        with pytest.raises(InputError, match=f"labels are numbers or texts, not {name}"):
+            assess(np.array(wrong, dtype=object), [0.9, 0.2])
+
+
+@pytest.mark.parametrize("scale", [0, 1])
+def test_decimals_of_a_file(tmp_path, either, scale):
+    path = tmp_path / "f.parquet"
+    frame = pl.DataFrame({"y": [0] * 40 + [1], "p": [0.5] * 41})
+    frame.cast({"y": pl.Decimal(10, scale), "p": pl.Decimal(10, 2)}).write_parquet(path)
+    assert tally(path).labels == (0, 1)

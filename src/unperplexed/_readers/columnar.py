@@ -24,8 +24,11 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
+_PROBED_ROWS = 64
+"""Rows read at a time while looking for the first list of a column, which may be of any length."""
+
 _Widths = dict[str, int]
-"""Lengths of the lists in each column, as the first of them has it."""
+"""Lengths of the lists in each column of lists, as the first of them has it."""
 
 
 def open_parquet(path: Path, _: Options) -> Source:
@@ -44,11 +47,10 @@ def open_parquet(path: Path, _: Options) -> Source:
     def batches(wanted: Wanted) -> Iterator[Batch]:
         _check_once(schema, wanted.names)
         with _readable("Parquet"), opened(len(wanted.names)) as file:
-            lists = [name for name in wanted.names if _is_list(_plain_type(schema.field(name).type))]
-            probe = next(file.iter_batches(16, columns=lists), None) if lists else None
-            rows = batch_rows(len(wanted.names) + _list_items(probe))
-            records = _gathered(file.iter_batches(rows, columns=wanted.names), rows)
-            yield from _batches(_until(records, n_rows), schema, wanted, lambda done: size * done // max(1, n_rows))
+            widths = _widths(schema, wanted, lambda names: file.iter_batches(_PROBED_ROWS, columns=names))
+            rows = batch_rows(len(wanted.names) + sum(widths.values()))
+            records = _until(_gathered(file.iter_batches(rows, columns=wanted.names), rows), n_rows)
+            yield from _batches(records, schema, wanted, widths, lambda done: size * done // max(1, n_rows))
 
     return Source(schema.names, batches, size)
 
@@ -62,14 +64,15 @@ def open_arrow(path: Path, _: Options) -> Source:
     def batches(wanted: Wanted) -> Iterator[Batch]:
         _check_once(schema, wanted.names)
         with _readable("Arrow"), _mapped(path) as (pages, memory):
-            reader = _arrow_reader(memory, [schema.get_field_index(name) for name in wanted.names])
-            given = _Given()
-            records = _sliced(_gathered(_arrow_records(reader, given, wanted.names), batch_rows(len(wanted.names))))
+            widths = _widths(schema, wanted, lambda names: _arrow_records(memory, schema, names, _Given()))
+            items, given = sum(widths.values()), _Given()
+            rows = batch_rows(len(wanted.names) + items)
+            records = _sliced(_gathered(_arrow_records(memory, schema, wanted.names, given), rows), items)
 
             def position(_: int) -> int:
                 return memory.tell() if given.of is None else size * given.records // max(1, given.of)
 
-            for batch in _batches(_with_lookahead(records), schema, wanted, position):
+            for batch in _batches(_with_lookahead(records), schema, wanted, widths, position):
                 yield batch
                 pages.madvise(mmap.MADV_DONTNEED)  # what was read may leave memory; the file still has it
 
@@ -102,6 +105,7 @@ def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, Any]]:
 
 
 def _arrow_reader(memory: Any, fields: Sequence[int] | None = None) -> Any:
+    memory.seek(0)
     is_file = memory.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
     memory.seek(0)
     if is_file:  # asked for some fields only, the reader of this format would copy what it can leave mapped
@@ -110,7 +114,8 @@ def _arrow_reader(memory: Any, fields: Sequence[int] | None = None) -> Any:
     return pa.ipc.open_stream(memory, options=options)
 
 
-def _arrow_records(reader: Any, given: _Given, names: Sequence[str]) -> Iterator[Any]:
+def _arrow_records(memory: Any, schema: Any, names: Sequence[str], given: _Given) -> Iterator[Any]:
+    reader = _arrow_reader(memory, [schema.get_field_index(name) for name in names])
     if not hasattr(reader, "get_batch"):
         yield from reader
         return
@@ -127,12 +132,27 @@ def _check_once(schema: Any, names: Sequence[str]) -> None:
         raise InputError(f"the file has column {twice[0]!r} {counts[twice[0]]} times; rename one.")
 
 
-def _list_items(record: Any) -> int:
-    """Count the items of a row's lists."""
-    if record is None or not record.num_rows:
-        return 0
-    lists = [column for column in map(_plain, record.columns) if _is_list(column.type)]
-    return int(sum(len(column.flatten()) for column in lists) // record.num_rows)
+def _widths(schema: Any, wanted: Wanted, read: Callable[[list[str]], Iterator[Any]]) -> _Widths:
+    """Find the length of each column's lists before any batch is made: it settles how many rows make one."""
+    kinds = {name: _plain_type(schema.field(name).type) for name in wanted.names}
+    lists = [name for name, kind in kinds.items() if _is_list(kind)]
+    widths = {name: kinds[name].list_size for name in lists if pa.types.is_fixed_size_list(kinds[name])}
+    unknown = [name for name in lists if name not in widths]
+    for record in read(unknown) if unknown else ():
+        found = {name: _first_length(_plain(record.column(name))) for name in unknown if name not in widths}
+        widths |= {name: length for name, length in found.items() if length is not None}
+        if len(widths) == len(lists):
+            break
+    return dict.fromkeys(lists, 1) | widths
+
+
+def _first_length(array: Any) -> int | None:
+    """Length of the first list that is there."""
+    if array.null_count == len(array):
+        return None
+    first = array.slice(int(_is_valid(array).argmax()) if array.null_count else 0, 1)
+    first.validate()
+    return int(_lengths(first)[0])
 
 
 def _gathered(records: Iterable[Any], rows: int) -> Iterator[Any]:
@@ -154,10 +174,10 @@ def _joined(records: list[Any]) -> Any:
     return table.to_batches()[0] if table.num_rows else records[0]
 
 
-def _sliced(records: Iterable[Any]) -> Iterator[Any]:
-    """Cut long record batches."""
+def _sliced(records: Iterable[Any], list_items: int = 0) -> Iterator[Any]:
+    """Cut long record batches, of so many items in the lists of a row."""
     for record in records:
-        rows = batch_rows(record.num_columns + _list_items(record.slice(0, 16)))
+        rows = batch_rows(record.num_columns + list_items)
         yield from (record.slice(start, rows) for start in range(0, max(1, record.num_rows), rows))
 
 
@@ -179,10 +199,13 @@ def _with_lookahead(records: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
 
 
 def _batches(
-    records: Iterator[tuple[Any, bool]], schema: Any, wanted: Wanted, position: Callable[[int], int]
+    records: Iterator[tuple[Any, bool]],
+    schema: Any,
+    wanted: Wanted,
+    widths: _Widths,
+    position: Callable[[int], int],
 ) -> Iterator[Batch]:
     first_row, last = 0, False
-    widths: _Widths = {}
     for record, last in records:
         yield _batch(record, wanted, first_row, widths, position(first_row + record.num_rows), last)
         first_row += record.num_rows
@@ -247,16 +270,15 @@ def _matrix(array: Any, name: str, first_row: int, widths: _Widths) -> NDArray[A
     """Lists as the rows of a matrix, without copying where none is missing."""
     array.validate(full=bool(array.null_count))
     present = None if not array.null_count else _is_valid(array)
+    return list_matrix(_values(array.flatten(), name), _lengths(array), present, widths[name], name, first_row)
+
+
+def _lengths(array: Any) -> NDArray[Any]:
     if pa.types.is_fixed_size_list(array.type):
-        lengths = np.full(len(array), array.type.list_size)
-    else:
-        kind = np.int64 if pa.types.is_large_list(array.type) else np.int32
-        offsets = np.frombuffer(array.buffers()[1] or b"", kind)[array.offset : array.offset + len(array) + 1]
-        lengths = np.diff(offsets)
-    if name not in widths:
-        known = lengths if present is None else lengths[present]
-        widths[name] = int(known[0]) if known.size else 1
-    return list_matrix(_values(array.flatten(), name), lengths, present, widths[name], name, first_row)
+        return np.full(len(array), array.type.list_size)
+    kind = np.int64 if pa.types.is_large_list(array.type) else np.int32
+    offsets = np.frombuffer(array.buffers()[1] or b"", kind)[array.offset : array.offset + len(array) + 1]
+    return np.diff(offsets)
 
 
 def _is_valid(array: Any) -> NDArray[np.bool_]:

@@ -21,24 +21,53 @@ _PROBED_BYTES = 1 << 24
 _PROBED_ROWS = 100
 
 
+_Widths = dict[str, int | None]
+"""Columns of which a value has been seen: the length of the first list, None for those of single values."""
+
+
 def open_jsonl(path: Path, _: Options) -> Source:
     """Read the names in the first rows of a file."""
-    lists: dict[str, bool] = {}
+    names: dict[str, None] = {}
+    seen: _Widths = {}
     start = head(path, _PROBED_BYTES)
     whole_lines = start[: start.rfind(b"\n") + 1] or start
     for row in islice(_rows(whole_lines, 1), _PROBED_ROWS):
-        for name, value in row.items():
-            lists[name] = lists.get(name, False) or isinstance(value, list)
+        names |= dict.fromkeys(row)
+        _look(row, seen)
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         first_row = 0
-        widths: dict[str, int] = {}
-        for chunk in chunks(path, lambda block: block.rfind(b"\n") + 1):
-            batch = _batch(chunk, lists, wanted, first_row, widths)
+        widths = _widths(path, seen, Wanted(wanted.probabilities, wanted.numbers).names)
+        for chunk in chunks(path, _after_last_line):
+            batch = _batch(chunk, widths, wanted, first_row)
             first_row += batch.n_rows
             yield batch
 
-    return Source(list(lists), batches, path.stat().st_size, untyped=True)
+    return Source(list(names), batches, path.stat().st_size, untyped=True)
+
+
+def _look(row: dict[str, Any], seen: _Widths) -> None:
+    for name, value in row.items():
+        if isinstance(value, list) and seen.get(name) is None:
+            seen[name] = len(value)
+        elif value is not None:
+            seen.setdefault(name, None)
+
+
+def _widths(path: Path, seen: _Widths, names: list[str]) -> _Widths:
+    """Look on through the file for the first value of columns that hold nulls alone in the first rows."""
+    found = dict(seen)
+    unknown = [name for name in names if name not in found]
+    for chunk in chunks(path, _after_last_line) if unknown else ():
+        for row in _rows(chunk.data, chunk.line):
+            _look({name: row.get(name) for name in unknown if name not in found}, found)
+            if all(name in found for name in unknown):
+                return found
+    return found
+
+
+def _after_last_line(block: bytes) -> int:
+    return block.rfind(b"\n") + 1
 
 
 def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
@@ -62,18 +91,21 @@ def _kind(value: object) -> str:
     return kinds.get(type(value), "a number")
 
 
-def _batch(chunk: Chunk, lists: dict[str, bool], wanted: Wanted, first_row: int, widths: dict[str, int]) -> Batch:
+def _batch(chunk: Chunk, widths: _Widths, wanted: Wanted, first_row: int) -> Batch:
     numeric = Wanted(wanted.probabilities, wanted.numbers).names
-    nested = [name for name in wanted.raw if lists[name]]
+    lists = {name: width for name, width in widths.items() if width is not None}
+    nested = [name for name in wanted.raw if name in lists]
     if nested:
         raise InputError(f"column {nested[0]!r} holds lists, not labels.")
     kinds: dict[str, Any] = dict.fromkeys(wanted.raw, pl.String)
-    kinds |= {name: pl.List(pl.Float64) if lists[name] else pl.Float64 for name in numeric if name not in wanted.raw}
+    kinds |= {name: pl.List(pl.Float64) if name in lists else pl.Float64 for name in numeric if name not in wanted.raw}
     frame = _frame(chunk.data, kinds)
     if frame is None or any(frame[name].str.contains(r"^[\[{]").any() for name in wanted.raw):
         frame = _frame_by_line(chunk, wanted, lists, first_row)
     data = {
-        name: _matrix(frame[name], name, first_row, widths) if lists[name] else as_numbers(frame[name], name, first_row)
+        name: _matrix(frame[name], lists[name], first_row)
+        if name in lists
+        else as_numbers(frame[name], name, first_row)
         for name in numeric
     }
     return Batch(
@@ -97,7 +129,7 @@ def _frame(data: bytes, kinds: dict[str, Any]) -> pl.DataFrame | None:
         return None
 
 
-def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, bool], first_row: int) -> pl.DataFrame:
+def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, int], first_row: int) -> pl.DataFrame:
     """Read values that are spelled in more than one way, and name what cannot be read."""
     rows = list(_rows(chunk.data, chunk.line))
     columns: list[pl.Series] = []
@@ -106,7 +138,7 @@ def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, bool], first_r
         if name in wanted.raw:
             texts = [_text(value, name, first_row + at) for at, value in enumerate(values)]
             columns.append(pl.Series(name, texts, dtype=pl.String))
-        elif lists[name]:
+        elif name in lists:
             items = [_items(value, name, first_row + at) for at, value in enumerate(values)]
             columns.append(pl.Series(name, items, dtype=pl.List(pl.Float64)))
         else:
@@ -142,12 +174,8 @@ def _items(value: object, name: str, row: int) -> list[float | None] | None:
     return [_number(item, name, row) for item in value]
 
 
-def _matrix(column: pl.Series, name: str, first_row: int, widths: dict[str, int]) -> NDArray[Any]:
+def _matrix(column: pl.Series, width: int, first_row: int) -> NDArray[Any]:
     lengths = column.list.len().fill_null(0).to_numpy().astype(np.int64)
     present = column.is_not_null().to_numpy() if column.null_count() else None
-    if name not in widths:
-        known = lengths if present is None else lengths[present]
-        widths[name] = int(known[0]) if known.size else 1
     kept = column.filter(column.list.len() > 0)
-    values = kept.explode().to_numpy()
-    return list_matrix(values, lengths, present, widths[name], name, first_row)
+    return list_matrix(kept.explode().to_numpy(), lengths, present, width, column.name, first_row)

@@ -74,5 +74,5 @@ def list_matrix(
     if present is None:
         return values.reshape(lengths.size, width)
     matrix = np.full((lengths.size, width), np.nan, dtype=np.result_type(values.dtype, np.float32))
-    matrix[present] = values.reshape(-1, width)
+    matrix[present] = values.reshape(int(present.sum()), width)
     return matrix
