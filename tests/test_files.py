@@ -377,6 +377,7 @@ def refusal(path, prob=("p",), **settings):
 def tiny(monkeypatch):
     monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 30)
     monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 200)
+    monkeypatch.setattr("unperplexed._readers.chunks._LONGEST_RECORD", 40)
 
 
 @pytest.fixture(params=["whole", "tiny"])
@@ -401,7 +402,7 @@ def test_rows_without_a_list_may_come_first(tmp_path, either, suffix, nulls):
     path = write_lists(tmp_path / f"f.{suffix}", [None] * nulls + [[0.2, 0.3, 0.5]] * 30)
     found = tally(path, labels=["0", "1", "2"], drop_invalid=True)
     assert (found.n_rows, found.notes.dropped) == (30, {"NaN": nulls})
-    assert refusal(path, labels=["0", "1", "2"]).startswith(f"p: NaN in {nulls} rows" if either else "p: NaN in ")
+    assert "p: NaN in " in refusal(path, labels=["0", "1", "2"])
 
 
 @pytest.mark.parametrize("suffix", LISTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +20,9 @@ Kind = Literal["numbers", "booleans", "texts"]
 
 MOST_LABELS = 1_000_000
 """More different outcomes than this in a file read in batches are refused: the set is held in memory."""
+
+_MOST_DIGITS = sys.int_info.default_max_str_digits
+"""Longer text is no number: Python refuses to read it as one, or to write it."""
 
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
 
@@ -44,7 +48,8 @@ def kind_of_texts(texts: Sequence[str | None], spelling: Spelling) -> Kind:
     """Say what texts stand for: all numbers, all true or false, else themselves; missing values aside."""
     given = pl.Series([text for text in texts if text is not None], dtype=pl.String)
     present = stripped(_with_points(given, spelling)).drop_nulls()
-    if present.len() and not present.cast(pl.Float64, strict=False).null_count():
+    short = bool((present.str.len_bytes() <= _MOST_DIGITS).all())
+    if present.len() and short and not present.cast(pl.Float64, strict=False).null_count():
         return "numbers"
     words = given.filter(given != "").str.to_lowercase()
     return "booleans" if spelling.untyped and words.len() and words.is_in(["true", "false"]).all() else "texts"
@@ -88,18 +93,32 @@ def _kind_of_labels(labels: Sequence[Label | None]) -> Kind:
 
 def outcomes(column: Column, spelling: Spelling, kind: Kind | None = None) -> Column | Coded:
     """Outcomes of a column, text as what it stands for; kind is what the whole column has settled, if it has."""
-    if isinstance(column, np.ndarray):
-        return column
-    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
-        raise InputError(f"column {column.name!r} holds {column.dtype}, not labels.")
-    if column.dtype.is_temporal() or column.dtype in (pl.Categorical, pl.Enum):
-        return coded(column.cast(pl.String))
-    if column.dtype != pl.String:
-        return column
-    texts = coded(column)
+    text = _text(column)
+    if text is None:
+        return column if isinstance(column, np.ndarray) else _typed_outcomes(column)
+    texts = coded(text)
     if kind is None:
         kind = kind_of_texts(texts.labels, spelling)  # type: ignore[arg-type]
     return Coded(labels_of_texts(texts.labels, kind, spelling), texts.inverse)  # type: ignore[arg-type]
+
+
+def _text(column: Column) -> pl.Series | None:
+    """Text of a column of text, however it is encoded; None for a column of anything else."""
+    if isinstance(column, pl.Series):
+        is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+        return column.cast(pl.String) if is_text else None
+    if column.dtype.kind not in "US" or column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
+        return None
+    texts = column if column.dtype.kind == "U" else np.char.decode(column, "utf-8", "backslashreplace")
+    return pl.Series(texts.ravel(), dtype=pl.String)
+
+
+def _typed_outcomes(column: pl.Series) -> Column | Coded:
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        raise InputError(f"column {column.name!r} holds {column.dtype}, not labels.")
+    if column.dtype == pl.Duration:
+        return coded(column.cast(pl.String))
+    return Coded(*distinct_labels(column.to_numpy())) if column.dtype.is_temporal() else column
 
 
 class Seen:
@@ -114,8 +133,9 @@ class Seen:
 
     def add(self, column: Column) -> None:
         """Add a batch."""
-        if isinstance(column, pl.Series) and column.dtype == pl.String:
-            texts = column.unique(maintain_order=True).drop_nulls()
+        text = _text(column)
+        if text is not None:
+            texts = text.unique(maintain_order=True).drop_nulls()
             self._check(texts.len())
             self._texts.update(dict.fromkeys(texts))
         else:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -204,15 +207,36 @@ def _readings(names: Sequence[Any]) -> list[list[Any]]:
 
 def plain(value: Any) -> Any:
     """Give a label as a plain Python value: 1.0 and numpy's 1 become 1; None, NaN and NA become None."""
+    if isinstance(value, np.datetime64):
+        return _date_text(value)
     if isinstance(value, np.generic):
         value = value.item()
     if is_missing(value):
         return None
+    if isinstance(value, Decimal) and not value.is_finite():
+        value = math.nan if value.is_nan() else float(value)
+    elif isinstance(value, Decimal | Fraction):
+        value = int(value) if value.as_integer_ratio()[1] == 1 else float(value)
     if isinstance(value, float):
         if math.isnan(value):
             return None
         return int(value) if value.is_integer() else value
+    if isinstance(value, date | time):
+        return _without_zeros(value.isoformat())
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+
+
+def _date_text(value: np.datetime64) -> str | None:
+    """Spell a moment as Python's own dates and times do."""
+    if np.isnat(value):
+        return None
+    short = np.datetime_data(value)[0] in ("h", "m")
+    return _without_zeros(str(value.astype("datetime64[s]") if short else value))
+
+
+def _without_zeros(moment: str) -> str:
+    """Drop the zeros at the end of a fraction of a second, of which each type writes its own number."""
+    return moment.rstrip("0").rstrip(".") if "." in moment else moment
 
 
 def coded(column: pl.Series) -> Coded:
@@ -238,7 +262,11 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
         kind = _smallest(values.size)
         places = [np.searchsorted(values, part).astype(kind) for part in parts]
         return [plain(v) for v in values], np.concatenate(places) if places else np.empty(0, dtype=kind)
-    if array.dtype.kind not in "OUSM":
+    if array.dtype.kind == "M":
+        native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        moments, places_of_them = distinct_labels(native.view(np.int64))
+        return [plain(v) for v in np.array(moments, dtype=np.int64).view(native.dtype)], places_of_them
+    if array.dtype.kind not in "OUS":
         raise InputError(f"labels are numbers or texts, not {array.dtype}.")
     seen: dict[Any, int] = {}
     places = []
@@ -246,9 +274,17 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
         try:
             found = [seen.setdefault(plain(value), len(seen)) for value in part.tolist()]
         except TypeError:
-            raise InputError(f"labels are numbers or texts, not {type(part[0]).__name__}.") from None
+            _check_plain([plain(value) for value in part.tolist()])
+            raise
         places.append(np.array(found, dtype=np.int32))
+    _check_plain(seen)
     return list(seen), np.concatenate(places) if places else np.empty(0, dtype=np.int32)
+
+
+def _check_plain(labels: Iterable[Any]) -> None:
+    for label in labels:
+        if not isinstance(label, bool | int | float | str | None):
+            raise InputError(f"labels are numbers or texts, not {type(label).__name__}.")
 
 
 def _distinct_close(
