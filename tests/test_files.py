@@ -359,7 +359,7 @@ def test_check_output(tmp_path):
 
 
 def tally(path, prob=("p",), **settings):
-    options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
+    options = {"drop_invalid": settings.pop("drop_invalid", False)}
     files = ForecastFiles([str(path)], Selection(["y"], list(prob)), Reading(**settings, options=options))
     return sum((Tally.count(forecasts) for batch in files for forecasts in batch.forecasts), Tally())
 
@@ -503,3 +503,57 @@ def test_decimals_of_a_file(tmp_path, either, scale):
     frame = pl.DataFrame({"y": [0] * 40 + [1], "p": [0.5] * 41})
     frame.cast({"y": pl.Decimal(10, scale), "p": pl.Decimal(10, 2)}).write_parquet(path)
     assert tally(path).labels == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('1,0.8,a\n1,"0.8,a\n' + "0,0.5,b\n" * 6 + '1,"0.8,a\n', "line 10 has other text after a closing quote, in a"),
+        ('1,0.8,a\n0,0.5,"b"c\n', "line 3 has other text after a closing quote. Quote whole fields"),
+        ('1,0.8,a\n0,0.5,5" pipe\n', "line 3 has a quote inside a field that is not quoted"),
+        ('1,0.8,a\n0,0.5,5" pipe\n0,0.5,\n0,0.5,6" pipe\n', "as 4 rows or as 2; see line 3. Quote"),
+        ('1,0.8,a\n0,0.5,"b\n', "a quote opened in the record of line 3 is never closed"),
+        ('1,0.8,5" pipe\n0,0.5,"a\nb"\n', "line 2 has a quote inside"),
+        ("1,0.8," + '"' + "x" * 140_000 + '"y\n', "line 2 is not readable as CSV: field larger"),
+    ],
+)
+def test_misplaced_quotes_are_named_by_line(tmp_path, rows, message):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p,t\n" + rows)
+    assert message in refusal(path)
+
+
+def test_rows_are_not_swallowed_by_quotes_of_a_column_that_is_not_read(tmp_path, either):
+    path = tmp_path / "f.csv"
+    lines = ["1,a,0.8\n", "0,b,0.5\n"] * 8
+    lines[3] = lines[11] = '1,"nail,0.8\n'
+    path.write_text("y,t,p\n" + "".join(lines))
+    assert "line 13 has other text after a closing quote, in a record that begins in line 5" in refusal(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("blank", range(6))
+@pytest.mark.parametrize("rows", [2, 31, 32, 33, 34, 300])
+def test_blank_lines_at_the_end_are_no_rows(tmp_path, either, rows, blank, end):
+    path = tmp_path / "f.csv"
+    path.write_bytes(end.join(["y,p"] + ["1,0.5"] * rows + [""] * (blank + 1)).encode())
+    assert tally(path).n_rows == rows
+    path.write_bytes(end.join(["y,p"] + ["1,0.5"] * rows + [""] * blank + ["1,0.5"]).encode())
+    if blank:
+        assert "y: no label in" in refusal(path)
+    else:
+        assert tally(path).n_rows == rows + 1
+
+
+def test_numbers_with_a_decimal_comma_are_shown_as_written(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y;p\n1;0,5\n0;1.000,5\n")
+    said = refusal(path, separator=";", decimal_comma=True)
+    assert "not a number at row 1 (counted from 0): '1.000,5'. Numbers have a decimal comma" in said
+
+
+def test_long_records_of_json_are_no_matter_of_quotes_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 200)
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"y": 1, "p": 0.5}\n{"y": 1, "p": 0.5, "t": "' + "a" * 3000 + '"}\n{"y": 1, "p": 0.5}\n')
+    assert "line 2 begins a record of more than 0 MB. In CSV a quote" in refusal(path)

@@ -67,8 +67,9 @@ def chunks(path: Path, cut: Callable[[bytes], int]) -> Iterator[Chunk]:
                 line += data.count(b"\n")
             elif len(block) > _LONGEST_RECORD * CHUNK_BYTES:
                 raise InputError(
-                    f"line {line} begins a record of more than {len(block) >> 20} MB. A quote that is opened there and"
-                    " never closed would do that; write a quote inside quotes twice."
+                    f"line {line} begins a record of more than {len(block) >> 20} MB. In CSV a quote that is opened"
+                    " there and never closed would do that (write a quote inside quotes twice); in JSON Lines each"
+                    " object stands on a line of its own."
                 )
             if not following:
                 return

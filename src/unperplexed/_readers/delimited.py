@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,8 @@ from .numbers import as_numbers, not_a_number, side_by_side
 
 _SLICE = 1 << 20
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+_LINE_ENDS = b"\r\n"
+_QUOTE_WELL = "Quote whole fields only, and write a quote inside them twice."
 
 _Words = dict[str, tuple[int, str] | None]
 """Columns seen so far to hold numbers (None), or true and false: the first row with such a word, and the word."""
@@ -40,6 +41,8 @@ def open_delimited(path: Path, options: Options) -> Source:
         words: _Words = {}
         for chunk in chunks(path, _after_last_record):
             rows = _without_header(chunk, header_lines)
+            if len(header) > 1:
+                rows = _without_blank_end(rows)
             batch = _batch(rows, header, wanted, options, first_row, words)
             first_row += batch.n_rows
             yield batch
@@ -69,13 +72,20 @@ def _without_header(chunk: Chunk, lines: int) -> Chunk:
     return Chunk(chunk.data[end:], chunk.line + lines, chunk.position, chunk.last)
 
 
+def _without_blank_end(chunk: Chunk) -> Chunk:
+    if not chunk.last:
+        return chunk
+    data = chunk.data.rstrip(_LINE_ENDS)
+    return Chunk(data + b"\n" if data else b"", chunk.line, chunk.position, chunk.last)
+
+
 def _batch(chunk: Chunk, header: list[str], wanted: Wanted, options: Options, first_row: int, words: _Words) -> Batch:
     rows = _check_lines(chunk, options.separator, len(header))
-    frame = _frame(chunk.data, header, wanted, options)
+    frame = _frame(chunk, header, wanted, options)
     if rows is not None and rows != frame.height:
+        line = _stray_quote_line(chunk, options.separator)
         raise InputError(
-            f"the quotes in it can be read as {rows:,} rows or as {frame.height:,}. Quote whole fields only, and write"
-            " a quote inside them twice."
+            f"the quotes in it can be read as {rows:,} rows or as {frame.height:,}; see line {line}. {_QUOTE_WELL}"
         )
     numeric = {
         name: _numbers(frame[_place(header, name)], name, first_row, words, options.decimal_comma)
@@ -97,10 +107,10 @@ def _place(header: list[str], name: str) -> str:
     return f"c{header.index(name)}"
 
 
-def _frame(data: bytes, header: list[str], wanted: Wanted, options: Options) -> pl.DataFrame:
+def _frame(chunk: Chunk, header: list[str], wanted: Wanted, options: Options) -> pl.DataFrame:
     """Read columns as numbers if that can be, else as text."""
     places = {name: _place(header, name) for name in wanted.names}
-    data = (options.separator.join(f"c{i}" for i in range(len(header))) + "\n").encode() + data
+    data = (options.separator.join(f"c{i}" for i in range(len(header))) + "\n").encode() + chunk.data
     text = dict.fromkeys((f"c{i}" for i in range(len(header))), pl.String)
     numbers = {places[name]: pl.Float64 for name in wanted.names if name not in wanted.raw}
     for schema in (text | numbers, text) if numbers else (text,):
@@ -114,6 +124,9 @@ def _frame(data: bytes, header: list[str], wanted: Wanted, options: Options) -> 
             )
         except pl.exceptions.PolarsError as error:
             reason = str(error).splitlines()[0]
+    line = _stray_quote_line(chunk, options.separator)
+    if line is not None:
+        raise InputError(f"line {line} has a quote inside a field that is not quoted as a whole. {_QUOTE_WELL}")
     raise InputError(f"not readable as CSV: {reason}.")
 
 
@@ -128,15 +141,23 @@ def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, decima
     elif column.null_count() < column.len():
         word = words.setdefault(name, None)
         if word is not None:
-            raise not_a_number(name, *word)
-    if column.dtype == pl.String and decimal_comma:
-        column = column.str.replace(",", ".", literal=True)
-    numbers = as_numbers(column, name, first_row)
+            raise not_a_number(name, *word, decimal_comma)
+    numbers = as_numbers(column, name, first_row, decimal_comma)
     assert isinstance(numbers, pl.Series)
     return numbers
 
 
 def _after_last_record(block: bytes) -> int:
+    """Where the last record ends, at a line end outside quotes; 0 for nowhere.
+
+    Blank lines go with what follows, so that those at the end of the file are seen to be.
+    """
+    end = _after_last_line_end(block)
+    record = len(block[:end].rstrip(_LINE_ENDS))
+    return block.find(b"\n", record) + 1 if record else 0
+
+
+def _after_last_line_end(block: bytes) -> int:
     """Where the last line end outside quotes lies; 0 for nowhere."""
     if b'"' not in block:
         return block.rfind(b"\n") + 1
@@ -162,7 +183,7 @@ def _check_lines(chunk: Chunk, separator: str, width: int) -> int | None:
     """
     data, mark = np.frombuffer(chunk.data, np.uint8), ord(separator)
     quoted = b'"' in chunk.data
-    if quoted and not _plainly_quoted(data, mark):
+    if quoted and _stray_quote(data, mark) is not None:
         return _count_quoted(chunk, separator, width)
     fields, odd = 0, False
     for start in range(0, data.size, _SLICE):
@@ -188,20 +209,29 @@ def _check_lines(chunk: Chunk, separator: str, width: int) -> int | None:
     return None
 
 
-def _plainly_quoted(data: NDArray[np.uint8], mark: int) -> bool:
-    """Whether quotes enclose whole fields, and those inside are doubled."""
-    odd = 0
+def _stray_quote(data: NDArray[np.uint8], mark: int) -> int | None:
+    """Where the first quote lies that does not enclose a whole field and is not one of two inside; None for nowhere."""
+    odd, last = 0, 0
     for start in range(0, data.size, _SLICE):
         quotes = start + np.flatnonzero(data[start : start + _SLICE] == _QUOTE)
         opening, closing = quotes[odd::2], quotes[1 - odd :: 2]
-        before = data[opening[opening > 0] - 1]
-        after = data[closing[closing < data.size - 1] + 1]
-        if not np.isin(before, (mark, _NEWLINE, _QUOTE)).all():
-            return False
-        if not np.isin(after, (mark, _NEWLINE, _RETURN, _QUOTE)).all():
-            return False
+        opening, closing = opening[opening > 0], closing[closing < data.size - 1]
+        wrong = np.concatenate(
+            [
+                opening[~np.isin(data[opening - 1], (mark, _NEWLINE, _QUOTE))],
+                closing[~np.isin(data[closing + 1], (mark, _NEWLINE, _RETURN, _QUOTE))],
+            ]
+        )
+        if wrong.size:
+            return int(wrong.min())
         odd = (odd + quotes.size) % 2
-    return odd == 0
+        last = int(quotes[-1]) if quotes.size else last
+    return last if odd else None
+
+
+def _stray_quote_line(chunk: Chunk, separator: str) -> int | None:
+    place = _stray_quote(np.frombuffer(chunk.data, np.uint8), ord(separator))
+    return None if place is None else chunk.line + chunk.data.count(b"\n", 0, place)
 
 
 def _too_many(line: int, fields: int, width: int) -> InputError:
@@ -213,25 +243,25 @@ def _too_many(line: int, fields: int, width: int) -> InputError:
 
 def _count_quoted(chunk: Chunk, separator: str, width: int) -> int:
     """Count rows with a reader that minds quotes as most writers mean them; refuse the first line it cannot read."""
-    reader = csv.reader(io.StringIO(chunk.data.decode(), newline=""), delimiter=separator)
-    rows = before = behind = 0
+    reader = csv.reader(io.StringIO(chunk.data.decode(), newline=""), delimiter=separator, strict=True)
+    rows = behind = 0
     try:
         for fields in reader:
-            rows, before, behind = rows + 1, behind, reader.line_num
+            rows, behind = rows + 1, reader.line_num
             if len(fields) > width:
                 raise _too_many(chunk.line + behind - 1, len(fields), width)
     except csv.Error as trouble:
-        raise InputError(f"not readable as CSV: {trouble}.") from None
-    if chunk.last:
-        record = "".join(islice(io.StringIO(chunk.data.decode(), newline=""), before, None))
-        _check_closed(record, separator, chunk.line + before)
+        raise _badly_quoted(str(trouble), chunk, chunk.line + behind, chunk.line + reader.line_num - 1) from None
     return rows
 
 
-def _check_closed(record: str, separator: str, line: int) -> None:
-    """Refuse a last record that a quote keeps open: it would have taken in all lines from there on."""
-    try:
-        list(csv.reader(io.StringIO(record, newline=""), delimiter=separator, strict=True))
-    except csv.Error as trouble:
-        if "unexpected end" in str(trouble):
-            raise InputError(f"a quote opened in the record of line {line} is never closed.") from None
+def _badly_quoted(trouble: str, chunk: Chunk, first: int, line: int) -> InputError:
+    """Say what is wrong in a record that begins in one line and cannot be read from another on."""
+    if "unexpected end" in trouble and chunk.last:
+        return InputError(f"a quote opened in the record of line {first} is never closed.")
+    if "unexpected end" in trouble:
+        return InputError(f"line {first} begins a record whose quotes can be read in two ways. {_QUOTE_WELL}")
+    if "expected after" in trouble:
+        begun = f", in a record that begins in line {first}" if first < line else ""
+        return InputError(f"line {line} has other text after a closing quote{begun}. {_QUOTE_WELL}")
+    return InputError(f"line {line} is not readable as CSV: {trouble}.")

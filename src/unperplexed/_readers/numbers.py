@@ -24,7 +24,7 @@ def stripped(column: pl.Series) -> pl.Series:
     return text.set(text.is_in(MISSING_TEXTS), None)
 
 
-def as_numbers(column: Column, name: str, first_row: int = 0) -> Column:
+def as_numbers(column: Column, name: str, first_row: int = 0, decimal_comma: bool = False) -> Column:
     """Numbers of a column; text only where it is one of the usual signs of a missing value."""
     if isinstance(column, np.ndarray) or column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column
@@ -32,17 +32,18 @@ def as_numbers(column: Column, name: str, first_row: int = 0) -> Column:
         return column.cast(pl.Float64)
     if column.dtype != pl.String:
         raise InputError(f"column {name!r} holds {column.dtype}, not numbers.")
-    text = stripped(column)
+    text = stripped(column.str.replace(",", ".", literal=True) if decimal_comma else column)
     numbers = text.cast(pl.Float64, strict=False)
     wrong = (numbers.is_null() & text.is_not_null()).arg_true()
     if len(wrong):
-        raise not_a_number(name, first_row + wrong[0], column[int(wrong[0])])
+        raise not_a_number(name, first_row + wrong[0], column[int(wrong[0])], decimal_comma)
     return numbers
 
 
-def not_a_number(name: str, row: int, value: object) -> InputError:
+def not_a_number(name: str, row: int, value: object, decimal_comma: bool = False) -> InputError:
+    mark = "comma, no mark between thousands" if decimal_comma else "point"
     return InputError(
-        f"column {name!r} is not a number at row {row} (counted from 0): {value!r:.80}. Numbers have a decimal point"
+        f"column {name!r} is not a number at row {row} (counted from 0): {value!r:.80}. Numbers have a decimal {mark}"
         " and no percent sign (for percentages, --percent)."
     )
 
