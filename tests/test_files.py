@@ -1,3 +1,4 @@
+import io
 import os
 import signal
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from unperplexed import InputError, Tally, assess
@@ -557,3 +560,127 @@ def test_long_records_of_json_are_no_matter_of_quotes_alone(tmp_path, monkeypatc
     path = tmp_path / "f.jsonl"
     path.write_text('{"y": 1, "p": 0.5}\n{"y": 1, "p": 0.5, "t": "' + "a" * 3000 + '"}\n{"y": 1, "p": 0.5}\n')
     assert "line 2 begins a record of more than 0 MB. In CSV a quote" in refusal(path)
+
+
+@pytest.mark.parametrize("column", ["y", "p"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_view(pa.float64()),
+        pa.decimal256(50, 2),
+        pa.month_day_nano_interval(),
+        pa.run_end_encoded("int32", "int8"),
+    ],
+    ids=str,
+)
+def test_types_that_are_not_read_are_named(tmp_path, column, kind):
+    path = tmp_path / "f.arrow"
+    table = pa.table({"y": pa.array([1, 0]), "p": pa.array([0.5, 0.5])} | {column: pa.nulls(2, kind)})
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    assert refusal(path).startswith(f"column {column!r} holds {kind}, a type that is not read. Save it as")
+
+
+def test_booleans_of_eight_bits(tmp_path):
+    path = tmp_path / "f.arrow"
+    bits = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
+    table = pa.table({"y": bits, "p": [0.5, 0.5]})
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    assert tally(path).n_rows == 2
+
+
+@pytest.mark.parametrize("names", [("y", "p", "é"), ("y", "漢", "p"), ("y", "p", "q")])
+def test_fields_of_any_name(tmp_path, names):
+    path = tmp_path / "f.npy"
+    rows = np.array([(1, 0.9, 0.9), (0, 0.2, 0.2)], dtype=[(name, float) for name in names])
+    with path.open("wb") as stream:
+        np.lib.format.write_array(stream, rows, version=None if "漢" not in names else (3, 0))
+    for name in names[1:]:
+        assert tally(path, [name]).n_rows == 2
+
+
+@pytest.mark.parametrize("slow", ["", '{"y": 1, "p": NaN}\n'])
+def test_the_first_of_values_of_one_name_counts(tmp_path, slow):
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"y": 1, "p": 0.75, "y": 0, "p": 0.5}\n' * 3 + '{"y": 0, "p": 0.75}\n' + slow)
+    assert correct(path, ["y"], ["p"], drop_invalid=True).tolist() == [0.75, 0.75, 0.75, 0.25]
+
+
+def test_a_tally_is_not_piped(monkeypatch, tmp_path):
+    tally(write_lists(tmp_path / "f.parquet", [[0.2, 0.3, 0.5]] * 3)).save(tmp_path / "f.tally")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "f.tally").read_bytes())))
+    with pytest.raises(InputError, match="standard input: is a tally; name its file instead of piping it."):
+        read("-")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("array", ["y", "p"])
+def test_a_change_at_the_end_of_an_array_is_found(tmp_path, either, save, array):
+    path = tmp_path / "f.npz"
+    save(path, y=np.arange(60) % 2, p=np.random.default_rng(0).uniform(size=60))
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo(f"{array}.npy")
+    content = bytearray(path.read_bytes())
+    # The end of a stored array is its last number; of a packed one it may be a mark that zlib does not need.
+    header = 30 + int.from_bytes(content[info.header_offset + 26 : info.header_offset + 28], "little")
+    header += int.from_bytes(content[info.header_offset + 28 : info.header_offset + 30], "little")
+    content[info.header_offset + header + info.compress_size - (8 if save is np.savez else 20)] ^= 1
+    path.write_bytes(content)
+    assert "not a readable NPZ file" in refusal(path)
+
+
+def test_labels_are_said_in_order(tmp_path, either):
+    path = tmp_path / "f.parquet"
+    pl.DataFrame({"y": [7] * 40 + [3] * 40 + [5] * 40, "p": [0.5] * 120}).write_parquet(path)
+    assert "from the labels 3, 5, 7." in refusal(path)
+
+
+@pytest.mark.parametrize(("suffix", "share"), [("csv", 0.5), ("ndjson", 0.5), ("parquet", 0)])
+def test_progress_while_outcomes_are_settled(tmp_path, tiny, suffix, share):
+    path = tmp_path / f"f.{suffix}"
+    getattr(pl.DataFrame({"y": [0, 1] * 200, "p": [0.5] * 400}), f"write_{suffix}")(path)
+    size = path.stat().st_size
+    calls = []
+    list(ForecastFiles([str(path)], Selection(["y"], ["p"]), Reading(), lambda *call: calls.append(call)))
+    settling = [behind for rows, behind, _ in calls if not rows]
+    reading = [behind for rows, behind, _ in calls if rows]
+    assert len(settling) > 3
+    assert settling[-1] == pytest.approx(share * size, abs=1)
+    assert len(set(settling)) == (len(settling) if share else 1)
+    assert reading[0] > settling[-1]
+    assert reading == sorted(set(reading))
+    assert reading[-1] == size
+
+
+RESIDENT = """
+import re, sys
+from pathlib import Path
+from unperplexed.files import ForecastFiles, Reading, Selection
+files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), Reading(options={'drop_invalid': True}))
+n = sum(len(block) for batch in files for block in batch.forecasts[0].blocks())  # which looks at every number
+print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("nulls", [0, 100])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
+    peaks = []
+    for n_rows in (40_000, 300_000):
+        p = np.full(n_rows * 100, 0.01, dtype=np.float32)
+        lists = pa.ListArray.from_arrays(np.arange(n_rows + 1, dtype=np.int32) * 100, pa.array(p))
+        lists = pa.concat_arrays([pa.nulls(nulls, lists.type), lists])
+        (record,) = pa.table({"y": np.arange(n_rows + nulls) % 100, "p": lists}).to_batches()
+        path = tmp_path / f"{n_rows}.{suffix}"
+        if suffix == "parquet":
+            pq.write_table(pa.table(record), path, row_group_size=1 << 14, use_dictionary=False)
+        else:
+            with pa.ipc.new_file(path, record.schema) as writer:
+                writer.write_batch(record)
+        done = subprocess.run([sys.executable, "-c", RESIDENT, path], capture_output=True, check=True)
+        rows, peak = map(int, done.stdout.split())
+        assert rows == n_rows
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < 40e6  # of data that grew by 104 MB

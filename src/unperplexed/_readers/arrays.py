@@ -85,7 +85,10 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any
     version = np.lib.format.read_magic(stream)
     first = version == (1, 0)
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    return read(stream)
+    shape, by_column, dtype = read(stream)
+    if version == (3, 0) and dtype.names:  # the same header in UTF-8, which NumPy gives no name to read by
+        dtype.names = tuple(name.encode("latin-1").decode() for name in dtype.names)
+    return shape, by_column, dtype
 
 
 def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
@@ -157,8 +160,6 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
         if len(data) < rows * row_bytes:
             raise EOFError(f"the data end {left - len(data) // row_bytes:,} rows too soon")
         left -= rows
-        if not left:
-            stream.read(1)  # an archive compares its checksum at the end
         if not data:
             return np.zeros((rows, *array.shape[1:]), array.dtype)
         return np.frombuffer(data, array.dtype).reshape(rows, *array.shape[1:])

@@ -239,8 +239,16 @@ def _side_by_side(record: Any, names: Sequence[str], first_row: int, widths: _Wi
 
 
 def _raw(array: Any, name: str) -> pl.Series:
+    array = _plain(array)
     array.validate(full=True)  # offsets and UTF-8 are believed from here on
-    series = pl.from_arrow(array)
+    try:
+        if pa.types.is_decimal256(array.type):  # at which polars ends the program
+            raise TypeError
+        series = pl.from_arrow(array)
+    except (pl.exceptions.PolarsError, TypeError):
+        raise InputError(
+            f"column {name!r} holds {array.type}, a type that is not read. Save it as numbers, text or plain lists."
+        ) from None
     assert isinstance(series, pl.Series)
     return series.alias(name)
 

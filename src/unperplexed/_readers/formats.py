@@ -41,6 +41,7 @@ FORMATS = tuple(_READERS)
 
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK": "npz", b"\x93NUMPY": "npy"}
+_TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
 
 
@@ -134,6 +135,8 @@ def _checked(options: Options, form: str) -> Options:
 def _format_by_content(path: Path) -> str:
     with path.open("rb") as stream:
         start = stream.read(8)
+    if start.startswith(_TALLY_MAGIC):
+        raise InputError("is a tally; name its file instead of piping it.")
     for magic, form in _MAGIC.items():
         if start.startswith(magic):
             return form

@@ -76,7 +76,7 @@ def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
         if not text.strip():
             continue
         try:
-            row = json.loads(text)
+            row = json.loads(text, object_pairs_hook=_first_of_each)
         except UnicodeDecodeError:
             raise not_utf8(number) from None
         except (ValueError, RecursionError) as error:
@@ -84,6 +84,12 @@ def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
         if not isinstance(row, dict):
             raise InputError(f'line {number} holds {_kind(row)}, not an object such as {{"y": 1, "p": 0.5}}.')
         yield row
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Take the first of values of one name, as the fast reader does."""
+    row = dict(pairs)
+    return row if len(row) == len(pairs) else row | dict(reversed(pairs))
 
 
 def _kind(value: object) -> str:
