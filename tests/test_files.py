@@ -684,3 +684,12 @@ def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
         assert rows == n_rows
         peaks.append(peak)
     assert peaks[1] - peaks[0] < 40e6  # of data that grew by 104 MB
+
+
+@pytest.mark.parametrize("rows", [1, 200])
+def test_numbers_of_json_with_more_digits_than_python_reads(tmp_path, rows):
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"y": 1, "p": 0.5}\n' * rows + '{"y": ' + "7" * 5000 + ', "p": 0.5}\n')
+    assert tally(path, pos_label="7" * 5000).labels == ("1", "7" * 5000)
+    path.write_text('{"y": 1, "p": 0.5}\n' * rows + '{"y": 0, "p": ' + "7" * 5000 + "}\n")
+    assert "p: infinite in 1 row" in refusal(path)

@@ -76,7 +76,7 @@ def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
         if not text.strip():
             continue
         try:
-            row = json.loads(text, object_pairs_hook=_first_of_each)
+            row = json.loads(text, object_pairs_hook=_first_of_each, parse_int=_whole_number)
         except UnicodeDecodeError:
             raise not_utf8(number) from None
         except (ValueError, RecursionError) as error:
@@ -90,6 +90,14 @@ def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Take the first of values of one name, as the fast reader does."""
     row = dict(pairs)
     return row if len(row) == len(pairs) else row | dict(reversed(pairs))
+
+
+def _whole_number(digits: str) -> int | str:
+    """Leave a number of more digits than Python reads as text, which it can only be as a label."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def _kind(value: object) -> str:
