@@ -4,6 +4,7 @@ import io
 import json
 import tracemalloc
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,6 +107,28 @@ WRONG = {
     "section past the end": (with_section("pairs/total", stored=1 << 40), "do not fit together"),
     "body gone": (lambda h, _, v: (h, b"", v), "do not fit together"),
     "labels missing": (lambda h, b, v: ({**h, "n_classes": 9}, b, v), "do not fit together"),
+    **{
+        f"{name} {value!r:.20}": (
+            lambda h, b, v, name=name, value=value: ({**h, name: value}, b, v),
+            "do not fit together",
+        )
+        for name, values in {
+            "n_rows": [-1, 1.5, "3", None, True],
+            "n_classes": [2, 2**70],
+            "exact_limit": ["a", -1],
+            "fraction_bits": [21, 2**63, []],
+            "weighted": [0, "no"],
+            "weight": ["3", -1.0, 1e999],
+            "exact": [1],
+            "notes": [None, {}, {"ignored": -1, "dropped": {}, "rescaled": 0, "largest_deviation": 0}],
+            "sources": [["a"], {"a": "b"}],
+            "scores": [[], {"x": []}, {"x": [["1", "nan"]] * 3}, {"x": [["inf", "0"]] * 3}, {"x": [[1, 0]] * 3}],
+            "top_tables": [3, ["1"], [-1], [10**9]],
+            "parts": [None, ["classes"]],
+            "sections": [{}, [{}], [[]]],
+        }.items()
+        for value in values
+    },
     "cells for values": (lambda h, b, v: ({**h, "exact": False}, b, v), "do not fit together"),
 }
 
@@ -117,6 +140,47 @@ def test_right_checksum_wrong_content(rng, case):
     assert Tally.from_bytes(rewritten(content, lambda h, b, v: (h, b, v))).to_bytes()
     with pytest.raises(InputError, match=message):
         Tally.from_bytes(rewritten(content, change))
+
+
+def with_column(name, change):
+    """A tally whose column was changed before it was written, with a right checksum."""
+    table, _, column = name.partition("/")
+
+    def changed(tally):
+        values = getattr(getattr(tally, table), column).copy()
+        change(values)
+        return replace(tally, **{table: replace(getattr(tally, table), **{column: values})})
+
+    return changed
+
+
+def put(at, value):
+    def change(values):
+        values[at] = value
+
+    return change
+
+
+IMPOSSIBLE = {
+    "keys out of order": with_column("pairs_table/key", lambda v: v[::-1].sort()),
+    "keys twice": with_column("pairs_table/key", lambda v: put(1, v[0])(v)),
+    "key too high": with_column("pairs_table/key", put(-1, 2**40)),
+    "negative count": with_column("pairs_table/total", put(0, -1)),
+    "infinite count": with_column("pairs_table/total", put(0, np.inf)),
+    "not a number": with_column("pairs_table/first", put(0, np.nan)),
+    "more happened than there is": with_column("pairs_table/happened", put(0, 1e9)),
+    "low above 1": with_column("pairs_table/low", put(0, 1.5)),
+    "negative squares": with_column("pairs_table/squared", put(0, -1)),
+    "class beyond the last": with_column("classes/key", put(-1, 3 * 256)),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_impossible_counts_are_refused(rng, case):
+    tally = Tally.of(*softmax_forecasts(rng, 50, 3), exact_limit=0, parts=PARTS)
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(IMPOSSIBLE[case](tally).to_bytes())
 
 
 @pytest.mark.parametrize(
