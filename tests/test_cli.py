@@ -191,7 +191,7 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unperplexed.commands.ForecastFiles", interrupted)
+    monkeypatch.setattr("unperplexed.engines.local.ForecastFiles", interrupted)
     before = set(tmp_path.iterdir())
     assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
     assert "interrupted" in capsys.readouterr().err
@@ -354,6 +354,10 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
         (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
         (["scores", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),
         (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
+        (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
+        (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
+        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"], "only shards go by them"),
+        (["show", "{}*.tally"], "4 files match"),
         (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),
         (["merge", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
         (["merge", "{}.tally", "{}.tally", "-o", "{}2.tally"], "named twice"),
@@ -364,7 +368,10 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
         (["assess", "{}empty.tally"], "empty.tally: no rows to assess"),
         (["scores", "{}empty.tally"], "empty.tally: no rows to score"),
         (["scores", "{}.csv", *TALLY_INPUT, "--scores", "powr_score(1)"], "did you mean"),
-        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "-o", "{}2.tally"], "did you mean 'heft'"),
+        (
+            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
+            "did you mean 'heft'",
+        ),
     ],
 )
 def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):

@@ -113,18 +113,18 @@ WRONG = {
             "do not fit together",
         )
         for name, values in {
-            "n_rows": [-1, 1.5, "3", None, True],
+            "n_rows": [-1, 21, 1.5, "3", None, True],
             "n_classes": [2, 2**70],
             "exact_limit": ["a", -1],
-            "fraction_bits": [21, 2**63, []],
+            "fraction_bits": [0, 21, 2**63, []],
             "weighted": [0, "no"],
-            "weight": ["3", -1.0, 1e999],
+            "weight": ["3", -1.0, 1e999, 1e9, 0.0],
             "exact": [1],
             "notes": [None, {}, {"ignored": -1, "dropped": {}, "rescaled": 0, "largest_deviation": 0}],
             "sources": [["a"], {"a": "b"}],
             "scores": [[], {"x": []}, {"x": [["1", "nan"]] * 3}, {"x": [["inf", "0"]] * 3}, {"x": [[1, 0]] * 3}],
             "top_tables": [3, ["1"], [-1], [10**9]],
-            "parts": [None, ["classes"]],
+            "parts": [None, ["classes"], "zz", ["zz"]],
             "sections": [{}, [{}], [[]]],
         }.items()
         for value in values

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._kernels import COARSE_CELLS
-from ._parts import Coarse, ShardRows, Shards, ShardScores
+from ._parts import PARTS, Coarse, ShardRows, Shards, ShardScores
 from ._shards import N_SHARDS
 from ._sums import ExactSum
 from ._tables import Cells, Keyed, Table, grid_of
@@ -59,7 +59,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         **{name: state[name] for name in _PLAIN},
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
-        "parts": [part for part in ("classes", "shards") if state[part] is not None],
+        "parts": [part for part in PARTS if state[part] is not None],
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -228,7 +228,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
     header = sections.header
     state: dict[str, Any] = {
         "exact_limit": _whole(header["exact_limit"]),
-        "fraction_bits": _whole(header["fraction_bits"], 20),
+        "fraction_bits": 1 + _whole(header["fraction_bits"] - 1, 19),
         "n_rows": _whole(header["n_rows"]),
         "n_classes": _whole(header["n_classes"], 1 << 31),
         "weighted": _flag(header["weighted"]),
@@ -239,14 +239,15 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
         "labels": tuple(map(_label, json.loads(sections.read("labels").decode("utf-8", "surrogatepass")))),
     }
-    n_classes, cells = state["n_classes"], grid_of(max(1, state["fraction_bits"])).size
+    n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
     _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
     kind, highest = (Table, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
     _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
     parts, coarse = header["parts"], n_classes * COARSE_CELLS
-    return state | {
+    _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
+    found = {
         "score_sums": scores,
         "pairs_table": sections.table(kind, "pairs", highest, room),
         "top_tables": {
@@ -255,6 +256,11 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "classes": sections.table(Coarse, "classes", coarse - 1, coarse) if "classes" in parts else None,
         "shards": _shards(sections, list(scores)) if "shards" in parts else None,
     }
+    pairs, weight = found["pairs_table"], state["weight"]
+    _require(state["weighted"] or weight == state["n_rows"], "the weight is not the number of rows")
+    for sum_, expected in ((pairs.total.sum(), weight * n_classes), (pairs.happened.sum(), weight)):
+        _require(abs(sum_ - expected) <= 1e-6 * expected, "the counts do not add up to the weight")
+    return state | found
 
 
 def _shards(sections: _Sections, names: list[str]) -> Shards:

@@ -223,6 +223,8 @@ class Tally:
     @classmethod
     def from_bytes(cls, data: bytes) -> Tally:
         """Read what `to_bytes` gave; truncated, changed or other bytes are refused with the reason."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InputError(f"from_bytes: expected bytes, got {type(data).__name__}.")
         return cls(**tally_state(data))
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -238,7 +240,8 @@ class Tally:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
+            reason = (error.strerror or str(error)).rstrip(".")
+            raise InputError(f"{path}: cannot be read: {reason}. A tally is read from a regular file.") from None
 
     def __add__(self, other: Tally) -> Tally:
         """Tally of both data sets; refuses tallies of different classes or settings."""
