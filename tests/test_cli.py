@@ -1,8 +1,10 @@
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import polars as pl
@@ -384,3 +386,39 @@ def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):
     assert run(*(argument.replace("{}", base) for argument in arguments)) == 2
     assert re.search(message, capsys.readouterr().err)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_termination_leaves_no_copy_of_standard_input(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "unperplexed", "assess", "-", *TALLY_INPUT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        process.stdin.write(b"happened,probability\n" + b"1,0.5\n" * 1_000_000)
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not any(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert any(tmp_path.iterdir())
+        process.terminate()
+        assert process.wait(60) == 143
+    assert not any(tmp_path.iterdir())
+
+
+def test_closed_standard_output_is_no_traceback(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} {' '.join(TALLY_INPUT)} >&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_names_from_outside_move_no_cursor(tmp_path, capsys):
+    Tally.of([1], [0.5], source="a\x1b[31m\nfrom fake: 7").save(tmp_path / "x.tally")
+    assert run("show", tmp_path / "x.tally") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.splitlines()[-1] == r"from a\x1b[31m\nfrom fake: 7: 1 row"
+
+
+def test_a_long_name_of_an_output(forecasts, tmp_path):
+    path = tmp_path / ("x" * 240 + ".tally")
+    assert run("tally", forecasts[0], *TALLY_INPUT, "-o", path) == 0
+    assert Tally.load(path).n_rows == 400
