@@ -183,7 +183,18 @@ class Tally:
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
-        """Count checked forecasts, or all parts of a stream of them: faster than the sum of their tallies."""
+        """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
+
+        Parts of a stream are made with ``Forecasts(..., whole=False)``, so that none infers the class set from what
+        happens to be in it. A stream of nothing gives the tally that adds nothing.
+
+        Examples
+        --------
+        >>> from unperplexed import Forecasts, Tally
+        >>> days = [([1, 0], [0.8, 0.3]), ([1], [0.6])]
+        >>> Tally.count(Forecasts(y, p, whole=False) for y, p in days).n_rows
+        3
+        """
         if isinstance(parts, str) or any(part not in PARTS for part in parts):
             raise InputError(f"parts: expected a list of {' and '.join(map(repr, PARTS))}, got {parts!r}.")
         exact_limit, fraction_bits = _checked_limits(exact_limit, fraction_bits)
