@@ -1,8 +1,10 @@
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import polars as pl
@@ -191,7 +193,7 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unperplexed.commands.ForecastFiles", interrupted)
+    monkeypatch.setattr("unperplexed.engines.local.ForecastFiles", interrupted)
     before = set(tmp_path.iterdir())
     assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
     assert "interrupted" in capsys.readouterr().err
@@ -354,6 +356,10 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
         (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
         (["scores", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),
         (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
+        (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
+        (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
+        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"], "only shards go by them"),
+        (["show", "{}*.tally"], "4 files match"),
         (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),
         (["merge", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
         (["merge", "{}.tally", "{}.tally", "-o", "{}2.tally"], "named twice"),
@@ -364,7 +370,10 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
         (["assess", "{}empty.tally"], "empty.tally: no rows to assess"),
         (["scores", "{}empty.tally"], "empty.tally: no rows to score"),
         (["scores", "{}.csv", *TALLY_INPUT, "--scores", "powr_score(1)"], "did you mean"),
-        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "-o", "{}2.tally"], "did you mean 'heft'"),
+        (
+            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
+            "did you mean 'heft'",
+        ),
     ],
 )
 def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):
@@ -377,3 +386,39 @@ def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):
     assert run(*(argument.replace("{}", base) for argument in arguments)) == 2
     assert re.search(message, capsys.readouterr().err)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_termination_leaves_no_copy_of_standard_input(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "unperplexed", "assess", "-", *TALLY_INPUT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        process.stdin.write(b"happened,probability\n" + b"1,0.5\n" * 1_000_000)
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not any(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert any(tmp_path.iterdir())
+        process.terminate()
+        assert process.wait(60) == 143
+    assert not any(tmp_path.iterdir())
+
+
+def test_closed_standard_output_is_no_traceback(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} {' '.join(TALLY_INPUT)} >&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_names_from_outside_move_no_cursor(tmp_path, capsys):
+    Tally.of([1], [0.5], source="a\x1b[31m\nfrom fake: 7").save(tmp_path / "x.tally")
+    assert run("show", tmp_path / "x.tally") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.splitlines()[-1] == r"from a\x1b[31m\nfrom fake: 7: 1 row"
+
+
+def test_a_long_name_of_an_output(forecasts, tmp_path):
+    path = tmp_path / ("x" * 240 + ".tally")
+    assert run("tally", forecasts[0], *TALLY_INPUT, "-o", path) == 0
+    assert Tally.load(path).n_rows == 400

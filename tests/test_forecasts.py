@@ -369,3 +369,20 @@ def test_integer_labels_near_and_far(labels):
     forecasts = Forecasts(labels[[0, 1, 1, 0]], [0.9, 0.2, 0.4, 0.5], pos_label=int(labels[0]))
     assert forecasts.labels == (int(labels[1]), int(labels[0]))
     assert forecasts.correct_class_probabilities()[0] == pytest.approx([0.9, 0.8, 0.6, 0.5])
+
+
+def test_texts_that_read_as_numbers_are_not_sorted_as_words(rng):
+    """ "10" comes before "2" as a word: which column it has must be said."""
+    p = rng.dirichlet(np.ones(11), 50)
+    y = np.r_[np.arange(11), rng.integers(0, 11, 39)]
+    with pytest.raises(InputError, match="do not say which of the 11 probability columns"):
+        Forecasts(y.astype(str), p)
+    labels = [str(j) for j in range(11)]
+    assert Forecasts(y.astype(str), p, labels=labels).correct_class_probabilities()[0] == pytest.approx(p[range(50), y])
+    assert Forecasts(y.astype(str)[y < 3], p[y < 3][:, :3], renormalize=True).labels == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("labels", [[np.nan, 1], [None, 1]])
+def test_a_missing_value_is_no_label(labels):
+    with pytest.raises(InputError, match="a missing value is no class"):
+        Forecasts([1], [0.5], labels=labels)

@@ -1,3 +1,4 @@
+import mpmath
 import numpy as np
 import polars as pl
 import pytest
@@ -135,6 +136,30 @@ def test_weighted_standard_errors_are_those_of_the_sandwich(rng, name):
     mean = np.average(rows, weights=w)
     expected = np.sqrt(np.sum((w * (rows - mean)) ** 2)) / w.sum()
     assert Tally.of(y, p, sample_weight=w).score_standard_error(name) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("e", [1e-3, 3e-8, 1e-9, 1e-12])
+def test_standard_errors_of_very_accurate_forecasters(rng, e):
+    p = 1 - e * rng.uniform(0.5, 2, 1000)
+    rows = [-mpmath.log(mpmath.mpf(float(x))) for x in p]
+    mean = mpmath.fsum(rows) / 1000
+    expected = mpmath.sqrt(mpmath.fsum((x - mean) ** 2 for x in rows)) / 1000
+    for weights in (None, np.ones(1000)):
+        tally = Tally.of(np.ones(1000, dtype=int), p, sample_weight=weights)
+        assert tally.score("log_loss") == pytest.approx(float(mean), rel=1e-12)
+        assert tally.score_standard_error("log_loss") == pytest.approx(float(expected), rel=1e-4)
+
+
+def test_standard_errors_of_constant_scores_are_0():
+    for p in (0.3, 1e-5, 1 - 1e-9, 1.0):
+        tally = Tally.of(np.ones(1000, dtype=int), np.full(1000, p))
+        assert [tally.score_standard_error(name) for name in tally.scores] == [0.0] * len(tally.scores)
+
+
+def test_minus_zero_is_zero():
+    for exact_limit in (0, 9):
+        a, b = (Tally.of([1, 1], [zero, -zero], exact_limit=exact_limit) for zero in (0.0, -0.0))
+        assert_same(a, b)
 
 
 def test_distinct_values_of_many_classes_are_never_pooled(rng):
@@ -308,6 +333,7 @@ REFUSED = {
     "classes": ({"y_true": [0], "y_prob": [[0.2, 0.3, 0.5]]}, "2 classes and 3"),
     "limit": ({"y_true": [0], "y_prob": [0.5], "exact_limit": 5}, "exact_limit"),
     "bits": ({"y_true": [0], "y_prob": [0.5], "fraction_bits": 7}, "fraction_bits"),
+    "true and 1": ({"y_true": [True, False], "y_prob": [0.5, 0.5]}, "different classes"),
     "labels": ({"y_true": ["a"], "y_prob": [0.5], "labels": ["b", "a"]}, "different classes"),
 }
 
@@ -327,7 +353,10 @@ def test_a_third_label_in_a_later_part_is_noticed():
         first + only_positive + Tally.of(["maybe"], [0.5], pos_label="yes")
 
 
-@pytest.mark.parametrize("settings", [{"exact_limit": -1}, {"fraction_bits": 0}, {"fraction_bits": 21}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"exact_limit": -1}, {"exact_limit": 1.5}, {"fraction_bits": 0}, {"fraction_bits": 21}, {"fraction_bits": True}],
+)
 def test_bad_settings(settings):
     with pytest.raises(InputError, match="exact_limit must be"):
         Tally.of([1], [0.5], **settings)

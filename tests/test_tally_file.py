@@ -1,16 +1,18 @@
 """Tallies as bytes and as files: the same in, the same out, and nothing else is believed."""
 
+import base64
 import io
 import json
 import tracemalloc
 import zlib
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from conftest import softmax_forecasts
 from unperplexed import InputError, Tally, assess
-from unperplexed._tally_file import _PREFIX, MAGIC, tally_state
+from unperplexed._tally_file import _PREFIX, MAGIC, _columns, tally_state
 
 PARTS = ("classes", "shards")
 
@@ -106,6 +108,28 @@ WRONG = {
     "section past the end": (with_section("pairs/total", stored=1 << 40), "do not fit together"),
     "body gone": (lambda h, _, v: (h, b"", v), "do not fit together"),
     "labels missing": (lambda h, b, v: ({**h, "n_classes": 9}, b, v), "do not fit together"),
+    **{
+        f"{name} {value!r:.20}": (
+            lambda h, b, v, name=name, value=value: ({**h, name: value}, b, v),
+            "do not fit together",
+        )
+        for name, values in {
+            "n_rows": [-1, 21, 1.5, "3", None, True],
+            "n_classes": [2, 2**70],
+            "exact_limit": ["a", -1],
+            "fraction_bits": [0, 21, 2**63, []],
+            "weighted": [0, "no"],
+            "weight": ["3", -1.0, 1e999, 1e9, 0.0],
+            "exact": [1],
+            "notes": [None, {}, {"ignored": -1, "dropped": {}, "rescaled": 0, "largest_deviation": 0}],
+            "sources": [["a"], {"a": "b"}],
+            "scores": [[], {"x": []}, {"x": [["1", "nan"]] * 3}, {"x": [["inf", "0"]] * 3}, {"x": [[1, 0]] * 3}],
+            "top_tables": [3, ["1"], [-1], [10**9]],
+            "parts": [None, ["classes"], "zz", ["zz"]],
+            "sections": [{}, [{}], [[]]],
+        }.items()
+        for value in values
+    },
     "cells for values": (lambda h, b, v: ({**h, "exact": False}, b, v), "do not fit together"),
 }
 
@@ -117,6 +141,47 @@ def test_right_checksum_wrong_content(rng, case):
     assert Tally.from_bytes(rewritten(content, lambda h, b, v: (h, b, v))).to_bytes()
     with pytest.raises(InputError, match=message):
         Tally.from_bytes(rewritten(content, change))
+
+
+def with_column(name, change):
+    """A tally whose column was changed before it was written, with a right checksum."""
+    table, _, column = name.partition("/")
+
+    def changed(tally):
+        values = getattr(getattr(tally, table), column).copy()
+        change(values)
+        return replace(tally, **{table: replace(getattr(tally, table), **{column: values})})
+
+    return changed
+
+
+def put(at, value):
+    def change(values):
+        values[at] = value
+
+    return change
+
+
+IMPOSSIBLE = {
+    "keys out of order": with_column("pairs_table/key", lambda v: v[::-1].sort()),
+    "keys twice": with_column("pairs_table/key", lambda v: put(1, v[0])(v)),
+    "key too high": with_column("pairs_table/key", put(-1, 2**40)),
+    "negative count": with_column("pairs_table/total", put(0, -1)),
+    "infinite count": with_column("pairs_table/total", put(0, np.inf)),
+    "not a number": with_column("pairs_table/first", put(0, np.nan)),
+    "more happened than there is": with_column("pairs_table/happened", put(0, 1e9)),
+    "low above 1": with_column("pairs_table/low", put(0, 1.5)),
+    "negative squares": with_column("pairs_table/squared", put(0, -1)),
+    "class beyond the last": with_column("classes/key", put(-1, 3 * 256)),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_impossible_counts_are_refused(rng, case):
+    tally = Tally.of(*softmax_forecasts(rng, 50, 3), exact_limit=0, parts=PARTS)
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(IMPOSSIBLE[case](tally).to_bytes())
 
 
 @pytest.mark.parametrize(
@@ -174,3 +239,53 @@ def test_streams_and_missing_files(rng, tmp_path):
 def test_size_on_disk_is_bounded(rng):
     y, p = softmax_forecasts(rng, 20_000, 10)
     assert len(Tally.of(y, p, parts=PARTS).to_bytes()) < 4 << 20
+
+
+VERSION_1 = (
+    "eNq1lw9QXMUdx/fdg7sLQo7UpBBK4DjHJB0N7Nt9fyHBS01lVNKAMbUVmbvH8Y679HJ33h1wEDMhAW1MCqPjqCRqqkmbyVQ7/es0xaigNY2OJLE6"
+    "bZrpdCS1rUZtplNJQ0yT7nsH5O68494BAsPc/t7uZ7/7+3137+3DmxruLsgryaMAAEVLANhSArSfN16q3LvyluLlt5eNVh0a21P325K/bhj79Mm1"
+    "xSe6/7T0bOPhrbbOkDcSUfyOli5btdXW7g8qoaBPiSqtVljJVELbzVabEpVdEYfPu8UbIX0gibhDJOINkFHeSJjEJBLzO0KBTrXBaQ2XTw6HFbWN"
+    "SbtT8bZ5IkorabplX1iZDqn9K+F00xG+v10Oaf1iYW3uuFH+QESDbrV52/yBWE+GxFtDgWBQa23dRpohJeySfVpbpfjkUJsSjjhalQ6vrApX45VQ"
+    "7RkOtIdck8iwN1rpCneok6uPgnJIW12TbWoxan+PHGoN25rJx0gg6IjILT5tdBNRgdRo2EVkxXi+QJvDFwhrj5tsPIMhI7GswLBYhLzEMiISEc/z"
+    "ggAxYiAPeU5C6hxev1udYFZDWJHHnMjzCGMWkgEcL3KiyEJehBwUJUGSsIDE6SGq4paQVwk5NN0xpQIviohjBSTwjCRxmEc8A4kKERE6zzESEjmB"
+    "VxkkibFpZzGEgQxmJSwyDCuRjxhxDIexyGGJaBYg4pBA9F4boyU36FFCXlLaeLk8jyUEISK/jCBhLDAQSSKEnIQRRpBneYET2YS5ZzGEQyRzLEuW"
+    "xfMsA4lINcMkyEOiWy0Hhlyi2qDil33ebqXV8YUUSyLDkdJyCIpkJkbkOMgxRBODSIuVEEIilBLzNYshjCCQjliCxDQcYhExBMSYgQIWMcMIGMcI"
+    "aUQn2lcgCWKxRP4kxIs8mY6HkGd4FrKQEQViTiSyYoIXZzOEpB4xrIh5SSTVV7uxLMIiTyrFIawunolzfLO2hRXtMNJ0brX55S1qjsmeb1F82paN"
+    "dAW1yOYw2fjqaaD42yKeyWMrHJk6RQTCujY8KHtD4arvKV3xhNVeMQEgoHgCC1MQIoGI7EtguGdiICkFwyOTs81PnuvHcCkwU2fr3Chu8i+in8Gk"
+    "WhCpWMDf6vCQIz8LNUx6ki/QOUdQVgTMpqpSVqvBibkl3yVVTCa74ZmqEyNktFsiI8n0MYYeu+GZihzD6LCbDkpGuyUlBadSos9uSSSUnpTBLDpA"
+    "2RH4VFXKbjVfRKBMdhMTioNSADK6LRGBUyD0mC0zRYfXMkMyWi0RwabSoc9pukEZbJKZM2fAXJYy+dqcyWcMgglfo1JKSEavJWGSjrYpjB6/JZGS"
+    "9s4UKeiTXUoWmKTXg9hFokq9NGV57jNpOdoNbLbnbTxo8nI2HyiPekWcI0jXy5iYmG0mPSjzsZVYfzE9StfxBTOXL0bLaKlEFOZToWIX0Kqpt/f5"
+    "MFcy0hWQQ2FFf1Ux1EN1e/1ZMJEwAzPuvjWP64+nZpsC3XKzzAKeAZt0W57HTCSTs84GlwU8u4zM6LWUN/J5zEtqftbbBWU9RZY50reGL+EISQGf"
+    "18MkBT/LDSVua94Wpfbwpxrhe41wdy5Y0EF9EKVczh7w2PmGSyv63Jdzn3v3uV+/GTh8sdy85p9Vfe4rI2Y3AHc0L+hQ+wHaZB4fKfsGtk98yJr2"
+    "VQ9eslwAz/QZc7WHOywXnLvhGGg0bLQcXFoM2gvoEzM+sFJvn/mo50DJwxYgHaZXxEJ3199vb2x+MeeECcAyw/OxoGc/CS6LGEhw1dcNj6hBu7H8"
+    "XMXq+u4/1hce8Voe3e78odF48tnLlnFwIqewd7LHlVujg5+9sNcafLfMdnW4tiB//9qJ8is0WPnY9XSUwhOjwPiD7dbPnn61cN+E6YZBCjRV57w2"
+    "rTnvugKw1pfz8rVAr9sJwC3r6YF0oZ3fvWmZfXEpWRdw0UB4ny6KhXd/1VSYa9p0Z6nTByq/bXhKixpG1yy05i3c+S1x+DS4STb0RKmnuOtz/Gdw"
+    "zwj9OQujxr9vP2wCx6m836d4ctECju+4rm5yGcD8IAWnVAHDiowNVSmgPVTftEBgOEKtmRYGDDXU8qlpabBkKOfnya1Vb1V8BVjz6ZHhzkeXfFq/"
+    "7saTxnf2/HnXnaN5/UXlm0cX1N/Mbt7QCU+dvki94jG+eM0LAywwvLxIS/Swqfb0wbcO/KdRWVq86/GrTgug7sr9ROtK5dYVelteyD/UNvreurHe"
+    "Dx6h6suerB28d7A6UvIjC/jlMwU4Sm2Ue3r2NlQPLHoNyjtPgZLHqY3xtQmS2vTH2TAxRBzyScXq4v+9XgZs4/QTJNQgg96rDUMPLO9zWH78q78V"
+    "jxjeaBhadkyQDXvusX+0eWUBcNxoupSwF579t3z2iGewe6EJSLebb4ibyrrp6REK/KI5NtmwMb+04kCekzh2/eIzv/vO0v5A/lmh+Gs1NQbwMTQP"
+    "zbSWcesf1p7fS++qDU6UDHaYL30MQMs+0wPa3u2li179fs3O6H3n9jvvve3YyUXgm2M5B9PT6Dpz++vUOuForfnQircvfwiANGG0agpBgeX5+0p3"
+    "HDAeOzY6AMr+S7+UFmPvofN+Vmo/+tC5zsLuN+8xgVvLjf0xPQ91jVeYdqx+8JWfdg1Y36F/s3ihATQ0muxpWU7nLrPSnnOXPUh08aqu8qOf/wOA"
+    "DU2xJTrN5oJVa473TMr7i6nz/IVqA5CrTBO6k/bE+66OHOCoMRYlJ806NPavgbw6sL7f+JP/A9MH6pg="
+)
+"""A tally of six rows as version 1 of the format has it, packed once more."""
+
+
+def test_a_file_of_version_1_is_read_for_ever():
+    """Written down once: what the first version wrote, later ones read to the same counts and figures."""
+    p = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.4, 0.4, 0.2], [1, 0, 0], [0.25, 0.25, 0.5], [0.125, 0.75, 0.125]]
+    groups = ["a", "b", "b", "c", "d", "e"]
+    written = Tally.from_bytes(zlib.decompress(base64.b64decode(VERSION_1)))
+    counted = Tally.of(
+        [0, 2, 1, 1, 2, 9], p, ignore_label=9, exact_limit=0, parts=PARTS, groups=groups, source="six.csv"
+    )
+    states = [{f.name: getattr(tally, f.name) for f in fields(tally)} for tally in (written, counted)]
+    tables = [dict(_columns(state)) for state in states]
+    assert tables[0].keys() == tables[1].keys()
+    for name, column in tables[0].items():
+        assert (column == tables[1][name]).all(), name
+    for name in ("n_rows", "labels", "weight", "score_sums", "notes", "sources", "exact_limit", "fraction_bits"):
+        assert states[0][name] == states[1][name], name
+    assert (written + counted).to_bytes() == (counted + counted).to_bytes()
+    assert written.prediction_accuracy == pytest.approx(0.7)
+    assert assess(written, floor=0.005).reported.decisiveness == pytest.approx((0.7 + 0.4 + 0.4 + 0.005 + 0.5) / 5)

@@ -9,6 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
     from .means import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
     "means": [
@@ -117,6 +119,7 @@ __all__ = [
     "score_named",
     "spherical_score",
     "suggested_floor",
+    "tally_files",
 ]
 
 

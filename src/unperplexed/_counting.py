@@ -83,7 +83,7 @@ class Counter:
             square = x * x
         if weights is None:
             mean = exact_sum(x)
-            found = (mean, mean, exact_sum(square, bits=20))
+            found = (mean, mean, exact_sum(square, bits=20, limbs=4))
         else:
             w2 = weights * weights
             found = (
@@ -105,7 +105,7 @@ class Counter:
             self._to_cells()
         assert isinstance(self.pairs, DenseCells)
         self.grid.count(p, self.pairs.total, None if unweighted else w)
-        self.pairs.add_happened(correct, w)
+        self.pairs.add_happened(correct + 0.0, w)  # -0.0 is 0
 
     def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], w: Floats) -> None:
         cells = self.top.get(ties)

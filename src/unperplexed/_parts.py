@@ -1,7 +1,7 @@
 """Parts of a tally that are kept when asked for: coarse counts for each class, and for shards of the rows.
 
 Both have a fixed size, whatever the number of rows. Their sums are of whole numbers, exact in any order unless
-there are weights.
+there are weights, or scores above 1e11.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ShardCounter:
         """Count rows."""
         np.add.at(self.rows, shard, 1.0)
         np.add.at(self.weight, shard, w)
-        np.add.at(self.hits, shard, w * hit)
+        np.add.at(self.hits, shard, w * (np.rint(hit * 2.0**30) / 2.0**30))  # thirds would add up by their order
 
     def add_score(self, name: str, shard: Ints, x: Floats, weights: Floats | None) -> None:
         """Add a score's values; without weights in limbs of whole numbers, so that no order matters."""

@@ -9,11 +9,12 @@ import numpy as np
 
 from ._typing import Floats
 
-UNIT_BITS = 62
-"""Values are counted in units of 2**-62: of a value above 2**-10, all of its bits."""
+UNIT_BITS = 124
+"""Sums are whole multiples of 2**-124."""
 
 _LIMB = 36
-"""Bits of a limb: 2**17 of them, as many as a block has rows, sum exactly in float64."""
+_ROWS = 1 << 17
+"""Sums of so many whole numbers of a limb's bits are exact in float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +34,30 @@ class ExactSum:
         try:
             return self.units / (1 << UNIT_BITS) + self.rest
         except OverflowError:
-            return math.inf
+            return math.inf if self.units > 0 else -math.inf
 
 
-def exact_sum(x: Floats, bits: int = 10) -> ExactSum:
+def exact_sum(x: Floats, bits: int = 10, limbs: int = 3) -> ExactSum:
     """Sum values, none of them NaN; those below 2**bits, all but a few, are summed fast.
 
-    Each value is rounded to a multiple of 2**(bits - 72) and cut into two limbs, the sums of which are exact
-    whatever the order.
+    Each value is rounded to a multiple of 2**(bits - 36 * limbs), by default of 2**-98, and cut into limbs, the sums of
+    which are exact whatever the order.
     """
-    usual = np.abs(x) < 2.0**bits
     rest, units = 0.0, 0
+    usual = np.abs(x) < 2.0**bits
     if not usual.all():
         finite = np.isfinite(x)
         rest = float(x[~finite].sum())
         units = sum(_units(value) for value in x[finite & ~usual].tolist())
         x = x[usual]
-    scaled = x * 2.0 ** (_LIMB - bits)
-    high = np.rint(scaled)
-    low = np.rint((scaled - high) * 2.0**_LIMB)
-    limbs = (int(high.sum()) << _LIMB) + int(low.sum())
-    return ExactSum(units + (limbs << (bits - 10)), rest)
+    for start in range(0, x.size, _ROWS):
+        left, whole = x[start : start + _ROWS] * 2.0 ** (_LIMB - bits), 0
+        for _ in range(limbs):
+            limb = np.rint(left)
+            whole = (whole << _LIMB) + int(limb.sum())
+            left = (left - limb) * 2.0**_LIMB
+        units += whole << (UNIT_BITS + bits - limbs * _LIMB)
+    return ExactSum(units, rest)
 
 
 def _units(value: float) -> int:

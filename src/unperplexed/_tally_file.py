@@ -8,7 +8,8 @@
     header    JSON: settings, single figures, and the list of sections
     sections  one after the other, each compressed with zlib: the labels as JSON, all others columns of numbers
 
-Integers are little-endian. Nothing in it is ever executed. The same tally gives the same bytes.
+Numbers are little-endian. Nothing in it is ever executed. The same tally gives the same bytes, by the same version of
+this package and of zlib.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ._parts import Coarse, ShardRows, Shards, ShardScores
+from ._kernels import COARSE_CELLS
+from ._parts import PARTS, Coarse, ShardRows, Shards, ShardScores
+from ._shards import N_SHARDS
 from ._sums import ExactSum
-from ._tables import Cells, Keyed, Table
+from ._tables import Cells, Keyed, Table, grid_of
 from ._version import __version__
 from .errors import InputError
 from .forecasts import Notes
+from .labels import Label
 
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
@@ -55,7 +59,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         **{name: state[name] for name in _PLAIN},
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
-        "parts": [part for part in ("classes", "shards") if state[part] is not None],
+        "parts": [part for part in PARTS if state[part] is not None],
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -102,7 +106,7 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
     header_length = _checked_header_length(stream)
     try:
         return _state(_Sections(stream, header_length))
-    except (KeyError, TypeError, ValueError, zlib.error, RecursionError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:
         raise InputError(f"its parts do not fit together ({type(error).__name__}: {error}). Make it anew.") from None
 
 
@@ -150,52 +154,117 @@ class _Sections:
         at, section = self.places[name]
         self.stream.seek(at)
         unpacker = zlib.decompressobj()
+        _require(
+            0 <= section["length"] <= 1 << 40 and 0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length"
+        )
         body = unpacker.decompress(self.stream.read(section["stored"]), section["length"] or 1)
         if len(body) != section["length"] or not unpacker.eof:
             raise ValueError(f"section {name!r} is not of its length")
         return body
 
-    def table(self, kind: type[Keyed], name: str, most: int) -> Any:
-        """Read a table whose keys lie below ``most``."""
-        columns = []
-        for f in fields(kind):
-            section = f"{name}/{f.name}"
-            columns.append(np.frombuffer(self.read(section), dtype=_TYPES[self.places[section][1]["type"]]).copy())
-        key = columns[0]
-        if any(column.size != key.size for column in columns):
-            raise ValueError(f"columns of {name!r} differ in length")
-        if key.size and not (key[0] >= 0 and key[-1] <= most and (np.diff(key) > 0).all()):
-            raise ValueError(f"keys of {name!r} are out of order or out of range")
-        counts = [column for f, column in zip(fields(kind), columns, strict=True) if f.name in ("total", "happened")]
-        if any(not (np.isfinite(column).all() and (column >= 0).all()) for column in counts):
-            raise ValueError(f"counts of {name!r} are no counts")
-        return kind(*columns)
+    def table(self, kind: type[Keyed], name: str, highest: int, room: int) -> Any:
+        """Read a table of at most so many keys, none of them higher."""
+        columns = {f.name: self.column(f"{name}/{f.name}", room) for f in fields(kind)}
+        key = columns["key"]
+        _require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
+        in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (np.diff(key) > 0).all())
+        _require(in_range, f"keys of {name!r} are out of order or out of range")
+        for column, values in columns.items():
+            _require(not np.isnan(values).any(), f"{name}/{column} is not a number somewhere")
+            if column in ("low", "high"):
+                _require(((values >= 0) & (values <= 1) | np.isinf(values)).all(), f"{name}/{column} is out of range")
+            elif kind is not ShardScores:  # whose finer half has either sign, and whose values may be infinite
+                _require(((values >= 0) & np.isfinite(values)).all(), f"{name}/{column} is out of range")
+        if "happened" in columns:
+            _require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
+        return kind(**columns)
+
+    def column(self, name: str, room: int) -> NDArray[Any]:
+        section = self.places[name][1]
+        _require(section["length"] <= 8 * room, f"section {name!r} is longer than can be")
+        return np.frombuffer(self.read(name), dtype=_TYPES[section["type"]]).copy()
+
+
+def _require(holds: bool | np.bool_, what: str) -> None:
+    if not holds:
+        raise ValueError(what)
+
+
+def _whole(value: Any, highest: int = 1 << 62) -> int:
+    _require(
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= highest, f"{value!r:.40} is no count"
+    )
+    return int(value)
+
+
+def _weight(value: Any) -> float:
+    _require(isinstance(value, int | float) and 0 <= value < np.inf, f"{value!r:.40} is no weight")
+    return float(value)
+
+
+def _flag(value: Any) -> bool:
+    _require(isinstance(value, bool), f"{value!r:.40} is neither true nor false")
+    return bool(value)
+
+
+def _label(value: Any) -> Label | None:
+    _require(value is None or isinstance(value, bool | int | float | str), f"{value!r:.40} is no label")
+    _require(value == value, "a label is not a number")  # noqa: PLR0124
+    return value  # type: ignore[no-any-return]
+
+
+def _sum(units: Any, rest: Any) -> ExactSum:
+    _require(isinstance(units, str) and isinstance(rest, str) and not np.isnan(float(rest)), "a score has no sum")
+    return ExactSum(int(units), float(rest))
+
+
+def _notes(notes: dict[str, Any]) -> Notes:
+    dropped = {str(reason): _whole(count) for reason, count in notes["dropped"].items()}
+    return Notes(_whole(notes["ignored"]), dropped, _whole(notes["rescaled"]), _weight(notes["largest_deviation"]))
 
 
 def _state(sections: _Sections) -> dict[str, Any]:
+    """Read all fields, each checked for its kind and range."""
     header = sections.header
-    state = {name: header[name] for name in _PLAIN}
-    labels = tuple(json.loads(sections.read("labels").decode("utf-8", "surrogatepass")))
-    if len(labels) != state["n_classes"]:
-        raise ValueError(f"{len(labels)} labels for {state['n_classes']} classes")
-    kind, most = (Table, 1) if state["exact"] else (Cells, (1 << (8 + state["fraction_bits"])) * 2)
-    n_classes, parts = state["n_classes"], header["parts"]
-    return state | {
-        "labels": labels,
-        "notes": Notes(**header["notes"]),
-        "sources": header["sources"],
-        "score_sums": {
-            name: tuple(ExactSum(int(units), float(rest)) for units, rest in sums)
-            for name, sums in header["scores"].items()
-        },
-        "pairs_table": sections.table(kind, "pairs", most),
-        "top_tables": {ties: sections.table(kind, f"top/{ties}", most) for ties in header["top_tables"]},
-        "classes": sections.table(Coarse, "classes", n_classes * 256) if "classes" in parts else None,
-        "shards": _shards(sections) if "shards" in parts else None,
+    state: dict[str, Any] = {
+        "exact_limit": _whole(header["exact_limit"]),
+        "fraction_bits": 1 + _whole(header["fraction_bits"] - 1, 19),
+        "n_rows": _whole(header["n_rows"]),
+        "n_classes": _whole(header["n_classes"], 1 << 31),
+        "weighted": _flag(header["weighted"]),
+        "weight": _weight(header["weight"]),
+        "weight_squared": _weight(header["weight_squared"]),
+        "exact": _flag(header["exact"]),
+        "notes": _notes(header["notes"]),
+        "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
+        "labels": tuple(map(_label, json.loads(sections.read("labels").decode("utf-8", "surrogatepass")))),
     }
+    n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
+    _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
+    kind, highest = (Table, 1) if state["exact"] else (Cells, cells - 1)
+    room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
+    scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
+    _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    parts, coarse = header["parts"], n_classes * COARSE_CELLS
+    _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
+    found = {
+        "score_sums": scores,
+        "pairs_table": sections.table(kind, "pairs", highest, room),
+        "top_tables": {
+            _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
+        },
+        "classes": sections.table(Coarse, "classes", coarse - 1, coarse) if "classes" in parts else None,
+        "shards": _shards(sections, list(scores)) if "shards" in parts else None,
+    }
+    pairs, weight = found["pairs_table"], state["weight"]
+    _require(state["weighted"] or weight == state["n_rows"], "the weight is not the number of rows")
+    for sum_, expected in ((pairs.total.sum(), weight * n_classes), (pairs.happened.sum(), weight)):
+        _require(abs(sum_ - expected) <= 1e-6 * expected, "the counts do not add up to the weight")
+    return state | found
 
 
-def _shards(sections: _Sections) -> Shards:
-    scores = {name: sections.table(ShardScores, f"shards/scores/{name}", 1000) for name in sections.header["scores"]}
-    rows = sections.table(ShardRows, "shards/rows", 1000)
-    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", 1000 * 256))
+def _shards(sections: _Sections, names: list[str]) -> Shards:
+    last, cells = N_SHARDS - 1, N_SHARDS * COARSE_CELLS
+    scores = {name: sections.table(ShardScores, f"shards/scores/{name}", last, N_SHARDS) for name in names}
+    rows = sections.table(ShardRows, "shards/rows", last, N_SHARDS)
+    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells))

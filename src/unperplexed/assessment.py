@@ -358,6 +358,8 @@ def _assess_tally(
     if not isinstance(measured, str) or measured not in ESTIMATORS:
         raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
     if not tally.weight > 0:
+        if tally.n_rows:
+            raise InputError("the total weight is 0; nothing is left to assess.")
         left_out = sum(tally.notes.dropped.values()) + tally.notes.ignored
         raise InputError(
             "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")

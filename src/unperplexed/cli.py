@@ -6,8 +6,10 @@ import argparse
 import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,7 +24,7 @@ EXIT_CODES = """\
 exit codes:
   0    done, and every output written
   2    input, arguments or output path that cannot be used: the message says why; nothing was written
-  130  interrupted; nothing was half-written
+  130  interrupted; nothing was half-written (143: terminated)
 """
 
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
@@ -44,11 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         from . import commands
 
         getattr(commands, parsed.command)(parsed)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
     except InputError as error:
         print(f"unperplexed: {error}", file=sys.stderr)
         return 2
@@ -65,6 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     return 0
+
+
+def _terminated(*_: object) -> NoReturn:
+    """Leave as on any error, so that temporary files go."""
+    raise SystemExit(143)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -233,8 +243,8 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         help="what else to keep: coarse counts of each class, or of a thousand shards of the rows",
     )
     add("--groups", metavar="COLUMN", help="rows with the same value here go into the same shard")
-    add("--exact-limit", type=int, default=1 << 16, metavar="N", help="so many distinct values are counted exactly")
-    add("--fraction-bits", type=int, default=9, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
+    add("--exact-limit", type=int, metavar="N", help="so many distinct values are counted exactly (default: 65536)")
+    add("--fraction-bits", type=int, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
 
 
 def _add_tallies(command: argparse.ArgumentParser) -> None:

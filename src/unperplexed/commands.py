@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,10 @@ from ._json import json_text
 from ._readers.formats import matching
 from .assessment import Assessment
 from .assessment import assess as assess_tally
+from .engines.local import counted_files
 from .errors import InputError
-from .files import ForecastFiles, Reading, Selection
-from .forecasts import Forecasts
+from .files import Reading, Selection
 from .outputs import check_output, write_whole
-from .progress import ahead, progress_bar
 from .report.text import profile_orders, profile_text, scores_text, tally_text
 from .tally import Tally
 
@@ -27,6 +26,13 @@ if TYPE_CHECKING:
 _PICTURES = (".png", ".svg", ".pdf")
 _TALLY = ".tally"
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
+_ROWS: dict[str, Any] = {
+    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts")},
+    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "groups", "exact_limit", "fraction_bits")),
+    **dict.fromkeys((*_READING, "decimal_comma"), False),
+    "separator": ",",
+}
+"""What says how rows are read and counted, and its defaults."""
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -74,7 +80,10 @@ def merge(arguments: argparse.Namespace) -> None:
 def show(arguments: argparse.Namespace) -> None:
     """Say what a tally file holds."""
     _check_outputs(arguments)
-    found = Tally.load(arguments.files[0])
+    names = matching(arguments.files)
+    if len(names) > 1:
+        raise InputError(f"{arguments.files[0]}: {len(names)} files match; show says what one holds.")
+    found = Tally.load(names[0])
     _write(arguments, json_text(found.summary()), tally_text(found), {})
 
 
@@ -106,7 +115,7 @@ def _named(names: Sequence[str], error: InputError) -> str:
 def _tally(arguments: argparse.Namespace) -> Tally:
     """Add up the tally files that are given, and count the others."""
     names = matching(arguments.files)
-    tallies = [name for name in names if name.endswith(_TALLY) and arguments.format is None]
+    tallies = [name for name in names if name.lower().endswith(_TALLY) and arguments.format is None]
     others = [name for name in names if name not in tallies]
     if not others:
         _refuse_reading(arguments, tallies[0])
@@ -117,8 +126,7 @@ def _tally(arguments: argparse.Namespace) -> Tally:
 
 def _refuse_reading(arguments: argparse.Namespace, name: str) -> None:
     """A tally's rows are counted: what says how to read or count them would be ignored."""
-    names = ("truth", "prob", "pair", "weight", "labels", "pos_label", "ignore_label", *_READING, "scores")
-    given = [n for n in (*names, "parts", "groups") if getattr(arguments, n, None)]
+    given = [name for name, default in _ROWS.items() if getattr(arguments, name, default) != default]
     if given:
         option = given[0].replace("_", "-")
         raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
@@ -139,32 +147,19 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
     selection = Selection(
         arguments.truth, arguments.prob, arguments.pair, arguments.weight, getattr(arguments, "groups", None)
     )
-    separator = {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator)
-    if len(separator.encode()) != 1:
-        raise InputError(f"--separator: expected one character, or tab, got {separator!r}.")
     reading = Reading(
         arguments.labels,
         arguments.pos_label,
         arguments.ignore_label,
-        separator,
+        {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator),
         {name: getattr(arguments, name) for name in _READING},
         arguments.decimal_comma,
         arguments.format,
         whole=arguments.command != "tally",
     )
-    counting = {
-        name: getattr(arguments, name) for name in ("parts", "exact_limit", "fraction_bits") if name in arguments
-    }
-    with progress_bar() as progress:
-        files = ForecastFiles(names, selection, reading, progress)
-        for sentence in files.said:
-            _say(sentence)
-
-        def forecasts() -> Iterator[Forecasts]:
-            for batch in ahead(files):
-                yield from batch.forecasts
-
-        return Tally.count(forecasts(), scores=arguments.scores, **counting)
+    counting = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    given = {name: value for name, value in counting.items() if value is not None}
+    return counted_files(names, selection, reading, given, _say, progress=True)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

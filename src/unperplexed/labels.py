@@ -180,6 +180,8 @@ def _check_given_labels(labels: Sequence[Label], n_classes: int, names: tuple[An
         raise InputError(f"labels: expected numbers or texts, got {given!r:.80}.") from None
     if twice:
         raise InputError(f"labels: {twice[0]!r} is given twice.")
+    if None in given:
+        raise InputError(f"labels: {listed(list(labels))}: a missing value is no class.")
     if len(given) != n_classes:
         raise InputError(
             f"labels: {len(given)} labels for forecasts of {n_classes} classes; name one for each probability"
@@ -437,13 +439,21 @@ def _class_labels(
     whole_unnamed = settings.whole and names is None
     if whole_unnamed and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
         negative = [v for v in present if isinstance(v, int | float) and v < 0]
-        if not negative:
+        if not negative and not _sorts_two_ways(present):
             return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
     columns = f" named {listed(list(names))}" if names is not None else ""
     raise InputError(
         f"{settings.name}: the labels {listed(present)} do not say which of the {n_classes} probability columns"
         f"{columns} is which. Name the columns' classes in column order with labels (--labels)."
     )
+
+
+def _sorts_two_ways(labels: Sequence[Any]) -> bool:
+    """Whether these are texts that read as numbers, and come in another order as such: "10" and "2"."""
+    try:
+        return isinstance(labels[0], str) and sorted(labels) != sorted(labels, key=float)
+    except ValueError:
+        return False
 
 
 def _last_number(name: object) -> int | None:

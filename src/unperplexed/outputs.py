@@ -30,7 +30,7 @@ def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a killed run leaves the old one or none, never a part."""
     path = path.resolve()  # what a link points to is replaced, not the link
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".unperplexed-")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -24,7 +24,7 @@ from ._typing import Ints
 from .errors import InputError
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
-from .outputs import write_whole
+from .outputs import check_output, write_whole
 from .scores import score_named, scores_kept
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class Tally:
         parts: Sequence[str] = (),
         groups: Any = None,
         source: str = "",
+        first_row: int = 0,
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
@@ -128,6 +129,9 @@ class Tally:
             go by source and row number.
         source : str, optional
             Name of where the rows come from.
+        first_row : int, default 0
+            Number of the first row among all of its source, for a part of a larger input: errors and shards go by
+            it.
         exact_limit : int, default 65536
             How many distinct probabilities are counted exactly before cells take over.
         fraction_bits : int, default 9
@@ -163,7 +167,10 @@ class Tally:
             whole=False,
             groups=groups,
             source=source,
+            first_row=first_row,
         )
+        if groups is not None and "shards" not in parts:
+            raise InputError("groups: only shards go by them; ask for these with parts=['shards'].")
         return cls.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
 
     @classmethod
@@ -176,15 +183,21 @@ class Tally:
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
     ) -> Tally:
-        """Count checked forecasts, or all parts of a stream of them: faster than the sum of their tallies."""
+        """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
+
+        Parts of a stream are made with ``Forecasts(..., whole=False)``, so that none infers the class set from what
+        happens to be in it. A stream of nothing gives the tally that adds nothing.
+
+        Examples
+        --------
+        >>> from unperplexed import Forecasts, Tally
+        >>> days = [([1, 0], [0.8, 0.3]), ([1], [0.6])]
+        >>> Tally.count(Forecasts(y, p, whole=False) for y, p in days).n_rows
+        3
+        """
         if isinstance(parts, str) or any(part not in PARTS for part in parts):
             raise InputError(f"parts: expected a list of {' and '.join(map(repr, PARTS))}, got {parts!r}.")
-        whole_numbers = all(isinstance(number, int | np.integer) for number in (exact_limit, fraction_bits))
-        if not whole_numbers or exact_limit < 0 or not 1 <= fraction_bits <= 20:
-            raise InputError(
-                "exact_limit must be a whole number, 0 or more, and fraction_bits one from 1 to 20, got"
-                f" {exact_limit!r} and {fraction_bits!r}."
-            )
+        exact_limit, fraction_bits = _checked_limits(exact_limit, fraction_bits)
         stream = iter([forecasts] if isinstance(forecasts, Forecasts) else forecasts)
         first = next(stream, None)
         if first is None:
@@ -221,11 +234,13 @@ class Tally:
     @classmethod
     def from_bytes(cls, data: bytes) -> Tally:
         """Read what `to_bytes` gave; truncated, changed or other bytes are refused with the reason."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InputError(f"from_bytes: expected bytes, got {type(data).__name__}.")
         return cls(**tally_state(data))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the tally to a file, whole or not at all."""
-        write_whole(Path(path), self.to_bytes())
+        write_whole(check_output(Path(path)), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Tally:
@@ -236,7 +251,8 @@ class Tally:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
+            reason = (error.strerror or str(error)).rstrip(".")
+            raise InputError(f"{path}: cannot be read: {reason}. A tally is read from a regular file.") from None
 
     def __add__(self, other: Tally) -> Tally:
         """Tally of both data sets; refuses tallies of different classes or settings."""
@@ -315,6 +331,8 @@ class Tally:
 
     def score(self, name: str) -> float:
         """Mean of a scoring rule that is kept, unfloored."""
+        if self.weight and name not in self.score_sums:
+            raise InputError(f"score: this tally does not keep {name!r}; it has {', '.join(self.scores)}.")
         return float(self.score_sums[name][0]) / self.weight if self.weight else math.nan
 
     def score_standard_error(self, name: str) -> float:
@@ -323,7 +341,8 @@ class Tally:
         if not math.isfinite(mean):
             return math.nan
         variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
-        return math.sqrt(max(variance, 0.0)) / self.weight
+        # What is less than the rounding of the squares is no variance.
+        return math.sqrt(variance) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
 
     def pairs(self, view: View = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
@@ -391,7 +410,7 @@ class Tally:
         """
         if self.classes is None:
             raise InputError("class_pairs: this tally was made without the part 'classes'.")
-        if plain(label) not in self.labels:
+        if label is None or plain(label) not in self.labels:
             raise InputError(f"label: {label!r} is not one of the classes.")
         start = self.labels.index(plain(label)) * COARSE_CELLS
         here = slice(*np.searchsorted(self.classes.key, (start, start + COARSE_CELLS)))
@@ -456,9 +475,21 @@ def _common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> 
     if len(a) != len(b):
         raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")
     for x, y in zip(a, b, strict=True):
-        if x is not None and y is not None and x != y:
+        unlike = x != y or isinstance(x, bool) != isinstance(y, bool)  # True is 1 to Python, not to a reader
+        if x is not None and y is not None and unlike:
             raise InputError(f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column.")
     return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:
+    numbers = (exact_limit, fraction_bits)
+    whole = all(isinstance(number, int | np.integer) and not isinstance(number, bool) for number in numbers)
+    if not whole or not 0 <= exact_limit < 1 << 40 or not 1 <= fraction_bits <= 20:
+        raise InputError(
+            "exact_limit must be a whole number from 0 to 2^40, and fraction_bits one from 1 to 20, got"
+            f" {exact_limit!r} and {fraction_bits!r}."
+        )
+    return int(exact_limit), int(fraction_bits)
 
 
 def _first_sources(*counts: Mapping[str, int]) -> dict[str, int]:

@@ -100,9 +100,14 @@ def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
     """Count forecasts and classes, and name the classes if they are few."""
     classes = f"{n_classes:,} classes"
     if n_classes <= 4 and all(label is not None for label in labels):
-        named = ", ".join(str(label) for label in labels)
+        named = ", ".join(printable(str(label)) for label in labels)
         classes += f" ({named})" if 0 < len(named) <= 40 else ""
     return f"{n_rows:,} forecast{'s' if n_rows != 1 else ''} of {classes}"
+
+
+def printable(text: str) -> str:
+    """Give a name from outside in one line that moves no cursor: control characters as their escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def _header(a: Assessment) -> Iterator[str]:
@@ -174,5 +179,5 @@ def tally_text(tally: Tally) -> str:
         lines.append(f"weighted: total weight {tally.weight:,.6g}")
     lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
     lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
-    lines += [f"from {name}: {rows(count)}" for name, count in tally.sources.items()]
+    lines += [f"from {printable(name)}: {rows(count)}" for name, count in tally.sources.items()]
     return "\n".join([*lines, *_notes(tally)])
