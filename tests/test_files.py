@@ -543,7 +543,7 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, either, rows, blank, end):
     assert tally(path).n_rows == rows
     path.write_bytes(end.join(["y,p"] + ["1,0.5"] * rows + [""] * blank + ["1,0.5"]).encode())
     if blank:
-        assert "y: no label in" in refusal(path)
+        assert f"line {rows + 2} has 1 field, the header 2" in refusal(path)
     else:
         assert tally(path).n_rows == rows + 1
 
@@ -664,8 +664,9 @@ print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("nulls", [0, 100])
-@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("suffix", "nulls"), [("parquet", 0), ("parquet", 100), ("arrow", 0), ("arrow", 100), ("npz", 0)]
+)
 def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
     peaks = []
     for n_rows in (40_000, 300_000):
@@ -676,6 +677,8 @@ def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
         path = tmp_path / f"{n_rows}.{suffix}"
         if suffix == "parquet":
             pq.write_table(pa.table(record), path, row_group_size=1 << 14, use_dictionary=False)
+        elif suffix == "npz":
+            np.savez(path, y=np.arange(n_rows) % 100, p=p.reshape(n_rows, 100))
         else:
             with pa.ipc.new_file(path, record.schema) as writer:
                 writer.write_batch(record)
@@ -693,3 +696,49 @@ def test_numbers_of_json_with_more_digits_than_python_reads(tmp_path, rows):
     assert tally(path, pos_label="7" * 5000).labels == ("1", "7" * 5000)
     path.write_text('{"y": 1, "p": 0.5}\n' * rows + '{"y": 0, "p": ' + "7" * 5000 + "}\n")
     assert "p: infinite in 1 row" in refusal(path)
+
+
+SHORT = {
+    "one field": "y,p\n1,0.5\n0\n1,0.25\n",
+    "at the end": "y,p\n1,0.5\n1,0.25\n0",
+    "past the columns read": "y,p,z\n1,0.5,a\n0,0.25\n",
+    "beside quotes": 'y,p,z\n"1",0.5,a\n0,0.25\n',
+    "beside stray quotes": 'y,p,z\n1,0.5,5" pipe\n0,0.25\n',
+    "blank": "y,p\n1,0.5\n\n1,0.25\n",
+}
+
+
+@pytest.mark.parametrize("case", SHORT)
+def test_a_line_that_ends_too_early_is_refused(tmp_path, case):
+    path = tmp_path / "f.csv"
+    path.write_text(SHORT[case])
+    lines = SHORT[case].splitlines()
+    number, line = next((n, text) for n, text in enumerate(lines, 1) if text.count(",") < lines[0].count(","))
+    fields = line.count(",") + 1
+    message = refusal(path)
+    assert f"line {number} has {fields} field{'s' * (fields > 1)}, the header {lines[0].count(',') + 1}." in message
+
+
+def test_decimal_commas_allow_no_decimal_point(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y;p\n1;1.000\n0;0,25\n")
+    assert "column 'p' is not a number at row 0" in refusal(path, separator=";", decimal_comma=True)
+    path.write_text("y;p\n1;0,5\n0;0.25\n")
+    assert "at row 1 (counted from 0): '0.25'" in refusal(path, separator=";", decimal_comma=True)
+    path.write_text("y;p\n1;0,5\n0;\n1;-0,0\n0;1e-3\n")
+    assert tally(path, separator=";", decimal_comma=True, drop_invalid=True).n_rows == 3
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_an_arrow_stream_cut_between_batches_is_refused(tmp_path, cut):
+    path = tmp_path / "f.arrow"
+    table = pa.table({"y": [1, 0] * 50, "p": [0.5, 0.25] * 50})
+    with path.open("wb") as file:
+        writer = pa.ipc.new_stream(file, table.schema)
+        writer.write_table(table, max_chunksize=50)
+        if not cut:
+            writer.close()
+    if cut:
+        assert "an Arrow stream whose end is not marked" in refusal(path)
+    else:
+        assert tally(path).n_rows == 100

@@ -598,41 +598,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path, rows, monkeypatch, name):
     assert peaks[1] < 1.5 * peaks[0] + 100_000  # of data that grew by 2.4 MB
 
 
-RESIDENT = """
-import re, sys
-from pathlib import Path
-from unperplexed.files import ForecastFiles, Reading, Selection
-n = sum(batch.forecasts[0].n_rows for batch in ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), Reading()))
-# The peak that getrusage tells is also that of the process which started this one.
-print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("suffix", ["parquet", "arrow", "npz"])
-def test_one_long_run_of_lists_is_never_held_whole(tmp_path, suffix):
-    peaks, sizes = [], []
-    for n_rows in (10_000, 400_000):
-        p = np.full((n_rows, 100), 0.01, dtype=np.float32) + np.arange(n_rows, dtype=np.float32)[:, None] * 1e-9
-        y = np.arange(n_rows) % 100
-        path = tmp_path / f"{n_rows}.{suffix}"
-        lists = pa.FixedSizeListArray.from_arrays(pa.array(p.ravel()), 100)
-        (record,) = pa.table({"y": y, "p": lists}).to_batches()
-        if suffix == "parquet":
-            pyarrow.parquet.write_table(pa.table(record), path, row_group_size=n_rows, use_dictionary=False)
-        elif suffix == "arrow":
-            with pa.ipc.new_file(path, record.schema) as writer:
-                writer.write_batch(record)
-        else:
-            np.savez(path, y=y, p=p)
-        done = subprocess.run([sys.executable, "-c", RESIDENT, path], capture_output=True, check=True)
-        rows, peak = map(int, done.stdout.split())
-        assert rows == n_rows
-        peaks.append(peak)
-        sizes.append(p.nbytes)
-    assert peaks[1] - peaks[0] < 0.6 * (sizes[1] - sizes[0])
-
-
 def test_record_batches_are_joined_and_cut(monkeypatch):
     monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 8)
     schema = pa.schema([("y", pa.int64())])

@@ -1,3 +1,5 @@
+import itertools
+
 import mpmath
 import numpy as np
 import polars as pl
@@ -333,7 +335,6 @@ REFUSED = {
     "classes": ({"y_true": [0], "y_prob": [[0.2, 0.3, 0.5]]}, "2 classes and 3"),
     "limit": ({"y_true": [0], "y_prob": [0.5], "exact_limit": 5}, "exact_limit"),
     "bits": ({"y_true": [0], "y_prob": [0.5], "fraction_bits": 7}, "fraction_bits"),
-    "true and 1": ({"y_true": [True, False], "y_prob": [0.5, 0.5]}, "different classes"),
     "labels": ({"y_true": ["a"], "y_prob": [0.5], "labels": ["b", "a"]}, "different classes"),
 }
 
@@ -343,6 +344,15 @@ def test_unlike_tallies_do_not_add_up(case):
     arguments, message = REFUSED[case]
     with pytest.raises(InputError, match=message):
         Tally.of([1], [0.5]) + Tally.of(arguments.pop("y_true"), arguments.pop("y_prob"), **arguments)
+
+
+def test_true_and_1_are_one_label_in_any_order():
+    numbers, words, empty = Tally.of([1, 0], [0.5, 0.5]), Tally.of([True, False], [0.5, 0.5]), Tally.of([], [])
+    for parts in itertools.permutations((numbers, words, empty)):
+        merged = sum(parts, Tally())
+        assert [type(label) for label in merged.labels] == [int, int]
+        assert_same(merged, numbers + words)
+    assert [type(label) for label in (words + words).labels] == [bool, bool]
 
 
 def test_a_third_label_in_a_later_part_is_noticed():

@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _terminated(*_: object) -> NoReturn:
-    """Leave as on any error, so that temporary files go."""
+    """Leave as on any error, so that temporary files go; a second signal ends it at once."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise SystemExit(143)
 
 

@@ -475,10 +475,10 @@ def _common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> 
     if len(a) != len(b):
         raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")
     for x, y in zip(a, b, strict=True):
-        unlike = x != y or isinstance(x, bool) != isinstance(y, bool)  # True is 1 to Python, not to a reader
-        if x is not None and y is not None and unlike:
+        if x is not None and y is not None and x != y:
             raise InputError(f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column.")
-    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+    # True is 1, but prints otherwise: of the two the number stands, whichever part comes first.
+    return tuple(y if x is None or (isinstance(x, bool) and y is not None) else x for x, y in zip(a, b, strict=True))
 
 
 def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:

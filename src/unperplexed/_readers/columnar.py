@@ -27,6 +27,9 @@ _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 _PROBED_ROWS = 64
 """Rows read at a time while looking for the first list of a column, which may be of any length."""
 
+_CONTINUED = b"\xff\xff\xff\xff"
+_END = _CONTINUED + bytes(4)
+
 _Widths = dict[str, int]
 """Lengths of the lists in each column of lists, as the first of them has it."""
 
@@ -118,11 +121,23 @@ def _arrow_records(memory: Any, schema: Any, names: Sequence[str], given: _Given
     reader = _arrow_reader(memory, [schema.get_field_index(name) for name in names])
     if not hasattr(reader, "get_batch"):
         yield from reader
+        _check_end(memory)
         return
     given.of = reader.num_record_batches
     for at in range(reader.num_record_batches):
         given.records = at + 1
         yield reader.get_batch(at).select(names)
+
+
+def _check_end(memory: Any) -> None:
+    """Refuse a stream that was cut between two record batches, which its reader takes for the end."""
+    memory.seek(0)
+    marked = memory.read(len(_CONTINUED)) == _CONTINUED  # streams of before 2019 have no such marks
+    memory.seek(max(0, memory.size() - len(_END)))
+    if marked and memory.read(len(_END)) != _END:
+        raise InputError(
+            "an Arrow stream whose end is not marked, perhaps truncated. Write it anew, and close its writer."
+        )
 
 
 def _check_once(schema: Any, names: Sequence[str]) -> None:

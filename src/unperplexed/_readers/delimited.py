@@ -113,7 +113,8 @@ def _frame(chunk: Chunk, header: list[str], wanted: Wanted, options: Options) ->
     data = (options.separator.join(f"c{i}" for i in range(len(header))) + "\n").encode() + chunk.data
     text = dict.fromkeys((f"c{i}" for i in range(len(header))), pl.String)
     numbers = {places[name]: pl.Float64 for name in wanted.names if name not in wanted.raw}
-    for schema in (text | numbers, text) if numbers else (text,):
+    # What has a decimal point is read as a number with decimal commas too, so that there the text is looked at.
+    for schema in (text | numbers, text) if numbers and not options.decimal_comma else (text,):
         try:
             return pl.read_csv(
                 data,
@@ -177,7 +178,7 @@ def _inside_quotes(text: NDArray[np.uint8], odd: bool) -> tuple[Bools, bool]:
 
 
 def _check_lines(chunk: Chunk, separator: str, width: int) -> int | None:
-    """Refuse lines with too many fields, which the fast reader lets pass where the surplus is not wanted.
+    """Refuse lines with too many or too few fields: the fast reader passes over what is not wanted, and fills in.
 
     Returns the number of rows where quotes stand in such places that readers may take them differently; else None.
     """
@@ -199,13 +200,13 @@ def _check_lines(chunk: Chunk, separator: str, width: int) -> int | None:
             continue
         counts = np.diff(ends, prepend=-1)
         counts[0] += fields
-        wide = np.flatnonzero(counts > width)
-        if wide.size:
-            before = chunk.data.count(b"\n", 0, start + int(marks[ends[wide[0]]]))
-            raise _too_many(chunk.line + before, int(counts[wide[0]]), width)
+        other = np.flatnonzero(counts != width)
+        if other.size:
+            before = chunk.data.count(b"\n", 0, start + int(marks[ends[other[0]]]))
+            raise _other_width(chunk.line + before, int(counts[other[0]]), width)
         fields = marks.size - 1 - int(ends[-1])
-    if fields >= width:
-        raise _too_many(chunk.line + chunk.data.count(b"\n"), fields + 1, width)
+    if data.size and data[-1] != _NEWLINE and fields + 1 != width:
+        raise _other_width(chunk.line + chunk.data.count(b"\n"), fields + 1, width)
     return None
 
 
@@ -234,11 +235,9 @@ def _stray_quote_line(chunk: Chunk, separator: str) -> int | None:
     return None if place is None else chunk.line + chunk.data.count(b"\n", 0, place)
 
 
-def _too_many(line: int, fields: int, width: int) -> InputError:
-    return InputError(
-        f"line {line} has {fields} fields, the header {width}. Quote fields that contain the separator, or repair the"
-        " line."
-    )
+def _other_width(line: int, fields: int, width: int) -> InputError:
+    remedy = "Quote fields that contain the separator, or repair" if fields > width else "Repair"
+    return InputError(f"line {line} has {fields} field{'s' * (fields != 1)}, the header {width}. {remedy} the line.")
 
 
 def _count_quoted(chunk: Chunk, separator: str, width: int) -> int:
@@ -248,8 +247,8 @@ def _count_quoted(chunk: Chunk, separator: str, width: int) -> int:
     try:
         for fields in reader:
             rows, behind = rows + 1, reader.line_num
-            if len(fields) > width:
-                raise _too_many(chunk.line + behind - 1, len(fields), width)
+            if max(1, len(fields)) != width:
+                raise _other_width(chunk.line + behind - 1, max(1, len(fields)), width)
     except csv.Error as trouble:
         raise _badly_quoted(str(trouble), chunk, chunk.line + behind, chunk.line + reader.line_num - 1) from None
     return rows

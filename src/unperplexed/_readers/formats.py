@@ -80,6 +80,8 @@ def found_files(names: Sequence[str]) -> list[File]:
 
 def _kept(name: str) -> File:
     said = _STANDARD_INPUT if name == "-" else name
+    if name == "-" and sys.stdin is None:
+        raise InputError(f"{said}: is closed.")
     copy = tempfile.NamedTemporaryFile(prefix="unperplexed-")  # noqa: SIM115  # closed when its File is gone
     try:
         if name == "-":

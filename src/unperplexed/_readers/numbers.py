@@ -34,7 +34,8 @@ def as_numbers(column: Column, name: str, first_row: int = 0, decimal_comma: boo
         raise InputError(f"column {name!r} holds {column.dtype}, not numbers.")
     text = stripped(column.str.replace(",", ".", literal=True) if decimal_comma else column)
     numbers = text.cast(pl.Float64, strict=False)
-    wrong = (numbers.is_null() & text.is_not_null()).arg_true()
+    points = column.str.contains(".", literal=True).fill_null(False) if decimal_comma else False
+    wrong = ((numbers.is_null() | points) & text.is_not_null()).arg_true()
     if len(wrong):
         raise not_a_number(name, first_row + wrong[0], column[int(wrong[0])], decimal_comma)
     return numbers
