@@ -85,7 +85,9 @@ def _kept(name: str) -> File:
     copy = tempfile.NamedTemporaryFile(prefix="unperplexed-")  # noqa: SIM115  # closed when its File is gone
     try:
         if name == "-":
-            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+            stream: Any = sys.stdin.buffer
+            while data := stream.read1(1 << 20):  # a full read would not notice signals until it is full
+                copy.write(data)
         else:
             with Path(name).open("rb") as pipe:
                 shutil.copyfileobj(pipe, copy, 1 << 20)
