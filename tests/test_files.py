@@ -486,7 +486,7 @@ def test_labels_are_plain_values():
         (np.datetime64(half), "2020-01-01T00:00:00.5"),
         (half.date(), "2020-01-01"),
         (half.time(), "00:00:00.5"),
-        (np.datetime64("NaT"), None),
+        (np.datetime64("NaT", "s"), None),
         (b"a", "a"),
     ):
         assert (plain(given), type(plain(given))) == (label, type(label))
