@@ -173,6 +173,15 @@ def test_a_group_is_the_same_however_it_is_written():
         assert shards_of_groups(groups).tolist() == shards_of_groups([3, 17]).tolist()
 
 
+def test_groups_of_any_text_and_of_moments():
+    """Text that only looks like a number is text; a moment is the same in any unit, and as text."""
+    odd = ["--5", "-", "007", "-0", "9" * 5000, "٣"]
+    assert len(set(shards_of_groups(odd).tolist())) > 3
+    seconds = np.array(["2020-01-01T12:00:00", "2021-01-01"], dtype="M8[s]")
+    for groups in (seconds.astype("M8[ns]"), seconds.astype("M8[us]"), seconds.astype(str)):
+        assert shards_of_groups(groups).tolist() == shards_of_groups(seconds).tolist()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ._arrays import as_array
 from ._typing import Ints
 from .errors import InputError, rows_text
-from .labels import plain
+from .labels import distinct_labels
 
 N_SHARDS = 1000
 
@@ -29,26 +30,21 @@ def shards_of_groups(groups: Any, name: str = "groups", first_row: int = 0) -> I
         raise InputError(f"{name}: expected one group a row, got shape {array.shape}.")
     if array.dtype.kind in "iub":
         return _shard(_mixed(array.astype(np.int64).view(np.uint64)))
-    values, inverse = np.unique(array, return_inverse=True) if array.dtype.kind == "f" else _factorized(array)
-    plain_values = [plain(value) for value in values.tolist()]
-    missing = [at for at, value in enumerate(plain_values) if value is None]
+    values, inverse = distinct_labels(array)
+    missing = [at for at, value in enumerate(values) if value is None]
     if missing:
         rows = first_row + np.flatnonzero(np.isin(inverse, missing))
         raise InputError(f"{name}: no group in {rows_text(rows)}. Repair them.")
-    return _shard(_mixed(np.array([_hash(value) for value in plain_values], dtype=np.uint64)))[inverse]
+    shards: Ints = _shard(_mixed(np.array([_hash(value) for value in values], dtype=np.uint64)))[inverse]
+    return shards
 
 
-def _factorized(array: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    seen: dict[Any, int] = {}
-    inverse = np.array([seen.setdefault(value, len(seen)) for value in array.tolist()], dtype=np.int64)
-    values = np.empty(len(seen), dtype=object)
-    values[:] = list(seen)
-    return values, inverse
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def _hash(value: Any) -> int:
     text = str(value)
-    if text.lstrip("-").isdecimal() and text == str(int(text)) and -(2**63) <= int(text) < 2**63:
+    if _WHOLE_NUMBER.fullmatch(text) and -(2**63) <= int(text) < 2**63:
         return int(text) % 2**64
     return zlib.crc32(text.encode(errors="surrogatepass")) | 1 << 40
 
