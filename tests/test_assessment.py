@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from conftest import softmax_forecasts
-from unperplexed import Assessment, Forecasts, InputError, Tally, assess
+from unperplexed import Assessment, Forecasts, InputError, Tally, assess, tally_files
 from unperplexed.measured import isotonic
 
 
@@ -168,6 +168,8 @@ def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
         "names",
     }  # a reader of files says these, not a user
     reading = set(inspect.signature(Forecasts.__init__).parameters) - {"self", "y_true"} - of_parts
+    of_files = {"y_prob", "sample_weight"}  # which files have in columns: prob and weight
+    assert reading - of_files <= set(inspect.signature(tally_files).parameters)
     for function in (assess, Tally.of):
         assert reading <= set(inspect.signature(function).parameters)
     for name in reading:

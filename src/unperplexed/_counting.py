@@ -13,6 +13,7 @@ from ._parts import DenseCoarse, ShardCounter
 from ._sums import ExactSum, exact_sum
 from ._tables import Cells, DenseCells, Table, distinct_values, grid_of
 from ._typing import Floats
+from .errors import InputError
 from .forecasts import Block, Forecasts, Notes
 from .means import weighted_sum
 from .scores import Score
@@ -44,6 +45,10 @@ class Counter:
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
+        if forecasts.grouped and self.shards is None:
+            raise InputError(
+                "groups (--groups): only shards go by them; ask for these with parts=['shards'] (--parts shards)."
+            )
         rows_before = self.n_rows
         for block in forecasts.blocks():
             self.notes += block.notes
@@ -66,12 +71,12 @@ class Counter:
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, w[here])
         if self.classes is not None:
-            self.classes.add_class_pairs(p, block.truth, weights)
+            self.classes.add(p, block.truth, np.arange(p.shape[1]), weights)
         shard = None
         if self.shards is not None:
             shard = forecasts.shards(block.index)
             self.shards.add(shard, rows.hit, w)
-            self.shards.cells.add_row_pairs(p, block.truth, shard, weights)
+            self.shards.cells.add(p, block.truth, shard[:, None], weights)
         for score in self.scores:
             x = score.rows(block)
             self._add_score(score.name, x, weights)

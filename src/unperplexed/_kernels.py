@@ -84,9 +84,10 @@ def _sums(p: AnyFloats) -> tuple[Floats, Floats]:
         for column in range(p.shape[1]):
             x = p[:, column].astype(np.float64)
             squares += x * x
-        return row_sums(p), squares
-    wide = np.ascontiguousarray(p, dtype=np.float64)
-    return np.asarray(wide.sum(axis=1)), np.einsum("ij,ij->i", wide, wide)
+    else:
+        p = np.ascontiguousarray(p, dtype=np.float64)
+        squares = np.einsum("ij,ij->i", p, p)
+    return row_sums(p), squares
 
 
 class Grid:

@@ -73,26 +73,15 @@ class DenseCoarse:
         self.groups = groups
         self.total, self.happened, self.place = np.zeros((3, COARSE_CELLS * groups))
 
-    def add_class_pairs(self, p: AnyFloats, truth: NDArray[Any], weights: Floats | None) -> None:
-        """Count each probability under its class, which is the group."""
-        flat = np.ascontiguousarray(p).reshape(-1)
-        code, place = coarse_places(flat)
-        at = code * self.groups + np.tile(np.arange(self.groups), len(p))
-        self._add(at, place, None if weights is None else np.repeat(weights, self.groups))
-        happened = at.reshape(p.shape)[np.arange(len(p)), truth]
-        np.add.at(self.happened, happened, 1.0 if weights is None else weights)
-
-    def add_row_pairs(self, p: AnyFloats, truth: NDArray[Any], group: Ints, weights: Floats | None) -> None:
-        """Count the probabilities of each row under the row's group."""
+    def add(self, p: AnyFloats, truth: NDArray[Any], group: Ints, weights: Floats | None) -> None:
+        """Count the probabilities of rows, each under its group: one for each class, or a column with each row's."""
         code, place = coarse_places(np.ascontiguousarray(p).reshape(-1))
-        at = code * self.groups + np.repeat(group, p.shape[1])
-        self._add(at, place, None if weights is None else np.repeat(weights, p.shape[1]))
+        at = (code.reshape(p.shape) * self.groups + group).reshape(-1)
+        each = 1.0 if weights is None else np.repeat(weights, p.shape[1])
+        np.add.at(self.total, at, each)
+        np.add.at(self.place, at, place * each)
         happened = at.reshape(p.shape)[np.arange(len(p)), truth]
         np.add.at(self.happened, happened, 1.0 if weights is None else weights)
-
-    def _add(self, at: Ints, place: Floats, w: Floats | None) -> None:
-        np.add.at(self.total, at, 1.0 if w is None else w)
-        np.add.at(self.place, at, place if w is None else place * w)
 
     def table(self) -> Coarse:
         """Keep the cells that are occupied."""

@@ -129,6 +129,9 @@ class Cells(Table):
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
 
 
+MOMENTS = ("first", "second_high", "second_low")
+"""Columns of cells that are sums over the values that happened, in the order in which they are computed."""
+
 _HALF_BITS = 14
 
 
@@ -163,7 +166,7 @@ class DenseCells:
     def add_happened(self, values: Floats, w: Floats) -> None:
         """Add values that happened, without their part in the total."""
         code, place = self.grid.places(values)
-        sums = dict(zip(("first", "second_high", "second_low"), _moments(place, w), strict=True))
+        sums = dict(zip(MOMENTS, _moments(place, w), strict=True))
         for name, amount in {"happened": w, "squared": w * w, **sums}.items():
             np.add.at(self.columns[name], code, amount)
         np.minimum.at(self.columns["low"], code, values)

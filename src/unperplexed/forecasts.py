@@ -196,6 +196,11 @@ class Forecasts:
                 raise InputError(self._problem_message(start, step))
             yield block
 
+    @property
+    def grouped(self) -> bool:
+        """Whether it was said which rows belong together."""
+        return self._shards is not None
+
     def shards(self, index: Ints) -> Ints:
         """Shard of rows by their group, or else by source and row number."""
         return shards_of_rows(self.source, index) if self._shards is None else self._shards[index - self._first_row]

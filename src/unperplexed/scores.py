@@ -50,6 +50,11 @@ class Score:
     headline: bool = False
     """Whether the printed assessment shows it."""
 
+    @property
+    def better(self) -> str:
+        """Which values are better, in a word."""
+        return "larger" if self.larger_is_better else "smaller"
+
 
 def _surprisal(p: Floats, r: float = 0.0) -> Floats:
     """Give -(1+r)/r (p^r - 1), at r = 0 its limit -ln p; infinite at p = 0 unless r > 0."""

@@ -18,7 +18,7 @@ from ._counting import NO_SUMS, Counter, ScoreSums, added
 from ._json import plain_values
 from ._kernels import COARSE_CELLS, Grid, coarse_sums
 from ._parts import PARTS, Coarse, Shards
-from ._tables import Cells, Pairs, Points, Table, grid_of, pooled, same_probability, without_last_digits
+from ._tables import MOMENTS, Cells, Pairs, Points, Table, grid_of, pooled, same_probability, without_last_digits
 from ._tally_file import tally_bytes, tally_state
 from ._typing import Ints
 from .errors import InputError
@@ -169,8 +169,6 @@ class Tally:
             source=source,
             first_row=first_row,
         )
-        if groups is not None and "shards" not in parts:
-            raise InputError("groups: only shards go by them; ask for these with parts=['shards'].")
         return cls.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
 
     @classmethod
@@ -370,7 +368,7 @@ class Tally:
                 table,
                 happened=table.happened / ties,
                 squared=table.squared / ties**2,
-                **{name: getattr(table, name) / ties for name in _MOMENTS if isinstance(table, Cells)},
+                **{name: getattr(table, name) / ties for name in MOMENTS if isinstance(table, Cells)},
             )
             for ties, table in self.top_tables.items()
         ]
@@ -464,8 +462,6 @@ class Tally:
             shares = {"frequency": happened / self.weight, "mean_reported": reported / self.weight}
         return pl.DataFrame({"label": [*map(str, self.labels)], "happened": happened, **shares})
 
-
-_MOMENTS = ("first", "second_high", "second_low")
 
 _MOST_SOURCES, _OTHERS = 100, "..."
 

@@ -57,7 +57,8 @@ def _header(path: Path, separator: str) -> tuple[list[str], int]:
         raise InputError("its lines end in carriage returns alone. Save it with the line ends of Unix or Windows.")
     check_utf8(start[: start.find(b"\n") + 1 or None], 1)
     try:
-        reader = csv.reader(io.StringIO(start.decode("utf-8", "replace"), newline="\n"), delimiter=separator)
+        lines = (line.decode("utf-8", "replace") for line in io.BytesIO(start))  # of which one or two are wanted
+        reader = csv.reader(lines, delimiter=separator)
         return next(reader, []), reader.line_num
     except csv.Error as error:
         raise InputError(f"not readable as CSV: {error}.") from None

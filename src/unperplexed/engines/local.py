@@ -121,10 +121,6 @@ def counted_files(
     progress: bool,
 ) -> Tally:
     """Count files while a thread reads the next batch; say which columns were chosen unasked."""
-    if selection.groups is not None and "shards" not in counting.get("parts", ()):
-        raise InputError(
-            "groups (--groups): only shards go by them; ask for these with parts=['shards'] (--parts shards)."
-        )
     if len(reading.separator.encode()) != 1:
         raise InputError(f"separator (--separator): expected one character, or tab, got {reading.separator!r}.")
     with progress_bar() if progress else nullcontext() as report:

@@ -68,7 +68,7 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
 
 
 def _meaning(score: Score) -> str:
-    return f"{score.note}; {'larger' if score.larger_is_better else 'smaller'} is better"
+    return f"{score.note}; {score.better} is better"
 
 
 def scores_text(tally: Tally) -> str:
@@ -78,8 +78,8 @@ def scores_text(tally: Tally) -> str:
     lines = [first, "", f"{'':{width}}{'mean':>8}{'st. error':>11}   better"]
     for name in tally.scores:
         score, value, error = score_named(name), tally.score(name), tally.score_standard_error(name)
-        better = "larger" if score.larger_is_better else "smaller"
-        lines.append(f"{name.replace('_', ' '):{width}}{figure(value):>8}{figure(error):>11}   {better:9}{score.note}")
+        figures = f"{figure(value):>8}{figure(error):>11}"
+        lines.append(f"{name.replace('_', ' '):{width}}{figures}   {score.better:9}{score.note}")
     return "\n".join([*lines, *_notes(tally)])
 
 
