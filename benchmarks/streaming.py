@@ -9,7 +9,7 @@ then read and assessed, each in a process of its own, in turn, several times:
 Reported are the ratio of the shortest times and the largest resident memory of each process. Times of one machine
 drift; the ratio is the claim.
 
-    python benchmarks/streaming.py --gigabytes 4 --folder /tmp --json streaming.json
+    python benchmarks/streaming.py --gigabytes 4 --folder . --json streaming.json
 """
 
 from __future__ import annotations
