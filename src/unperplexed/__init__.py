@@ -9,6 +9,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .distributions.exponential import CoupledExponential
+    from .distributions.gaussian import CoupledGaussian
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "distributions.exponential": ["CoupledExponential"],
+    "distributions.gaussian": ["CoupledGaussian"],
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
@@ -91,6 +95,8 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "CoupledExponential",
+    "CoupledGaussian",
     "Forecasts",
     "InputError",
     "Notes",
