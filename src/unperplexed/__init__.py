@@ -10,7 +10,9 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
     from .distributions.exponential import CoupledExponential
+    from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
+    from .distributions.multivariate import MultivariateCoupledGaussian
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
@@ -50,7 +52,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
     "distributions.exponential": ["CoupledExponential"],
+    "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
+    "distributions.multivariate": ["MultivariateCoupledGaussian"],
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
@@ -96,9 +100,11 @@ __all__ = [
     "Averages",
     "BinTable",
     "CoupledExponential",
+    "CoupledFit",
     "CoupledGaussian",
     "Forecasts",
     "InputError",
+    "MultivariateCoupledGaussian",
     "Notes",
     "RiskProfile",
     "Score",
