@@ -1,11 +1,8 @@
-from itertools import pairwise
-
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.special import boxcox, inv_boxcox
 
 from unperplexed import (
@@ -137,12 +134,12 @@ def test_the_surprisal_averages_to_the_same(kappa, d):
     """Integral over p in (0, 1) of coupled_log(1/p, kappa, d) = 1/(1 + (d-1) kappa), which is 1 for d = 1."""
     decay = (1 + (d - 1) * kappa) / (1 + d * kappa)  # of the integrand in t = -ln p
     assume(decay > 1 / 16)  # else more than 1e-16 of the integral is where p is 0 in floats
-    points = [0, 1e-3, 0.1, 1, 5, 30, 120, 600]
-    pieces = [
-        quad(lambda t: coupled_log(np.exp(t), kappa, d) * np.exp(-t), a, b, epsabs=0, epsrel=1e-12)[0]
-        for a, b in pairwise(points)
-    ]
-    assert sum(pieces) == pytest.approx(1 / (1 + (d - 1) * kappa), rel=1e-9)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    edges = np.array([0, 1e-3, 0.01, 0.1, 1, 5, 15, 40, 100, 250, 600])
+    half, middle = np.diff(edges)[:, None] / 2, (edges[:-1] + edges[1:])[:, None] / 2
+    t = middle + half * nodes
+    integral = np.sum(half * weights * coupled_log(np.exp(t), kappa, d) * np.exp(-t))
+    assert integral == pytest.approx(1 / (1 + (d - 1) * kappa), rel=1e-12)
 
 
 @given(positive, couplings(3), st.integers(1, 3))
@@ -203,6 +200,8 @@ def test_against_scipy_boxcox(x, r):
     assert risk_log(x, r) == pytest.approx((1 + r) * boxcox(x, r), rel=1e-12)
     kappa = -r / (1 + r)
     assert coupled_log(x, kappa) == pytest.approx(boxcox(x, kappa / (1 + kappa)) / (1 + kappa), rel=1e-12)
+    if 0 < abs(r) < 1e-300:  # where SciPy's inverse, 1.17, is off by up to 1e-5
+        return
     y = min(max(np.log(x), -0.9 / abs(r or 1)), 0.9 / abs(r or 1))
     assert risk_exp((1 + r) * y, r) == pytest.approx(inv_boxcox(y, r), rel=1e-12)
 

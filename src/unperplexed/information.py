@@ -35,7 +35,8 @@ def entropy(p: ArrayLike, *, order: float = 0.0, scale: Scale = "nats", axis: in
     """Entropy of a distribution, or the average of its probabilities that it is the logarithm of.
 
     The probability scale has the mean of the probabilities, each weighted by itself: ``prod p^p`` at order 0, from 1/C
-    for a uniform distribution to 1 for a certain outcome. Maximum entropy is minimum mean.
+    for a uniform distribution to 1 for a certain outcome. Maximum entropy is minimum mean; at orders above -1, both
+    are those of the uniform distribution.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ def divergence(
     coefficient at 1/2, ln(1 + chi squared) at -1. At order 1 only the mass counts that q has where p is 0, and above
     the sign turns: Renyi's divergence of negative order.
 
-    The rounding error is about 1e-16 nats, so a divergence no larger than that means nothing.
+    The rounding error is about 1e-16 nats, and more where ln(q/p) is large; a divergence no larger than that means
+    nothing.
 
     Examples
     --------
@@ -345,7 +347,7 @@ def renyi_entropy(p: ArrayLike, r: float, *, scale: EntropyScale = "entropy", ax
     Returns
     -------
     float or ndarray
-        From 0 for a certain outcome to ln C for a uniform distribution.
+        From 0 for a certain outcome; for r < 1 to ln C for a uniform distribution, which has the most.
 
     Raises
     ------
@@ -385,7 +387,7 @@ def tsallis_entropy(p: ArrayLike, r: float, *, scale: EntropyScale = "entropy", 
     Returns
     -------
     float or ndarray
-        From 0 for a certain outcome to (C^r - 1)/r for a uniform distribution.
+        From 0 for a certain outcome; for r < 1 to (C^r - 1)/r for a uniform distribution, which has the most.
 
     Raises
     ------
@@ -429,7 +431,7 @@ def normalized_tsallis_entropy(
     Returns
     -------
     float or ndarray
-        From 0 for a certain outcome to (1 - C^-r)/r for a uniform distribution.
+        From 0 for a certain outcome; for r < 1 to (1 - C^-r)/r for a uniform distribution, which has the most.
 
     Raises
     ------
@@ -484,7 +486,8 @@ def coupled_entropy(
     Returns
     -------
     float or ndarray
-        From 0 for a certain outcome to ``coupled_log(C^alpha, kappa, d)`` for a uniform distribution.
+        From 0 for a certain outcome; for r < 1, that is kappa > -1/(alpha + d), to ``coupled_log(C^alpha, kappa, d)``
+        for a uniform distribution, which has the most.
 
     Raises
     ------
@@ -576,8 +579,11 @@ def _centred(w: Floats, x: Floats, r: float, lowest: Floats, highest: Floats, to
         return np.asarray(centre)  # its rounding errors are divided by r; r (x - centre) would multiply them
     # From the centre the sums below nearly cancel, so that their rounding errors are relative to the small spread
     # instead of to x or, near r = 0, to 1/r.
-    rest = (w * expm1_ratio(r, x - centre[..., None])).sum(axis=-1) / total
-    return np.asarray(centre + log1p_ratio(r, rest))
+    x = x - centre[..., None]
+    bent = expm1_ratio(r, x)
+    # Where the power overflows its weight is subnormal, and their product is neither.
+    terms = np.where(np.isinf(bent), np.exp(np.log(w) + r * x) / r, w * bent)
+    return np.asarray(centre + log1p_ratio(r, terms.sum(axis=-1) / total))
 
 
 def _distributions(p: ArrayLike, name: str, axis: int) -> Floats:
