@@ -27,7 +27,7 @@ from unperplexed import (
     tsallis_entropy,
 )
 
-ORDERS = [0, 5e-324, 1e-300, 1e-16, 1e-12, 1e-7, 1e-6, 1e-3, 0.5, 1, 3, 50, 1e3, 1e6, 1e9]
+ORDERS = [0, 5e-324, 1e-300, 1e-16, 1e-12, 1e-7, 1e-6, 1e-3, 0.5, 1, 3, 50, 1e3, 1e6, 1e9, 1e20, 1e300]
 SIGNED_ORDERS = sorted({sign * r for r in ORDERS for sign in (1, -1)})
 MEASURES = [entropy, divergence, cross_entropy]
 SCALES = ["nats", "bits", "perplexity", "probability"]
@@ -173,6 +173,15 @@ def test_divergence_is_0_for_equals_and_positive_for_others(pair, r):
         assert got > 1e-15 * (1 - r)
     assert divergence(p, p, order=r) == 0
     assert divergence(q, q, order=r, scale="probability") == 1
+
+
+def test_divergence_is_not_negative_by_rounding(rng):
+    for _ in range(100):
+        p = rng.dirichlet(np.ones(20))
+        q = normalized(p * (1 + 1e-9 * rng.normal(size=20)))
+        for r in (-1, 0, 0.5, 1):
+            assert divergence(p, q, order=r) >= 0
+            assert divergence(p, q, order=r, scale="probability") <= 1
 
 
 @given(pairs)
@@ -396,6 +405,13 @@ def test_subnormal_probabilities():
         assert entropy(p, order=r) == pytest.approx(-float(expected), rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.parametrize("r", [-50, -2, -0.7, -1e-9, 0, 1e-9, 0.7, 2, 50, 1e3, 1e5, 1e9])
+@pytest.mark.parametrize("rest", [2.0**-20, 2.0**-40, 2.0**-52])
+def test_entropies_of_what_is_all_but_certain_keep_their_digits(r, rest):
+    p = [1 - rest, rest / 2, rest / 2]
+    assert entropy(p, order=r) == pytest.approx(-float(reference(exact(p), exact(p), r)), rel=1e-13)
+
+
 def test_a_certain_outcome():
     certain = [0.0, 1.0, 0.0]
     for r in (-1e3, -1, 0, 1e-300, 0.5, 1e3):
@@ -447,6 +463,10 @@ def test_rows_and_axes(rng):
 
 def test_what_rounding_leaves_in_a_sum_is_divided_out(rng):
     p = rng.dirichlet(np.ones(1000))
+    off = p * (1 + 9e-7)
+    for r in (-2, 0, 1e-12, 0.5):
+        assert entropy(off, order=r) == pytest.approx(entropy(p, order=r), rel=1e-13)
+        assert divergence(p, off, order=r) == pytest.approx(0, abs=1e-15)
     single = p.astype(np.float32)
     assert single.astype(float).sum() != 1
     assert entropy(single) == pytest.approx(entropy(p), rel=1e-6)
