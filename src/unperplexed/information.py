@@ -541,9 +541,6 @@ def _log(p: Floats) -> Floats:
         return np.log(p)
 
 
-_STEEP, _FLAT = 1e6, 1e-6
-
-
 def _log_mean(weights: Floats, x: Floats, r: float, name: str) -> Floats:
     """Logarithm of the generalized mean of exp(x) along the last axis: the numerical heart of the module.
 
@@ -564,19 +561,19 @@ def _log_mean(weights: Floats, x: Floats, r: float, name: str) -> Floats:
         else:
             result = _centred(w, x, r, lowest, highest, total)
         # Zeros add nothing to sum w exp(r x) but stay in the total weight: M_r = share^(1/r) * M_r of the rest.
-        none = -np.inf if r <= 0 else result - np.log1p(lost / total) / r
-    return np.asarray(np.where(total == 0, -np.inf, np.where(lost > 0, none, result)))
+        diluted = -np.inf if r <= 0 else result - np.log1p(lost / total) / r
+    return np.asarray(np.where(total == 0, -np.inf, np.where(lost > 0, diluted, result)))
 
 
 def _centred(w: Floats, x: Floats, r: float, lowest: Floats, highest: Floats, total: Floats) -> Floats:
     """Logarithm of the generalized mean, of finite order: a rough one, then what is left from there."""
-    if abs(r) < _FLAT:
+    if abs(r) < 1e-6:
         centre = (w * x).sum(axis=-1) / total
     else:
         largest = highest if r > 0 else lowest  # taken out, so that nothing overflows
         centre = largest + np.log((w * np.exp(r * (x - largest[..., None]))).sum(axis=-1) / total) / r
-    if abs(r) > _STEEP:
-        return np.asarray(centre)  # its rounding errors are divided by r; r (x - centre) would multiply them
+    if abs(r) > 1:
+        return np.asarray(centre)  # its rounding errors are divided by r; below, they would be multiplied
     # From the centre the sums below nearly cancel, so that their rounding errors are relative to the small spread
     # instead of to x or, near r = 0, to 1/r.
     x = x - centre[..., None]
