@@ -9,6 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
     from .distributions.exponential import CoupledExponential
     from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
+    from .information import (
+        average_probability,
+        coupled_entropy,
+        cross_entropy,
+        divergence,
+        entropy,
+        escort,
+        normalized_tsallis_entropy,
+        renyi_entropy,
+        total_probability,
+        tsallis_entropy,
+    )
     from .means import (
         coupling_from_order,
         generalized_mean,
@@ -51,6 +64,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
     "distributions.exponential": ["CoupledExponential"],
     "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
@@ -58,6 +72,18 @@ _HOMES = {
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
+    "information": [
+        "average_probability",
+        "coupled_entropy",
+        "cross_entropy",
+        "divergence",
+        "entropy",
+        "escort",
+        "normalized_tsallis_entropy",
+        "renyi_entropy",
+        "total_probability",
+        "tsallis_entropy",
+    ],
     "means": [
         "coupling_from_order",
         "generalized_mean",
@@ -111,20 +137,32 @@ __all__ = [
     "Tally",
     "__version__",
     "assess",
+    "average_probability",
     "brier_score",
+    "coupled_entropy",
+    "coupled_exp",
+    "coupled_log",
     "coupling_from_order",
+    "cross_entropy",
     "decisiveness",
+    "divergence",
+    "entropy",
+    "escort",
     "floor_sensitivity",
     "generalized_mean",
     "generalized_surprisal",
     "geometric_accuracy",
     "log_loss",
     "log_std_factor",
+    "normalized_tsallis_entropy",
     "order_from_coupling",
     "penalized_brier_score",
     "penalized_log_loss",
     "power_score",
     "ranked_probability_score",
+    "renyi_entropy",
+    "risk_exp",
+    "risk_log",
     "risk_profile",
     "robustness",
     "row_scores",
@@ -132,6 +170,8 @@ __all__ = [
     "spherical_score",
     "suggested_floor",
     "tally_files",
+    "total_probability",
+    "tsallis_entropy",
 ]
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Floats
+from ..coupled import log1p_ratio
 from ..errors import InputError
 from ._elliptical import log_normalizer
 from ._newton import minimize
-from ._series import log1p_ratio
 from .fitting import Sample, best_coupling, log_curvature, sandwich
 
 
@@ -123,7 +123,7 @@ class _Whitened:
     def _squared(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Squared distances and the z they are of."""
         z = self._product(a) - b
-        return (z * z).sum(axis=1), z
+        return np.asarray((z * z).sum(axis=1)), z
 
     def _product(self, a: Floats) -> Floats:
         return self.x * a[0, 0] if self.d == 1 else np.asarray(self.x @ a.T)
@@ -164,7 +164,7 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
     d = sample.x.shape[1]
     centre = _weighted_median(sample.x, sample.w) if loc is None else loc
     if shape is not None:
-        return centre, np.linalg.cholesky(shape)
+        return centre, np.asarray(np.linalg.cholesky(shape))
     spread = np.sqrt(sample.mean((sample.x - centre) ** 2))
     middle = _weighted_median(np.abs(sample.x - centre), sample.w)
     size = np.where(middle > 1e-6 * spread, middle, spread)

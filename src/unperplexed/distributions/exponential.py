@@ -7,9 +7,10 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from .._typing import Floats
+from ..coupled import expm1_ratio, log1p_ratio
 from ..errors import InputError, rows_text
 from ._parameters import finite, positive
-from ._series import base_of_power, expm1_ratio, log1p_ratio
+from ._series import base_of_power
 from ._univariate import Univariate
 from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed_coupling, log_curvature, sandwich
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from .._typing import Bools, Floats
+from ..coupled import log1p_ratio
 from ..errors import InputError
 from ._elliptical import draw, log_average_density, log_normalizer
 from ._elliptical_fit import fit_elliptical, regular_bound
 from ._parameters import coupling_above, finite, plain, real
-from ._series import log1p_ratio
 from ._univariate import Seed
 from .fitting import CoupledFit, Sample, coupling_range, fixed_coupling
 
