@@ -9,6 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "discriminant": ["CoupledDiscriminantAnalysis"],
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
