@@ -10,6 +10,8 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
+    from .distributions.exponential import CoupledExponential
+    from .distributions.gaussian import CoupledGaussian
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
+    "distributions.exponential": ["CoupledExponential"],
+    "distributions.gaussian": ["CoupledGaussian"],
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
@@ -93,6 +97,8 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "CoupledExponential",
+    "CoupledGaussian",
     "Forecasts",
     "InputError",
     "Notes",

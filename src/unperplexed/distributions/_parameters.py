@@ -1,0 +1,60 @@
+"""Parameters and arguments of distributions as float64 arrays, or an error that says what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import Bools, Floats
+from ..errors import InputError
+
+
+def real(name: str, value: ArrayLike) -> Floats:
+    """Any numbers as float64; NaN stays."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"holds {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected a number or an array of numbers ({error}).") from None
+
+
+def finite(name: str, value: ArrayLike) -> Floats:
+    """Finite numbers."""
+    array = real(name, value)
+    return _refuse(name, array, ~np.isfinite(array), "must be finite")
+
+
+def positive(name: str, value: ArrayLike) -> Floats:
+    """Finite numbers above 0."""
+    array = real(name, value)
+    return _refuse(name, array, ~((array > 0) & (array < np.inf)), "must be finite and above 0")
+
+
+def coupling_above(bound: float, value: ArrayLike, name: str = "coupling") -> Floats:
+    """Finite couplings above their bound, at which the support would shrink to nothing or the density to a wall."""
+    array = real(name, value)
+    return _refuse(name, array, ~((array > bound) & (array < np.inf)), f"must be finite and above {bound:.6g}")
+
+
+def unit_interval(name: str, value: ArrayLike) -> Floats:
+    """Probabilities in [0, 1], or NaN."""
+    array = real(name, value)
+    return _refuse(name, array, (array < 0) | (array > 1), "must be in [0, 1]")
+
+
+def _refuse(name: str, array: Floats, bad: Bools, rule: str) -> Floats:
+    if bad.any():
+        at = np.argwhere(bad)[0].tolist()
+        where = f" at index {at[0] if len(at) == 1 else tuple(at)} (counted from 0)" if at else ""
+        raise InputError(f"{name}: {rule}, got {array[tuple(at)]:.17g}{where}.")
+    array.setflags(write=False)
+    return array
+
+
+def plain(value: Any) -> Any:
+    """A float for a single value, the array else."""
+    return float(value) if np.ndim(value) == 0 else value

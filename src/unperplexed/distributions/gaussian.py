@@ -1,0 +1,80 @@
+"""`CoupledGaussian`: Student's t, the normal and the symmetric beta as one family."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Floats
+from ._elliptical import draw, log_average_density, log_normalizer, squared_deviate
+from ._tail import log_tail, quantile
+from ._univariate import Univariate
+
+
+class CoupledGaussian(Univariate):
+    """Coupled Gaussian: Student's t for coupling > 0, normal at 0, a symmetric beta on a bounded interval below 0.
+
+    A heavy tail (coupling > 0) keeps a model's probabilities from running to 0 and 1 faster than its few data
+    warrant. All methods are continuous through coupling 0 and hold far into the tails.
+
+    Parameters
+    ----------
+    loc : array_like, default 0
+        Location: the centre and the mode.
+    scale : array_like, default 1
+        Scale sigma > 0. It is the standard deviation at coupling 0 only.
+    coupling : array_like, default 0
+        Coupling kappa > -1. For kappa > 0, 1/kappa is the degrees of freedom; for kappa < 0 the support is loc
+        +- scale/sqrt(-kappa), and the shapes of the beta are (1 + 1/|kappa|)/2.
+
+    Raises
+    ------
+    InputError
+        For a scale not above 0, a coupling at or below -1, anything not finite, or shapes that do not broadcast.
+
+    Notes
+    -----
+    f(x) = (1 + kappa z^2)_+^(-(1/kappa + 1)/2) / (Z scale), z = (x - loc)/scale ([RP] appendix; [N17] eq. 14). The
+    density at loc + scale is its generalized average of order r = -2 kappa/(1 + kappa). Against 50-digit
+    arithmetic, the relative error of pdf, cdf, sf, ppf and isf is below 1e-12.
+
+    Examples
+    --------
+    >>> from unperplexed import CoupledGaussian
+    >>> t = CoupledGaussian(coupling=0.5)
+    >>> round(t.pdf(1.0), 8), round(t.generalized_average_density(), 8)
+    (0.19245009, 0.19245009)
+    >>> CoupledGaussian(loc=[0, 2], coupling=[0.5, -0.5]).sf([[2.0], [3.0]]).round(4)
+    array([[0.0918, 0.5   ],
+           [0.0477, 0.0908]])
+    """
+
+    def _logpdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        return np.asarray(-(1 + k) / 2 * squared_deviate(x, loc, scale, k) - log_normalizer(k) - np.log(scale))
+
+    def _logsf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        tail = log_tail(np.sqrt(squared_deviate(x, loc, scale, k)), k)
+        with np.errstate(divide="ignore"):
+            return np.where(x < loc, np.log1p(-np.exp(tail)), tail)
+
+    def _logcdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        return self._logsf(-x, -loc, scale, k)
+
+    def _isf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        z = quantile(np.minimum(q, 1 - q), k)
+        return np.asarray(loc + scale * np.where(q > 0.5, -z, z))
+
+    def _ppf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        return -self._isf(q, -loc, scale, k)
+
+    def _draw(self, rng: np.random.Generator, k: Floats, shape: tuple[int, ...]) -> Floats:
+        return draw(rng, k, shape)[..., 0]
+
+    def _mean(self, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        return np.where(k < 1, loc, np.nan)
+
+    def _var(self, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        variance = scale * scale / np.where(k < 0.5, 1 - 2 * k, 1.0)
+        return np.where(k < 0.5, variance, np.where(k < 1, np.inf, np.nan))
+
+    def _log_average_density(self, r: float, loc: Floats, scale: Floats, k: Floats) -> Floats:
+        return log_average_density(k, r) - np.log(scale)
