@@ -89,6 +89,9 @@ _HOMES = {
     ],
     "tally": ["Tally"],
 }
+_EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
+"""Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
+
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -141,4 +144,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from importlib.util import find_spec
+
+    return [*__all__, *(name for name, package in _EXTRAS.items() if find_spec(package))]

@@ -82,4 +82,5 @@ def moments(rows: Rows) -> tuple[Floats, Floats]:
 
 def scatter_matrix(deviations: Floats, weights: Floats) -> Floats:
     """Weighted mean of the outer products of the rows."""
-    return np.asarray((deviations.T * weights) @ deviations / weights.sum())
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused with the feature's number
+        return np.asarray((deviations.T * weights) @ deviations / weights.sum())

@@ -20,6 +20,7 @@ except ImportError as error:
         "CoupledDiscriminantAnalysis needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
     ) from error
 
+from ._arrays import as_array, numbers
 from ._shapes import Rows, ShapeRules, moments, scatter_matrix
 from ._typing import Bools, Floats, Ints
 from .errors import InputError, rows_text
@@ -129,7 +130,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         self.couplings = couplings
         self.cv = cv
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate locations and shape matrices, and with ``coupling="cv"`` choose the coupling.
 
         Parameters
@@ -158,7 +159,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             raise InputError(f"y: expected two classes or more, got {len(self.classes_)} class of positive weight.")
         rows = Rows(X[kept], codes, weights[kept])
         rules = self._shape_rules(rows)
-        self.cv_geometric_accuracy_ = None
+        self.cv_geometric_accuracy_: Floats | None = None
         if isinstance(self.coupling, str):
             folds = ((train[kept], test[kept]) for train, test in self._folds(X, y, kept))
             self.coupling_ = self._cross_validated(rows, rules, folds)
@@ -173,7 +174,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
     def decision_function(self, X: ArrayLike) -> Floats:
         """Log posterior odds of the second class, shape (n,); with three classes or more, log posteriors (n, C)."""
         joint = self._log_joint(X)
-        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else _normalized(joint)
+        return np.asarray(joint[:, 1] - joint[:, 0]) if joint.shape[1] == 2 else _normalized(joint)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class of highest posterior for each row; the first of several."""
@@ -210,8 +211,8 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
     def _class_priors(self, rows: Rows) -> Floats:
         n = len(self.classes_)
         if self.priors is None:
-            return np.bincount(rows.codes, rows.weights, minlength=n) / rows.weights.sum()
-        priors = np.asarray(self.priors, dtype=np.float64)
+            return np.asarray(np.bincount(rows.codes, rows.weights, minlength=n) / rows.weights.sum())
+        priors = numbers(as_array(self.priors), "priors").astype(np.float64)
         if priors.shape != (n,):
             raise InputError(f"priors: expected one for each of {n} classes, got shape {priors.shape}.")
         if not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-6:
@@ -220,20 +221,19 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
 
     def _folds(self, X: Floats, y: NDArray[Any], kept: Bools) -> Iterator[tuple[Bools, Bools]]:
         """Training and held-out rows as masks over all rows, those of weight 0 included."""
-        if not isinstance(self.cv, Integral):
-            for parts in check_cv(self.cv, y, classifier=True).split(X, y):
-                train, test = (np.isin(np.arange(len(y)), np.arange(len(y))[part]) for part in parts)
-                yield train, test
-            return
-        fold = _dealt(X, y, kept, int(self.cv))
-        for k in range(int(self.cv)):
-            if (fold == k).any():
-                yield fold != k, fold == k
+        if isinstance(self.cv, Integral):
+            fold = _dealt(X, y, kept, int(self.cv))
+            yield from ((fold != k, fold == k) for k in range(fold.max() + 1))
+        else:
+            for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
+                yield _mask(train, len(y)), _mask(test, len(y))
 
     def _cross_validated(self, rows: Rows, rules: ShapeRules, folds: Iterator[tuple[Bools, Bools]]) -> float:
-        couplings = [_checked_coupling(c, rows.x.shape[1], "couplings") for c in np.asarray(self.couplings).ravel()]
-        log_scores = np.zeros(len(couplings))
-        held_out = 0.0
+        """Coupling of the highest log score of held-out rows."""
+        couplings = [_checked_coupling(c, rows.x.shape[1], "couplings") for c in np.ravel(self.couplings).tolist()]
+        if not couplings:
+            raise InputError("couplings: expected one or more to try, got none.")
+        log_scores, held_out = np.zeros(len(couplings)), 0.0
         for number, (train, test) in enumerate(folds):
             try:
                 log_scores += self._fold_scores(rows.of(train), rows.of(test), rules, couplings)
@@ -242,10 +242,11 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
                     f"coupling='cv', without the rows of fold {number}: {error} Or give the coupling as a number."
                 ) from None
             held_out += rows.weights[test].sum()
+        if not held_out:
+            raise InputError("cv: its folds hold no rows out.")
         if not (log_scores > -np.inf).any():
             raise InputError(
-                "couplings: with each of them some held-out row's true class got probability 0. Add couplings of 0 or"
-                " above."
+                "couplings: each gives some held-out row's class probability 0. Add couplings of 0 or above."
             )
         self.cv_geometric_accuracy_ = np.exp(log_scores / held_out)
         return couplings[int(log_scores.argmax())]
@@ -309,24 +310,26 @@ def _densities(shapes: Floats, coupling: float, n_classes: int) -> list[_StandIn
 
 def _log_joint(x: Floats, locations: Floats, densities: list[_StandIn], priors: Floats) -> Floats:
     """Logarithms of prior times density, (n, C); of the prior where all of these are 0."""
+    log_density = np.stack([f.logpdf(x - loc) for f, loc in zip(densities, locations, strict=True)], axis=1)
+    vanishing = np.isneginf(log_density)
+    if densities[0].coupling >= 0 and vanishing.any():
+        rows = np.flatnonzero(vanishing.any(axis=1))
+        raise InputError(f"X: in {rows_text(rows)} the values are so far out that squared distances overflow.")
     with np.errstate(divide="ignore"):
         log_priors = np.log(priors)
-    joint = np.stack([f.logpdf(x - loc) for f, loc in zip(densities, locations, strict=True)], axis=1) + log_priors
-    nowhere = np.flatnonzero(np.isneginf(joint).all(axis=1))
-    if nowhere.size and densities[0].coupling >= 0:
-        raise InputError(
-            f"X: in {rows_text(nowhere)} every density is 0 in floating point; the values are too far out."
-        )
-    joint[nowhere] = log_priors
-    return joint
+    log_joint = log_density + log_priors
+    log_joint[np.isneginf(log_joint).all(axis=1)] = log_priors
+    return np.asarray(log_joint)
 
 
 def _normalized(log_joint: Floats) -> Floats:
+    # Less the largest first: beside 1e20, the logarithm of a sum would be lost.
+    log_joint = log_joint - log_joint.max(axis=1, keepdims=True)
     return np.asarray(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
 
 
 def _dealt(X: Floats, y: NDArray[Any], kept: Bools, n_folds: int) -> Ints:
-    """Fold of each row, -1 for those not kept: a fixed shuffle of sorted rows, so that their order does not matter."""
+    """Fold of each row, -1 for those not kept: sorted, shuffled and dealt, so that the order of rows has no say."""
     if n_folds < 2:
         raise InputError(f"cv: expected 2 folds or more, got {n_folds}.")
     order = np.lexsort((y, *X.T))
@@ -336,6 +339,12 @@ def _dealt(X: Floats, y: NDArray[Any], kept: Bools, n_folds: int) -> Ints:
         members = order[y[order] == label]
         fold[members] = np.arange(len(members)) % n_folds
     return fold
+
+
+def _mask(which: Any, n: int) -> Bools:
+    mask = np.zeros(n, dtype=bool)
+    mask[which] = True
+    return mask
 
 
 def _checked_coupling(value: Any, d: int, name: str) -> float:
