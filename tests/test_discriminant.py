@@ -108,7 +108,7 @@ def test_heavy_tails_temper_overfitted_covariances_as_published(coupling):
 def test_at_coupling_0_it_is_quadratic_and_linear_discriminant_analysis_and_naive_bayes(data):
     x, y = data
     for ours, theirs in [
-        ({"shrinkage": None}, QuadraticDiscriminantAnalysis(solver="eigen")),
+        ({"shrinkage": None}, QuadraticDiscriminantAnalysis()),
         ({"shrinkage": "auto"}, QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto")),
         ({"shrinkage": 1}, GaussianNB(var_smoothing=0)),
         ({"shrinkage": None, "pooled": True}, LinearDiscriminantAnalysis(solver="lsqr")),
