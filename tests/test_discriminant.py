@@ -364,7 +364,7 @@ def test_pickles_clones_and_refits_alike(data):
 def test_frames_and_labels_of_any_kind(data):
     x, y = data
     frame = pd.DataFrame(x, columns=["width", "height", "depth"])
-    model = CoupledDiscriminantAnalysis(coupling=0.1).fit(frame, pd.Series(np.array(["x", "y", "zz"])[y]))
+    model = CoupledDiscriminantAnalysis().fit(frame, pd.Series(np.array(["x", "y", "zz"], dtype=object)[y]))
     assert model.feature_names_in_.tolist() == ["width", "height", "depth"]
     assert model.n_features_in_ == 3
     assert set(model.predict(frame)) <= {"x", "y", "zz"}

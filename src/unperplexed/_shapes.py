@@ -29,13 +29,45 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class ShapeRules:
-    """What makes a scatter matrix a shape matrix: the least variances allowed, and how far correlations shrink."""
+class ShapeEstimator:
+    """How the locations and shape matrices of classes follow from their rows."""
 
-    least_variances: Floats
+    labels: list[Any]
+    likelihood: bool
+    pooled: bool
     shrinkage: float | str | None
+    least_variances: Floats
 
-    def shape_matrix(self, scatter: Floats, deviations: Floats, weights: Floats, whose: str) -> Floats:
+    def estimate(self, rows: Rows, coupling: float) -> tuple[Floats, Floats]:
+        """Location of each class, and a shape matrix for each, or one for all if pooled.
+
+        The coupling matters to the likelihood alone.
+        """
+        classes = [rows.of(rows.codes == k) for k in range(len(self.labels))]
+        for label, members in zip(self.labels, classes, strict=True):
+            if len(members.x) == 0:
+                raise InputError(f"class {label!r}: has no rows.")
+        if self.pooled:
+            locations = np.array([moments(members)[0] for members in classes])
+            deviations = rows.x - locations[rows.codes]
+            scatter = scatter_matrix(deviations, rows.weights)
+            return locations, self._shape_matrix(scatter, deviations, rows.weights, "the classes pooled")[None]
+        each = [self._of_class(f"class {k!r}", m, coupling) for k, m in zip(self.labels, classes, strict=True)]
+        return np.array([location for location, _ in each]), np.array([matrix for _, matrix in each])
+
+    def _of_class(self, whose: str, rows: Rows, coupling: float) -> tuple[Floats, Floats]:
+        location, scatter = moments(rows)
+        if not scatter.any():
+            raise InputError(
+                f"{whose}: its rows ({len(rows.x)}) are all the same; a shape matrix takes different ones. Set"
+                " pooled=True."
+            )
+        deviations = rows.x - location
+        if self.likelihood:
+            location, scatter = most_likely(rows, coupling, whose)
+        return location, self._shape_matrix(scatter, deviations, rows.weights, whose)
+
+    def _shape_matrix(self, scatter: Floats, deviations: Floats, weights: Floats, whose: str) -> Floats:
         """A positive definite matrix, or an InputError that says whose it would have been and what helps."""
         variances = np.maximum(np.diag(scatter), self.least_variances)
         if not np.isfinite(variances).all():
@@ -58,6 +90,11 @@ class ShapeRules:
                 " pooled=True, or leave features out."
             )
         return np.asarray(correlations * np.outer(scales, scales))
+
+
+def most_likely(rows: Rows, coupling: float, whose: str) -> tuple[Floats, Floats]:
+    """Location and shape matrix of greatest likelihood at a coupling."""
+    raise NotImplementedError
 
 
 def ledoit_wolf(deviations: Floats, weights: Floats) -> float:

@@ -21,7 +21,7 @@ except ImportError as error:
     ) from error
 
 from ._arrays import as_array, numbers
-from ._shapes import Rows, ShapeRules, moments, scatter_matrix
+from ._shapes import Rows, ShapeEstimator, moments
 from ._typing import Bools, Floats, Ints
 from .errors import InputError, rows_text
 from .means import checked_weights
@@ -158,17 +158,17 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         if len(self.classes_) < 2:
             raise InputError(f"y: expected two classes or more, got {len(self.classes_)} class of positive weight.")
         rows = Rows(X[kept], codes, weights[kept])
-        rules = self._shape_rules(rows)
+        shapes = self._shape_estimator(rows)
         self.cv_geometric_accuracy_: Floats | None = None
         if isinstance(self.coupling, str):
-            folds = ((train[kept], test[kept]) for train, test in self._folds(X, y, kept))
-            self.coupling_ = self._cross_validated(rows, rules, folds)
+            folds = self._folds(X, y, kept, rows)
+            self.coupling_, self.cv_geometric_accuracy_ = self._cross_validated(rows, folds, shapes)
         else:
             self.coupling_ = _checked_coupling(self.coupling, X.shape[1], "coupling")
         self.priors_ = self._class_priors(rows)
-        self.locations_, shapes = self._estimated(rows, rules, self.coupling_)
-        self.shape_matrices_ = np.repeat(shapes, len(self.classes_) if self.pooled else 1, axis=0)
-        self._densities = _densities(shapes, self.coupling_, len(self.classes_))
+        self.locations_, matrices = shapes.estimate(rows, self.coupling_)
+        self.shape_matrices_ = np.repeat(matrices, len(self.classes_) if self.pooled else 1, axis=0)
+        self._densities = _densities(matrices, self.coupling_, len(self.classes_))
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -219,24 +219,34 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             raise InputError(f"priors: expected probabilities that sum to 1, got {priors} with sum {priors.sum():g}.")
         return priors
 
-    def _folds(self, X: Floats, y: NDArray[Any], kept: Bools) -> Iterator[tuple[Bools, Bools]]:
-        """Training and held-out rows as masks over all rows, those of weight 0 included."""
+    def _shape_estimator(self, rows: Rows) -> ShapeEstimator:
+        variances = np.diag(moments(rows)[1])
+        if not variances.all():
+            raise InputError(f"X: feature {variances.argmin()} (counted from 0) is constant. Leave it out.")
+        least = self.variance_floor * variances
+        likelihood = self.estimate == "likelihood"
+        return ShapeEstimator(self.classes_.tolist(), likelihood, self.pooled, self.shrinkage, least)
+
+    def _folds(self, X: Floats, y: NDArray[Any], kept: Bools, rows: Rows) -> Iterator[tuple[Bools, Bools]]:
+        """Which of the rows kept to train on and which to hold out; a splitter sees those of weight 0, too."""
         if isinstance(self.cv, Integral):
-            fold = _dealt(X, y, kept, int(self.cv))
+            fold = _dealt(rows, int(self.cv))
             yield from ((fold != k, fold == k) for k in range(fold.max() + 1))
         else:
             for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
-                yield _mask(train, len(y)), _mask(test, len(y))
+                yield _mask(train, len(y))[kept], _mask(test, len(y))[kept]
 
-    def _cross_validated(self, rows: Rows, rules: ShapeRules, folds: Iterator[tuple[Bools, Bools]]) -> float:
-        """Coupling of the highest log score of held-out rows."""
+    def _cross_validated(
+        self, rows: Rows, folds: Iterator[tuple[Bools, Bools]], shapes: ShapeEstimator
+    ) -> tuple[float, Floats]:
+        """Coupling of the highest log score of held-out rows, and the geometric accuracies of all."""
         couplings = [_checked_coupling(c, rows.x.shape[1], "couplings") for c in np.ravel(self.couplings).tolist()]
         if not couplings:
             raise InputError("couplings: expected one or more to try, got none.")
         log_scores, held_out = np.zeros(len(couplings)), 0.0
         for number, (train, test) in enumerate(folds):
             try:
-                log_scores += self._fold_scores(rows.of(train), rows.of(test), rules, couplings)
+                log_scores += self._fold_scores(rows.of(train), rows.of(test), couplings, shapes)
             except InputError as error:
                 raise InputError(
                     f"coupling='cv', without the rows of fold {number}: {error} Or give the coupling as a number."
@@ -248,63 +258,26 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             raise InputError(
                 "couplings: each gives some held-out row's class probability 0. Add couplings of 0 or above."
             )
-        self.cv_geometric_accuracy_ = np.exp(log_scores / held_out)
-        return couplings[int(log_scores.argmax())]
+        return couplings[int(log_scores.argmax())], np.exp(log_scores / held_out)
 
-    def _fold_scores(self, train: Rows, test: Rows, rules: ShapeRules, couplings: list[float]) -> Floats:
+    def _fold_scores(self, train: Rows, test: Rows, couplings: list[float], shapes: ShapeEstimator) -> Floats:
         """Sum over held-out rows of the log posterior of the true class, for each coupling."""
         priors = self._class_priors(train)
         scores = np.zeros(len(couplings))
-        locations, shapes = self._estimated(train, rules, couplings[0])
+        locations, matrices = shapes.estimate(train, couplings[0])
         for i, coupling in enumerate(couplings):
-            if i and self.estimate == "likelihood":  # moments are the same at any coupling
-                locations, shapes = self._estimated(train, rules, coupling)
-            densities = _densities(shapes, coupling, len(priors))
+            if i and shapes.likelihood:  # moments are the same at any coupling
+                locations, matrices = shapes.estimate(train, coupling)
+            densities = _densities(matrices, coupling, len(priors))
             log_posterior = _normalized(_log_joint(test.x, locations, densities, priors))
             true_class = log_posterior[np.arange(len(test.codes)), test.codes]
             scores[i] = test.weights @ true_class if (true_class > -np.inf).all() else -np.inf
         return scores
 
-    def _shape_rules(self, rows: Rows) -> ShapeRules:
-        variances = np.diag(moments(rows)[1])
-        if not variances.all():
-            raise InputError(f"X: feature {variances.argmin()} (counted from 0) is constant. Leave it out.")
-        return ShapeRules(self.variance_floor * variances, self.shrinkage)
 
-    def _estimated(self, rows: Rows, rules: ShapeRules, coupling: float) -> tuple[Floats, Floats]:
-        """Location of each class, and a shape matrix for each or one for all."""
-        locations, shapes = [], []
-        for k, label in enumerate(self.classes_.tolist()):
-            members = rows.of(rows.codes == k)
-            if len(members.x) == 0:
-                raise InputError(f"class {label!r}: has no rows.")
-            location, scatter = moments(members)
-            if not self.pooled:
-                whose = f"class {label!r}"
-                if not scatter.any():
-                    raise InputError(
-                        f"{whose}: its rows ({len(members.x)}) are all the same; a shape matrix takes different ones."
-                        " Set pooled=True."
-                    )
-                deviations = members.x - location
-                if self.estimate == "likelihood":
-                    location, scatter = _most_likely(members, coupling, whose)
-                shapes.append(rules.shape_matrix(scatter, deviations, members.weights, whose))
-            locations.append(location)
-        if self.pooled:
-            deviations = rows.x - np.array(locations)[rows.codes]
-            scatter = scatter_matrix(deviations, rows.weights)
-            shapes.append(rules.shape_matrix(scatter, deviations, rows.weights, "the classes pooled"))
-        return np.array(locations), np.array(shapes)
-
-
-def _most_likely(rows: Rows, coupling: float, whose: str) -> tuple[Floats, Floats]:
-    raise NotImplementedError
-
-
-def _densities(shapes: Floats, coupling: float, n_classes: int) -> list[_StandIn]:
+def _densities(matrices: Floats, coupling: float, n_classes: int) -> list[_StandIn]:
     """Densities of the classes about their locations; one for all where there is one shape matrix."""
-    densities = [_StandIn(shape, coupling) for shape in shapes]
+    densities = [_StandIn(matrix, coupling) for matrix in matrices]
     return densities * (n_classes // len(densities))
 
 
@@ -328,15 +301,14 @@ def _normalized(log_joint: Floats) -> Floats:
     return np.asarray(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
 
 
-def _dealt(X: Floats, y: NDArray[Any], kept: Bools, n_folds: int) -> Ints:
-    """Fold of each row, -1 for those not kept: sorted, shuffled and dealt, so that the order of rows has no say."""
+def _dealt(rows: Rows, n_folds: int) -> Ints:
+    """Fold of each row: sorted, shuffled and dealt class by class, so that the order of rows has no say."""
     if n_folds < 2:
         raise InputError(f"cv: expected 2 folds or more, got {n_folds}.")
-    order = np.lexsort((y, *X.T))
-    order = np.random.default_rng(0).permutation(order[kept[order]])
-    fold = np.full(len(y), -1)
-    for label in np.unique(y[order]):
-        members = order[y[order] == label]
+    order = np.random.default_rng(0).permutation(np.lexsort((rows.weights, rows.codes, *rows.x.T)))
+    fold = np.empty(len(order), dtype=np.int64)
+    for code in range(rows.codes.max() + 1):
+        members = order[rows.codes[order] == code]
         fold[members] = np.arange(len(members)) % n_folds
     return fold
 
