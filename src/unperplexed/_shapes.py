@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import Floats, Ints
+from .distributions.multivariate import MultivariateCoupledGaussian
 from .errors import InputError
 
 _SINGULAR = 1e-10
@@ -94,7 +95,14 @@ class ShapeEstimator:
 
 def most_likely(rows: Rows, coupling: float, whose: str) -> tuple[Floats, Floats]:
     """Location and shape matrix of greatest likelihood at a coupling."""
-    raise NotImplementedError
+    try:
+        fit = MultivariateCoupledGaussian.fit(rows.x, sample_weight=rows.weights, fcoupling=coupling)
+    except InputError as error:
+        raise InputError(
+            f"{whose}: the likelihood of its {len(rows.x)} rows of {rows.x.shape[1]} features has no maximum. Set"
+            " estimate='moments' and shrinkage='auto', or leave features out."
+        ) from error
+    return fit.distribution.loc, fit.distribution.shape_matrix
 
 
 def ledoit_wolf(deviations: Floats, weights: Floats) -> float:

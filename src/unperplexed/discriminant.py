@@ -23,6 +23,7 @@ except ImportError as error:
 from ._arrays import as_array, numbers
 from ._shapes import Rows, ShapeEstimator, moments
 from ._typing import Bools, Floats, Ints
+from .distributions.multivariate import MultivariateCoupledGaussian
 from .errors import InputError, rows_text
 from .means import checked_weights
 
@@ -275,13 +276,16 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         return scores
 
 
-def _densities(matrices: Floats, coupling: float, n_classes: int) -> list[_StandIn]:
+def _densities(matrices: Floats, coupling: float, n_classes: int) -> list[MultivariateCoupledGaussian]:
     """Densities of the classes about their locations; one for all where there is one shape matrix."""
-    densities = [_StandIn(matrix, coupling) for matrix in matrices]
+    origin = np.zeros(matrices.shape[-1])
+    densities = [MultivariateCoupledGaussian(origin, matrix, coupling) for matrix in matrices]
     return densities * (n_classes // len(densities))
 
 
-def _log_joint(x: Floats, locations: Floats, densities: list[_StandIn], priors: Floats) -> Floats:
+def _log_joint(
+    x: Floats, locations: Floats, densities: list[MultivariateCoupledGaussian], priors: Floats
+) -> Floats:
     """Logarithms of prior times density, (n, C); of the prior where all of these are 0."""
     log_density = np.stack([f.logpdf(x - loc) for f, loc in zip(densities, locations, strict=True)], axis=1)
     vanishing = np.isneginf(log_density)
@@ -327,25 +331,3 @@ def _checked_coupling(value: Any, d: int, name: str) -> float:
 
 def _is_number(value: Any, low: float = -np.inf, high: float = np.inf) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and bool(low <= float(value) <= high)
-
-
-class _StandIn:
-    def __init__(self, shape, coupling):
-        self.coupling = coupling
-        self.L = np.linalg.cholesky(shape)
-
-    def logpdf(self, x):
-        from scipy.special import gammaln
-
-        k, d = self.coupling, x.shape[1]
-        q = (np.linalg.solve(self.L, x.T) ** 2).sum(0)
-        ld = np.log(np.diag(self.L)).sum()
-        if k == 0:
-            return -0.5 * q - ld - d / 2 * np.log(2 * np.pi)
-        if k > 0:
-            Z = gammaln(0.5 / k) - gammaln((1 / k + d) / 2) + d / 2 * np.log(np.pi / k)
-            return -(1 / k + d) / 2 * np.log1p(k * q) - Z - ld
-        a = (1 / abs(k) - d) / 2 + 1
-        Z = d / 2 * np.log(np.pi / abs(k)) + gammaln(a) - gammaln(a + d / 2)
-        with np.errstate(all="ignore"):
-            return np.where(1 + k * q > 0, -(1 / k + d) / 2 * np.log(np.maximum(1 + k * q, 0)), -np.inf) - Z - ld
