@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
+    from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
+    from .distributions.multivariate import MultivariateCoupledGaussian
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
@@ -52,7 +54,9 @@ _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
+    "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
+    "distributions.multivariate": ["MultivariateCoupledGaussian"],
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
@@ -101,9 +105,11 @@ __all__ = [
     "Averages",
     "BinTable",
     "CoupledExponential",
+    "CoupledFit",
     "CoupledGaussian",
     "Forecasts",
     "InputError",
+    "MultivariateCoupledGaussian",
     "Notes",
     "RiskProfile",
     "Score",
