@@ -164,7 +164,7 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
     d = sample.x.shape[1]
     centre = _weighted_median(sample.x, sample.w) if loc is None else loc
     if shape is not None:
-        return centre, np.linalg.cholesky(shape)
+        return centre, np.asarray(np.linalg.cholesky(shape), dtype=np.float64)
     spread = np.sqrt(sample.mean((sample.x - centre) ** 2))
     middle = _weighted_median(np.abs(sample.x - centre), sample.w)
     size = np.where(middle > 1e-6 * spread, middle, spread)

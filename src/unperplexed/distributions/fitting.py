@@ -117,14 +117,18 @@ def best_coupling(loss: Callable[[float], float], bounds: tuple[float, float], d
 
 
 def sandwich(scores: Floats, sample: Sample) -> Floats:
-    """Covariance of the estimates from each row's score: information, noise, information (outer-product form)."""
-    information = scores.T @ (sample.w[:, None] * scores)
-    noise = scores.T @ (sample.w[:, None] ** 2 * scores)
-    try:
-        inverse = np.linalg.inv(information)
-    except np.linalg.LinAlgError:
+    """Covariance of the estimates from each row's score: information, noise, information (outer-product form).
+
+    NaN where there are too few different rows to tell.
+    """
+    size = np.sqrt(sample.mean(scores**2))
+    scaled = scores / np.where(size > 0, size, 1.0)  # parameters have units: rank is that of the correlations
+    information = scaled.T @ (sample.w[:, None] * scaled)
+    noise = scaled.T @ (sample.w[:, None] ** 2 * scaled)
+    if np.linalg.matrix_rank(information, hermitian=True) < len(information):
         return np.full_like(information, np.nan)
-    return np.asarray(inverse @ noise @ inverse)
+    inverse = np.linalg.inv(information)
+    return np.asarray(inverse @ noise @ inverse / np.outer(size, size))
 
 
 def log_curvature(t: Floats) -> Floats:

@@ -281,8 +281,8 @@ class MultivariateCoupledGaussian:
 
     def _logpdf(self, x: ArrayLike) -> Floats:
         k, squared = self.coupling, self._squared(x)
-        outside: Bools = k * squared <= -1
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # squared distances may overflow
+            outside: Bools = k * squared <= -1
             kernel = (1 + self.d * k) / 2 * log1p_ratio(k, np.where(outside, 0.0, squared))
         return np.where(outside, -np.inf, -kernel - float(log_normalizer(k, self.d)) - self._log_root)
 
