@@ -283,9 +283,7 @@ def _densities(matrices: Floats, coupling: float, n_classes: int) -> list[Multiv
     return densities * (n_classes // len(densities))
 
 
-def _log_joint(
-    x: Floats, locations: Floats, densities: list[MultivariateCoupledGaussian], priors: Floats
-) -> Floats:
+def _log_joint(x: Floats, locations: Floats, densities: list[MultivariateCoupledGaussian], priors: Floats) -> Floats:
     """Logarithms of prior times density, (n, C); of the prior where all of these are 0."""
     log_density = np.stack([f.logpdf(x - loc) for f, loc in zip(densities, locations, strict=True)], axis=1)
     vanishing = np.isneginf(log_density)
