@@ -57,7 +57,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         Smallest variance of a feature within a class, as a share of its variance over all rows. It concerns features
         that are (nearly) constant within a class, which would otherwise decide every case. At 0 a constant feature is
         an error.
-    priors : array_like of shape (n_classes,), optional
+    priors : array_like of shape (C,), optional
         Prior probabilities of the classes, in the order of ``classes_``. By default their shares of the weight.
     couplings : sequence of float
         What ``coupling="cv"`` tries; the first of several equally good ones is taken.
@@ -67,17 +67,17 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
+    classes_ : ndarray of shape (C,)
         Class labels, sorted.
-    priors_ : ndarray of shape (n_classes,)
+    priors_ : ndarray of shape (C,)
         Prior probabilities used.
-    locations_ : ndarray of shape (n_classes, n_features)
+    locations_ : ndarray of shape (C, d)
         Locations: with ``estimate="moments"`` the class means.
-    shape_matrices_ : ndarray of shape (n_classes, n_features, n_features)
+    shape_matrices_ : ndarray of shape (C, d, d)
         Shape matrices; all the same when pooled.
     coupling_ : float
         Coupling used.
-    cv_geometric_accuracy_ : ndarray of shape (n_couplings,), or None
+    cv_geometric_accuracy_ : ndarray of shape (len(couplings),), or None
         For each of `couplings` the geometric mean of the probabilities given to the true classes of held-out rows;
         0 where some row's true class was given probability 0. None where the coupling was given.
     n_features_in_, feature_names_in_
@@ -87,8 +87,8 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
     ------
     InputError
         From `fit`, for settings out of range, fewer than two classes, a constant feature or a singular shape matrix,
-        naming the class and the remedy. From the predictions, for rows so far out that every density is 0 in
-        floating point although the coupling is not negative.
+        naming the class and the remedy. From the predictions, for rows so far out that squared distances
+        overflow, at a coupling of 0 or above.
 
     Notes
     -----
@@ -104,10 +104,10 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
     >>> rng = np.random.default_rng(1)
     >>> X = np.concatenate([rng.normal(0, 1, (20, 3)), rng.normal(1, 1, (20, 3))])
     >>> y = np.repeat(["a", "b"], 20)
-    >>> model = CoupledDiscriminantAnalysis(coupling=0.2, shrinkage=None).fit(X, y)
-    >>> model.predict_proba([[0.5, 0.5, 0.5], [9, 9, 9]]).round(2)
-    array([[0.6 , 0.4 ],
-           [0.06, 0.94]])
+    >>> model = CoupledDiscriminantAnalysis(coupling=0.2, pooled=True).fit(X, y)
+    >>> model.predict_proba([[0.5, 0.5, 0.5], [1.5, 2, 2]]).round(2)
+    array([[0.46, 0.54],
+           [0.04, 0.96]])
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
 
         Parameters
         ----------
-        X : array_like of shape (n, n_features)
+        X : array_like of shape (n, d)
             Features: finite numbers.
         y : array_like of shape (n,)
             Class labels.
@@ -147,6 +147,11 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         -------
         CoupledDiscriminantAnalysis
             Itself.
+
+        Raises
+        ------
+        InputError
+            As above.
         """
         self._check_settings()
         X, y = validate_data(self, X, y, dtype=np.float64)
