@@ -168,7 +168,8 @@ def test_symmetry(k):
 def test_moments_entropy_and_mass_by_quadrature(family, k):
     ours = family(1.5, 0.7, k)
 
-    # In the logarithm of the probability, where every tail is as long as any other.
+    # In the logarithm of the probability, where every tail is as long as any other. The ends of compact support are
+    # reached before s = 60, as far as digits go; what is left there weighs 1e-16.
     nodes, weights = np.polynomial.legendre.leggauss(40)
     s = (np.arange(60)[:, None] + (nodes + 1) / 2).ravel()
     q, dq = np.exp(-s) / 2, np.exp(-s) / 2 * np.tile(weights / 2, 60)
@@ -177,11 +178,11 @@ def test_moments_entropy_and_mass_by_quadrature(family, k):
         return ((f(ours.isf(q)) + f(ours.ppf(q))) * dq).sum()
 
     assert mean_of(lambda x: x) == pytest.approx(ours.mean(), rel=1e-9)
-    assert -mean_of(lambda x: np.maximum(ours.logpdf(x), -1e4)) == pytest.approx(ours.entropy(), rel=1e-9)
+    assert -mean_of(lambda x: np.maximum(ours.logpdf(x), -50)) == pytest.approx(ours.entropy(), rel=1e-9)
     if k < 0.3:
         assert mean_of(lambda x: (x - ours.mean()) ** 2) == pytest.approx(ours.var(), rel=1e-7)
     for r in (-2, -0.5, 0.05, 0.2):
-        expected = mean_of(lambda x, r=r: np.maximum(ours.pdf(x), 1e-100) ** -r) ** (-1 / r)
+        expected = mean_of(lambda x, r=r: np.maximum(ours.pdf(x), 1e-20) ** -r) ** (-1 / r)
         assert ours.generalized_average_density(r) == pytest.approx(expected, rel=1e-7)
 
 

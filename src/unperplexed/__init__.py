@@ -10,6 +10,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
+    from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
     from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
+    "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
     "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
@@ -117,6 +119,9 @@ _HOMES = {
     ],
     "tally": ["Tally"],
 }
+_EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
+"""Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
+
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -185,4 +190,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from importlib.util import find_spec
+
+    return [*__all__, *(name for name, package in _EXTRAS.items() if find_spec(package))]
