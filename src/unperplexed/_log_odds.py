@@ -1,0 +1,225 @@
+"""Log odds of two coupled Gaussian classes along a line: where they turn, where they take a value, how much lies there.
+
+Their slope is a cubic over positive polynomials, so they turn at most three times. The turns cut the line into
+segments on which they rise, fall or stay; all that is exact about a model of two classes follows from these.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from ._typing import Bools, Floats
+from .distributions.gaussian import CoupledGaussian
+
+REACH = 1e99
+"""In scales: further out the square of a deviate would overflow."""
+
+_SAME = 1e-12
+"""Log odds that differ by less, absolutely or relatively, are one value: their rounding is of this size."""
+
+
+class Segment(NamedTuple):
+    """A stretch of the line on which log odds rise, fall or, where ``first == last``, stay."""
+
+    start: float
+    stop: float
+    first: float
+    last: float
+
+
+class LogOdds:
+    """Log odds of class 1 against class 0 at each point of a line, kept within -bound and bound.
+
+    The classes are one `CoupledGaussian` with two entries; the prior is the log odds before a point is known.
+    """
+
+    def __init__(self, classes: CoupledGaussian, prior: float, bound: float = np.inf) -> None:
+        """Cut the line into segments."""
+        self.classes, self.prior, self.bound = classes, prior, bound
+        self._loc, self._scale, self._k = (np.asarray(a) for a in (classes.loc, classes.scale, classes.coupling))
+        self._centre, self._unit = float(self._loc.mean()), float(self._scale.min())
+        self._reach = REACH * self._unit
+        heights = classes.logpdf(self._loc)
+        self._height = float(heights[1] - heights[0])
+        # In u = (x - centre)/unit the slope is turning / (spread_0 spread_1).
+        u = [Polynomial([(self._centre - loc) / self._unit, 1.0]) for loc in self._loc]
+        s = self._scale / self._unit
+        self._spread = [Polynomial([s[j] ** 2]) + self._k[j] * u[j] ** 2 for j in (0, 1)]
+        self._turning = (1 + self._k[0]) * u[0] * self._spread[1] - (1 + self._k[1]) * u[1] * self._spread[0]
+        self.segments = self._segments()
+
+    def __call__(self, x: Floats) -> Floats:
+        """Log odds at x; the prior's where both densities are 0."""
+        return np.clip(self._unbounded(x), -self.bound, self.bound)
+
+    def _unbounded(self, x: Floats) -> Floats:
+        x = np.clip(x, -self._reach, self._reach)
+        k = self._k[0]
+        if k == self._k[1] and k >= 0:
+            # With equal couplings the squared deviates nearly cancel far out; their difference is a product.
+            (m, n), (s, t), y = self._loc - self._centre, self._scale, x - self._centre
+            a, b = (y - m) / s, (y - n) / t
+            ratio = (y * (1 / s - 1 / t) + (n / t - m / s)) * (a + b) / (1 + k * b * b)
+            return np.asarray(self.prior + self._height + (1 + k) / 2 * (np.log1p(k * ratio) / k if k else ratio))
+        densities = self.classes.logpdf(x[..., None])
+        with np.errstate(invalid="ignore"):
+            odds = densities[..., 1] - densities[..., 0]
+        return np.where(np.isneginf(densities).all(axis=-1), 0.0, odds) + self.prior
+
+    def _slope(self, x: Floats) -> Floats:
+        u = (np.clip(x, -self._reach, self._reach) - self._centre) / self._unit
+        with np.errstate(divide="ignore"):
+            return np.asarray(self._turning(u) / self._spread[0](u) / self._spread[1](u) / self._unit)
+
+    # The line in segments
+
+    def _segments(self) -> tuple[Segment, ...]:
+        compact = self._k < 0
+        half = np.where(compact, self._scale / np.sqrt(np.where(compact, -self._k, 1.0)), np.inf)
+        edges = np.concatenate([self._loc - half, self._loc + half])
+        low, high = float(edges[:2].max()), float(edges[2:].min())
+        same = bool((self._loc[0] == self._loc[1]) & (self._scale[0] == self._scale[1]) & (self._k[0] == self._k[1]))
+        turns = [] if same else [x for x in self._turns() if low < x < high]
+        # At an edge itself the log odds may be those of neither side; a few roundings further in they are right.
+        rounding = 1e-15 * (np.abs(self._loc).max() + self._scale.max())
+        found: list[Segment] = []
+        for start, stop in pairwise(sorted({-np.inf, np.inf, *edges.tolist(), *turns})):
+            if same or not low <= start < stop <= high:
+                level = float(self(np.array(self._between(start, stop))))
+                found.append(Segment(start, stop, level, level))
+            else:
+                a, b = start + rounding * (start in edges), stop - rounding * (stop in edges)
+                found += self._bounded(a, b)
+        return tuple(found)
+
+    def _turns(self) -> list[float]:
+        """Where the log odds may turn; a cut elsewhere does no harm, so of complex roots the real part is taken."""
+        coefficients = self._turning.coef
+        kept = np.flatnonzero(np.abs(coefficients) > 1e-90 * np.abs(coefficients).max())
+        roots = Polynomial(coefficients[: kept[-1] + 1]).roots() if kept.size else np.empty(0)
+        x = self._centre + self._unit * np.real(roots)
+        return [float(value) for value in x[np.abs(x) < self._reach]]
+
+    def _between(self, start: float, stop: float) -> float:
+        """Give a point inside a stretch that may have no ends."""
+        if np.isfinite(start) and np.isfinite(stop):
+            return start + (stop - start) / 2
+        return start + self._unit if np.isfinite(start) else stop - self._unit if np.isfinite(stop) else self._centre
+
+    def _bounded(self, start: float, stop: float) -> list[Segment]:
+        """Cut a stretch on which the unbounded log odds rise or fall where they meet the bounds."""
+        whole = Segment(start, stop, *self._unbounded(np.array([start, stop])).tolist())
+        if whole.first == whole.last:
+            return [Segment(start, stop, *self(np.array([start, stop])).tolist())]
+        if self.bound == np.inf:
+            return [whole]
+        meets = np.sort(self.solve(whole, np.array([-self.bound, self.bound])))
+        values = np.clip([whole.first, whole.last], -self.bound, self.bound)
+        cut = [
+            Segment(start, meets[0], values[0], values[0]),
+            Segment(meets[0], meets[1], values[0], values[1]),
+            Segment(meets[1], stop, values[1], values[1]),
+        ]
+        return [segment for segment in cut if segment.start < segment.stop]
+
+    def solve(self, segment: Segment, levels: Floats) -> Floats:
+        """Points of a rising or falling segment at which the log odds are the levels; its ends for levels beyond."""
+        ends = np.clip([segment.start, segment.stop], -self._reach, self._reach)
+        # sinh of the unknown: from next to the centre to the end of the floats is then a short way.
+        t_low, t_high = np.arcsinh((ends - self._centre) / self._unit)
+        rising = segment.first < segment.last
+        low, high = np.full(levels.shape, t_low), np.full(levels.shape, t_high)
+        t = (low + high) / 2
+        last = high - low
+        for _ in range(200):
+            x = self._centre + self._unit * np.sinh(t)
+            gap = self._unbounded(x) - levels
+            beyond = (gap > 0) == rising
+            low, high = np.where(beyond, low, t), np.where(beyond, t, high)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = -gap / (self._slope(x) * self._unit * np.cosh(t))
+            # Newton's step while it stays inside and at least halves; else bisection.
+            good = (t + step > low) & (t + step < high) & (np.abs(step) <= np.abs(last) / 2)
+            step = np.where(gap == 0, 0.0, np.where(good, step, (low + high) / 2 - t))
+            t, last = t + step, step
+            if not np.any(np.abs(step) > 2e-16 * (1 + np.abs(t))):
+                break
+        x = np.clip(self._centre + self._unit * np.sinh(t), segment.start, segment.stop)
+        low_end, high_end = (segment.start, segment.stop) if rising else (segment.stop, segment.start)
+        smallest, largest = sorted((segment.first, segment.last))
+        return np.where(levels <= smallest, low_end, np.where(levels >= largest, high_end, x))
+
+    # What of another source lies where
+
+    def share_above(self, levels: Floats, source: CoupledGaussian, ties: float = 0.5) -> Floats:
+        """Probability, by each of the source's two classes, of log odds above each level; ties count as told."""
+        total = np.zeros((*levels.shape, 2))
+        for segment in self.segments:
+            start, stop, first, last = segment
+            if first == last:
+                part = (levels < first) + ties * _same(levels, first) * 1.0
+                total += part[..., None] * mass(source, np.array(start), np.array(stop))
+            else:
+                at = self.solve(segment, levels)
+                a, b = (at, np.full_like(at, stop)) if first < last else (np.full_like(at, start), at)
+                total += mass(source, a, b)
+        return total
+
+    def log_density_at(self, levels: Floats, source: CoupledGaussian) -> tuple[Floats, Bools]:
+        """Log densities of the log odds by each of the source's classes: how dense each level is among its draws.
+
+        Where a level has mass of its own, the logarithms of these masses stand instead, and the second array is true.
+        """
+        total = np.full((*levels.shape, 2), -np.inf)
+        for segment in self.segments:
+            low, high = sorted((segment.first, segment.last))
+            reached = (levels >= low) | _same(levels, low)
+            reached &= (levels <= high) | _same(levels, high)
+            if low < high and reached.any():
+                x = self.solve(segment, levels[reached])
+                x = np.clip(x, -self._reach, self._reach)
+                # Next to a turn the slope is 0 and the density infinite; shares of it are still right.
+                slope = np.maximum(np.abs(self._slope(x)), 1e-300)
+                total[reached] = np.logaddexp(total[reached], source.logpdf(x[:, None]) - np.log(slope)[:, None])
+        atoms, masses = self.atoms(source)
+        has_mass = np.zeros(levels.shape, dtype=np.bool_)
+        for level, share in zip(atoms, masses, strict=True):
+            here = _same(levels, level)
+            with np.errstate(divide="ignore"):
+                total[here] = np.log(share)
+            has_mass |= here
+        return total, has_mass
+
+    def atoms(self, source: CoupledGaussian) -> tuple[Floats, Floats]:
+        """Levels with mass of their own, and that mass by each of the source's classes."""
+        level_ones = [s for s in self.segments if s.first == s.last]
+        levels = np.unique([s.first for s in level_ones])
+        masses = np.array(
+            [sum(mass(source, np.array(s.start), np.array(s.stop)) for s in level_ones if s.first == v) for v in levels]
+        ).reshape(-1, 2)
+        kept = masses.any(axis=1)
+        return levels[kept], masses[kept]
+
+    def kinks(self) -> Floats:
+        """Points at which what depends on the log odds, or on them with their sign changed, may have a kink."""
+        ends = np.array([(s.first, s.last) for s in self.segments]).ravel()
+        levels = np.unique(np.concatenate([ends, -ends, [0.0]]))
+        levels = levels[np.isfinite(levels)]
+        solved = [self.solve(s, levels) for s in self.segments if s.first != s.last]
+        points = np.concatenate([*solved, [s.start for s in self.segments[1:]]])
+        return points[np.abs(points) < self._reach]
+
+
+def _same(levels: Floats, level: float) -> Bools:
+    return np.isclose(levels, level, rtol=_SAME, atol=_SAME)
+
+
+def mass(source: CoupledGaussian, a: Floats, b: Floats) -> Floats:
+    """P(a < X < b) by each of two classes, from the tail in which both ends lie where they share one."""
+    a, b = a[..., None], b[..., None]
+    upper = source.sf(a) - source.sf(b)
+    return np.maximum(np.where(a > source.loc, upper, source.cdf(b) - source.cdf(a)), 0.0)
