@@ -54,7 +54,7 @@ class LogOdds:
 
     def __call__(self, x: Floats) -> Floats:
         """Log odds at x; the prior's where both densities are 0."""
-        return np.clip(self._unbounded(x), -self.bound, self.bound)
+        return np.asarray(np.clip(self._unbounded(x), -self.bound, self.bound))
 
     def _unbounded(self, x: Floats) -> Floats:
         x = np.clip(x, -self._reach, self._reach)
@@ -84,16 +84,14 @@ class LogOdds:
         low, high = float(edges[:2].max()), float(edges[2:].min())
         same = bool((self._loc[0] == self._loc[1]) & (self._scale[0] == self._scale[1]) & (self._k[0] == self._k[1]))
         turns = [] if same else [x for x in self._turns() if low < x < high]
-        # At an edge itself the log odds may be those of neither side; a few roundings further in they are right.
-        rounding = 1e-15 * (np.abs(self._loc).max() + self._scale.max())
         found: list[Segment] = []
         for start, stop in pairwise(sorted({-np.inf, np.inf, *edges.tolist(), *turns})):
             if same or not low <= start < stop <= high:
                 level = float(self(np.array(self._between(start, stop))))
                 found.append(Segment(start, stop, level, level))
             else:
-                a, b = start + rounding * (start in edges), stop - rounding * (stop in edges)
-                found += self._bounded(a, b)
+                (a, first), (b, last) = self._end(start, edges, 1.0), self._end(stop, edges, -1.0)
+                found += self._bounded(Segment(a, b, first, last))
         return tuple(found)
 
     def _turns(self) -> list[float]:
@@ -110,15 +108,24 @@ class LogOdds:
             return start + (stop - start) / 2
         return start + self._unit if np.isfinite(start) else stop - self._unit if np.isfinite(stop) else self._centre
 
-    def _bounded(self, start: float, stop: float) -> list[Segment]:
+    def _end(self, x: float, edges: Floats, inwards: float) -> tuple[float, float]:
+        """Move an end of common support inwards by a few roundings; give the log odds that it tends to."""
+        at_edge = np.any((edges == x).reshape(2, 2), axis=0)
+        if at_edge.any():
+            x += inwards * 1e-15 * float(np.abs(self._loc).max() + self._scale.max())
+        if at_edge.sum() == 1:
+            return x, np.inf if at_edge[0] else -np.inf
+        return x, float(self._unbounded(np.array(x)))
+
+    def _bounded(self, whole: Segment) -> list[Segment]:
         """Cut a stretch on which the unbounded log odds rise or fall where they meet the bounds."""
-        whole = Segment(start, stop, *self._unbounded(np.array([start, stop])).tolist())
-        if whole.first == whole.last:
-            return [Segment(start, stop, *self(np.array([start, stop])).tolist())]
+        start, stop, first, last = whole
+        values = np.clip([first, last], -self.bound, self.bound)
+        if first == last:
+            return [Segment(start, stop, values[0], values[1])]
         if self.bound == np.inf:
             return [whole]
         meets = np.sort(self.solve(whole, np.array([-self.bound, self.bound])))
-        values = np.clip([whole.first, whole.last], -self.bound, self.bound)
         cut = [
             Segment(start, meets[0], values[0], values[0]),
             Segment(meets[0], meets[1], values[0], values[1]),
@@ -128,30 +135,35 @@ class LogOdds:
 
     def solve(self, segment: Segment, levels: Floats) -> Floats:
         """Points of a rising or falling segment at which the log odds are the levels; its ends for levels beyond."""
+        smallest, largest = sorted((segment.first, segment.last))
+        x = np.where((levels <= smallest) == (segment.first < segment.last), segment.start, segment.stop)
+        inside = (levels > smallest) & (levels < largest)
+        x[inside] = self._solve_inside(segment, levels[inside])
+        return np.asarray(x)
+
+    def _solve_inside(self, segment: Segment, levels: Floats) -> Floats:
+        # sinh of the unknown: from the centre to the reach is then a short way.
         ends = np.clip([segment.start, segment.stop], -self._reach, self._reach)
-        # sinh of the unknown: from next to the centre to the end of the floats is then a short way.
         t_low, t_high = np.arcsinh((ends - self._centre) / self._unit)
         rising = segment.first < segment.last
-        low, high = np.full(levels.shape, t_low), np.full(levels.shape, t_high)
-        t = (low + high) / 2
-        last = high - low
-        for _ in range(200):
-            x = self._centre + self._unit * np.sinh(t)
-            gap = self._unbounded(x) - levels
+        t = np.full(levels.shape, (t_low + t_high) / 2)
+        left = np.arange(levels.size)
+        low, high, last = (np.full(levels.shape, v) for v in (t_low, t_high, t_high - t_low))
+        while left.size:
+            at = t[left]
+            x = self._centre + self._unit * np.sinh(at)
+            gap = self._unbounded(x) - levels[left]
             beyond = (gap > 0) == rising
-            low, high = np.where(beyond, low, t), np.where(beyond, t, high)
+            low, high = np.where(beyond, low, at), np.where(beyond, at, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                step = -gap / (self._slope(x) * self._unit * np.cosh(t))
-            # Newton's step while it stays inside and at least halves; else bisection.
-            good = (t + step > low) & (t + step < high) & (np.abs(step) <= np.abs(last) / 2)
-            step = np.where(gap == 0, 0.0, np.where(good, step, (low + high) / 2 - t))
-            t, last = t + step, step
-            if not np.any(np.abs(step) > 2e-16 * (1 + np.abs(t))):
-                break
-        x = np.clip(self._centre + self._unit * np.sinh(t), segment.start, segment.stop)
-        low_end, high_end = (segment.start, segment.stop) if rising else (segment.stop, segment.start)
-        smallest, largest = sorted((segment.first, segment.last))
-        return np.where(levels <= smallest, low_end, np.where(levels >= largest, high_end, x))
+                step = -gap / (self._slope(x) * self._unit * np.cosh(at))
+            # Newton's step while it stays inside and at least halves; else bisection, so that there is an end.
+            good = (at + step >= low) & (at + step <= high) & (np.abs(step) <= np.abs(last) / 2)
+            last = np.where(good, step, (low + high) / 2 - at)
+            t[left] = at + last
+            going = np.abs(last) > 4e-16 * (1 + np.abs(at))
+            left, low, high, last = left[going], low[going], high[going], last[going]
+        return np.asarray(np.clip(self._centre + self._unit * np.sinh(t), segment.start, segment.stop))
 
     # What of another source lies where
 
@@ -211,15 +223,15 @@ class LogOdds:
         levels = levels[np.isfinite(levels)]
         solved = [self.solve(s, levels) for s in self.segments if s.first != s.last]
         points = np.concatenate([*solved, [s.start for s in self.segments[1:]]])
-        return points[np.abs(points) < self._reach]
+        return np.asarray(points[np.abs(points) < self._reach])
 
 
 def _same(levels: Floats, level: float) -> Bools:
-    return np.isclose(levels, level, rtol=_SAME, atol=_SAME)
+    return np.asarray(np.isclose(levels, level, rtol=_SAME, atol=_SAME))
 
 
 def mass(source: CoupledGaussian, a: Floats, b: Floats) -> Floats:
     """P(a < X < b) by each of two classes, from the tail in which both ends lie where they share one."""
     a, b = a[..., None], b[..., None]
     upper = source.sf(a) - source.sf(b)
-    return np.maximum(np.where(a > source.loc, upper, source.cdf(b) - source.cdf(a)), 0.0)
+    return np.asarray(np.maximum(np.where(a > source.loc, upper, source.cdf(b) - source.cdf(a)), 0.0))

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_expit, logit, logsumexp
+from scipy.special import expit, log_expit, logit
 
 from ._arrays import as_array, numbers
 from ._log_odds import REACH, LogOdds
@@ -25,8 +25,8 @@ Of = Literal["reported", "source", "measured"]
 ExactView = Literal["all-classes", "each-class"]
 Rates = Literal["actual", "predicted"]
 
-_OFFSETS = np.array([-10.0, -3.0, -1.0, 0.0, 1.0, 3.0, 10.0])
-"""In scales of each class: ends of panels of the quadrature, so that none hides a narrow class."""
+_OFFSETS = np.array([0.0, 1.0, 3.0, 10.0])
+"""In scales to either side of each class: ends of panels of the quadrature, so that none hides a narrow class."""
 
 _CURVE = (np.arange(250) + 0.5) / 250
 """Quantiles of each class at whose log odds the ROC curve is computed."""
@@ -84,7 +84,7 @@ class TwoClassAverages:
     reported: Averages
     """Means of the probabilities reported for the class that happened."""
     source: Averages
-    """Means of the true posterior probabilities of the class that happened; reported by no model but the perfect one."""
+    """Means of the true posterior probabilities of the class that happened."""
     measured: Averages
     """Means of how often events given the reported probability happen."""
     prediction_accuracy: float
@@ -450,8 +450,12 @@ class TwoClassModel:
     def _line_nodes(self, classes: CoupledGaussian) -> tuple[Floats, Floats]:
         """Points x and what each stands for of each class's probability, a column a class."""
         reach = REACH * float(np.min(classes.scale))
-        own = [d.loc + d.scale * _OFFSETS[:, None] for d in (self._densities("source"), self._densities("model"))]
-        breaks = np.unique(np.concatenate([*(a.ravel() for a in own), *(o.kinks() for o in self._both_odds())]))
+        kinks = np.concatenate([self._source_odds.kinks(), self._model_odds.kinks()])
+        # Each panel reaches at most a thousand times as far out as the last one, or it would hide its own start.
+        far = 10.0 ** np.arange(4, 1 + np.log10(np.abs(kinks).max(initial=1) / np.min(classes.scale)), 3)
+        steps = np.concatenate([_OFFSETS, far])
+        own = [d.loc + d.scale * np.c_[steps, -steps].reshape(-1, 1) for d in map(self._densities, get_args(Which))]
+        breaks = np.unique(np.concatenate([kinks, *(a.ravel() for a in own)]))
         breaks = breaks[np.abs(breaks) < reach * 1e-9]
         x, dx = line_nodes(breaks, float(breaks[-1] - breaks[0]) / 2, reach)
         weight = classes.pdf(x[:, None]) * dx[:, None]
@@ -459,9 +463,6 @@ class TwoClassModel:
         weight = np.concatenate([weight, classes.cdf([[-reach]]), classes.sf([[reach]])])
         seen = weight.any(axis=1)
         return x[seen], weight[seen]
-
-    def _both_odds(self) -> tuple[LogOdds, LogOdds]:
-        return self._source_odds, self._model_odds
 
     def _log_probabilities(self, x: Floats, of: Of, view: ExactView) -> Floats:
         """Logarithms of the limited probabilities of both classes at x."""
@@ -475,7 +476,7 @@ class TwoClassModel:
     def _log_measured(self, odds: Floats, view: ExactView) -> Floats:
         """Log of how often each class happens where reported log odds are given, or their mirror image is."""
         model, source, weights = self._model_odds, self._densities("source"), np.log(self._weights("source"))
-        joint, has_mass = (model.log_density_at(odds, source))
+        joint, has_mass = model.log_density_at(odds, source)
         joint += weights
         if view == "all-classes":
             mirrored, mirrored_has_mass = model.log_density_at(-odds, source)
@@ -501,17 +502,17 @@ class TwoClassModel:
 
 
 def _mean(log_p: Floats, weight: Floats, r: float) -> float:
-    """Generalized mean of points given by logarithms, which may lie far below the floats."""
-    log_p, weight = log_p[weight > 0], weight[weight > 0]
-    weight = weight / weight.sum()
-    if abs(r) < 0.01 and np.isfinite(log_p).all():
-        centre = float((weight * log_p).sum())
-        with np.errstate(over="ignore"):
-            rest = np.expm1(r * (log_p - centre)) / r if r else np.zeros_like(log_p)
-            return float(np.exp(centre + np.log1p(r * (weight * rest).sum()) / r)) if r else float(np.exp(centre))
-    if r <= 0 and np.isneginf(log_p).any():
+    """Generalized mean of points given by logarithms, which may lie far below those of floats."""
+    log_p, weight = log_p[weight > 0], weight[weight > 0] / weight.sum()
+    if np.isneginf(log_p).any() and r <= 0:
         return 0.0
-    return float(np.exp(logsumexp(r * log_p, b=weight) / r))
+    if r == 0:
+        return float(np.exp((weight * log_p).sum()))
+    # About a centre next to the result, rounding is not divided by small orders.
+    terms = np.log(weight) + r * log_p
+    centre = (terms.max() + np.log(np.exp(terms - terms.max()).sum())) / r if abs(r) > 0.01 else log_p @ weight
+    with np.errstate(over="ignore"):
+        return float(np.exp(centre + np.log1p((weight * np.expm1(r * (log_p - centre))).sum()) / r))
 
 
 def _check(name: str, value: Any, allowed: Any) -> None:
