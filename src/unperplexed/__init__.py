@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         spherical_score,
     )
     from .tally import Tally
+    from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
@@ -86,6 +87,7 @@ _HOMES = {
         "spherical_score",
     ],
     "tally": ["Tally"],
+    "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -95,6 +97,7 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "ClassParameters",
     "CoupledExponential",
     "CoupledGaussian",
     "Forecasts",
@@ -103,6 +106,9 @@ __all__ = [
     "RiskProfile",
     "Score",
     "Tally",
+    "TwoClassAverages",
+    "TwoClassModel",
+    "TwoClassROC",
     "__version__",
     "assess",
     "brier_score",

@@ -86,12 +86,14 @@ class LogOdds:
         turns = [] if same else [x for x in self._turns() if low < x < high]
         found: list[Segment] = []
         for start, stop in pairwise(sorted({-np.inf, np.inf, *edges.tolist(), *turns})):
+            # At an edge itself, rounding decides on which side a density is 0; a few roundings further in nothing does.
+            rounding = 4 * np.spacing(np.abs(edges[np.isfinite(edges)]).max(initial=0.0))
+            a, b = start + rounding * (start in edges), stop - rounding * (stop in edges)
             if same or not low <= start < stop <= high:
                 level = float(self(np.array(self._between(start, stop))))
-                found.append(Segment(start, stop, level, level))
+                found.append(Segment(a, b, level, level))
             else:
-                (a, first), (b, last) = self._end(start, edges, 1.0), self._end(stop, edges, -1.0)
-                found += self._bounded(Segment(a, b, first, last))
+                found += self._bounded(Segment(a, b, self._tends_to(start, a, edges), self._tends_to(stop, b, edges)))
         return tuple(found)
 
     def _turns(self) -> list[float]:
@@ -108,14 +110,12 @@ class LogOdds:
             return start + (stop - start) / 2
         return start + self._unit if np.isfinite(start) else stop - self._unit if np.isfinite(stop) else self._centre
 
-    def _end(self, x: float, edges: Floats, inwards: float) -> tuple[float, float]:
-        """Move an end of common support inwards by a few roundings; give the log odds that it tends to."""
-        at_edge = np.any((edges == x).reshape(2, 2), axis=0)
-        if at_edge.any():
-            x += inwards * 1e-15 * float(np.abs(self._loc).max() + self._scale.max())
+    def _tends_to(self, end: float, inside: float, edges: Floats) -> float:
+        """Unbounded log odds towards an end of a segment: infinite where one density alone goes to 0."""
+        at_edge = np.any((edges == end).reshape(2, 2), axis=0)
         if at_edge.sum() == 1:
-            return x, np.inf if at_edge[0] else -np.inf
-        return x, float(self._unbounded(np.array(x)))
+            return np.inf if at_edge[0] else -np.inf
+        return float(self._unbounded(np.array(inside)))
 
     def _bounded(self, whole: Segment) -> list[Segment]:
         """Cut a stretch on which the unbounded log odds rise or fall where they meet the bounds."""

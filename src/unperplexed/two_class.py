@@ -112,7 +112,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ROC(ReadOnlyArrays):
+class TwoClassROC(ReadOnlyArrays):
     """Receiver operating characteristic of a `TwoClassModel`; class 1 is the positive one.
 
     One array entry for each threshold, from (0, 0) to (1, 1); between neighbours the curve is straight where thresholds
@@ -372,7 +372,7 @@ class TwoClassModel:
             return np.asarray(ones)
         return np.stack([np.exp(self._log_measured(-odds, view)[..., 0]), ones], axis=-1)
 
-    def roc(self, which: Rates = "actual") -> ROC:
+    def roc(self, which: Rates = "actual") -> TwoClassROC:
         """Receiver operating characteristic of the reported probability of class 1.
 
         Parameters
@@ -382,7 +382,7 @@ class TwoClassModel:
 
         Returns
         -------
-        ROC
+        TwoClassROC
             The curve, its area and the point of the maximum posterior.
 
         Raises
@@ -404,7 +404,7 @@ class TwoClassModel:
         x, weight = self._nodes if which == "actual" else self._line_nodes(classes)
         below = 1 - odds.share_above(odds(x), classes)[:, 0]
         middle = odds.share_above(np.zeros(1), classes)[0]
-        return ROC(
+        return TwoClassROC(
             threshold=np.concatenate([[np.inf], threshold[order], [-np.inf]]),
             false_positive_rate=np.maximum.accumulate(curve[:, 0]),
             true_positive_rate=np.maximum.accumulate(curve[:, 1]),
@@ -468,8 +468,11 @@ class TwoClassModel:
         """Logarithms of the limited probabilities of both classes at x."""
         odds = self._log_odds("source" if of == "source" else "model")(x)
         if of == "measured":
+            found = self._log_measured(odds, view)
+            # Rounding may put a level's points out of the source's support, but x is one of them.
+            found = np.where(np.isnan(found), self._log_probabilities(x, "source", view), found)
             with np.errstate(divide="ignore"):
-                return np.clip(self._log_measured(odds, view), np.log(self.limit), np.log1p(-self.limit))
+                return np.asarray(np.clip(found, np.log(self.limit), np.log1p(-self.limit)))
         odds = np.clip(odds, -self._bound, self._bound)
         return np.asarray(log_expit(np.stack([-odds, odds], axis=-1)))
 
