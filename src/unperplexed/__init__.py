@@ -10,7 +10,9 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
     from .distributions.exponential import CoupledExponential
+    from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
+    from .distributions.multivariate import MultivariateCoupledGaussian
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
     "distributions.exponential": ["CoupledExponential"],
+    "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
+    "distributions.multivariate": ["MultivariateCoupledGaussian"],
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
@@ -99,9 +103,11 @@ __all__ = [
     "BinTable",
     "ClassParameters",
     "CoupledExponential",
+    "CoupledFit",
     "CoupledGaussian",
     "Forecasts",
     "InputError",
+    "MultivariateCoupledGaussian",
     "Notes",
     "RiskProfile",
     "Score",

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
 
 from .._typing import Floats
+from ..errors import InputError, rows_text
+from ._parameters import finite, positive
 from ._series import base_of_power, expm1_ratio, log1p_ratio
 from ._univariate import Univariate
+from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed_coupling, log_curvature, sandwich
+
+REGULAR = -0.5
+"""Above this coupling the density falls to 0 smoothly enough for standard errors (Smith 1985)."""
 
 
 class CoupledExponential(Univariate):
@@ -86,3 +94,127 @@ class CoupledExponential(Univariate):
         diverges = r * (1 + k) >= 1
         inverse = np.where(diverges, -np.inf, log1p_ratio(r, np.where(diverges, 0.0, -(1 + k))))
         return np.asarray(inverse - np.log(scale))
+
+    @classmethod
+    def fit(
+        cls,
+        data: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        floc: float | None = None,
+        fscale: float | None = None,
+        fcoupling: float | None = None,
+        coupling_bounds: tuple[float, float] | None = None,
+    ) -> CoupledFit[CoupledExponential]:
+        """Maximum likelihood.
+
+        Parameters
+        ----------
+        data : array_like of shape (n,)
+            Values.
+        sample_weight : array_like of shape (n,), optional
+            Weights; weight 2 is the row twice.
+        floc, fscale, fcoupling : float, optional
+            Parameters that are known, and kept.
+        coupling_bounds : (float, float), optional
+            Where to look for the coupling; from -1/2, below which standard errors fail, to 10 by default.
+
+        Returns
+        -------
+        CoupledFit
+            With ``distribution``, ``standard_errors`` of the free parameters by name, and more.
+
+        Raises
+        ------
+        InputError
+            For data that are not finite or all equal, bad weights or parameters, or fixed parameters whose support
+            does not hold the data.
+
+        Notes
+        -----
+        A free location is the smallest value, which has the largest likelihood; its standard error is scale/n.
+
+        Examples
+        --------
+        >>> from unperplexed import CoupledExponential
+        >>> data = CoupledExponential(loc=3, scale=2, coupling=0.25).rvs(4000, random_state=1)
+        >>> fit = CoupledExponential.fit(data, floc=3)
+        >>> bool(abs(fit.distribution.coupling - 0.25) < 2 * fit.standard_errors["coupling"])
+        True
+        """
+        sample = Sample.of(data, sample_weight, 1)
+        x = sample.x[:, 0]
+        loc = float(x.min()) if floc is None else float(finite("floc", floc))
+        if x.min() < loc:
+            raise InputError(f"floc: {loc:.6g} is above {rows_text(np.flatnonzero(x < loc))} of the data.")
+        coupling = fixed_coupling(fcoupling, -1.0, coupling_bounds)
+        scale = None if fscale is None else float(positive("fscale", fscale))
+        problem = _Excess(Sample(x - loc, sample.w, sample.total), scale)
+        k, at_bound = (
+            (coupling, False)
+            if coupling is not None
+            else best_coupling(problem.loss, coupling_range(coupling_bounds, 1, REGULAR), 1)
+        )
+        value = problem.loss(k)
+        if not np.isfinite(value):
+            raise InputError(
+                f"data: values lie beyond the support that fscale gives at coupling {k:.6g}, which ends at loc +"
+                " scale/|coupling|. Fix a larger scale or coupling, or fix less."
+            )
+        found, regular = problem.scale_at(k), k > REGULAR
+        errors = problem.errors(k, scale is None, coupling is None and not at_bound)
+        if coupling is None:
+            errors.setdefault("coupling", np.nan)
+        if not regular:
+            errors = dict.fromkeys(errors, np.nan)
+        if floc is None:
+            errors["loc"] = found * float((sample.w**2).sum())
+        return CoupledFit(cls(loc, found, k), errors, -value * sample.total, len(x), at_bound, regular)
+
+
+class _Excess:
+    """The likelihood of excesses over the location."""
+
+    def __init__(self, sample: Sample, scale: float | None) -> None:
+        self.sample, self.fixed, self.top = sample, scale, float(sample.x.max())
+        if not self.top > 0 and scale is None:
+            raise InputError("data: all values are equal to the location; no scale can be fitted. Fix it with fscale.")
+
+    def scale_at(self, k: float) -> float:
+        """The scale of largest likelihood, where (1 + kappa) times the mean of z/(1 + kappa z) is 1."""
+        if self.fixed is not None:
+            return self.fixed
+        y = self.sample.x / self.top
+
+        def slope(inverse: float) -> float:
+            return float((1 + k) * self.sample.mean(inverse * y / (1 + k * inverse * y))) - 1
+
+        # It rises with 1/scale, and is not above 0 where scale is the largest excess.
+        end = -1 / k if k < 0 else np.inf
+        low, high = 1.0, min(4.0, (1 + end) / 2)
+        while slope(high) < 0:
+            low, high = high, min(4 * high, (high + end) / 2)
+        return self.top / float(optimize.brentq(slope, low, high, rtol=1e-13))
+
+    def loss(self, k: float) -> float:
+        """Mean negative log-likelihood at the best scale for this coupling."""
+        scale = self.scale_at(k)
+        z = self.sample.x / scale
+        if not -k * z.max() < 1:
+            return np.inf
+        return float((1 + k) * self.sample.mean(log1p_ratio(k, z)) + np.log(scale))
+
+    def errors(self, k: float, free_scale: bool, free_coupling: bool) -> dict[str, float]:
+        """Standard errors of the free parameters, from the scores of the rows."""
+        scale = self.scale_at(k)
+        z = self.sample.x / scale
+        base = 1 + k * z
+        parts = {}
+        if free_scale:
+            parts["scale"] = ((1 + k) * z / base - 1) / scale
+        if free_coupling:
+            parts["coupling"] = z**2 * log_curvature(k * z) - z / base
+        if not parts:
+            return {}
+        error = np.sqrt(np.diag(sandwich(np.stack(list(parts.values()), axis=1), self.sample)))
+        return {name: float(e) for name, e in zip(parts, error, strict=True)}

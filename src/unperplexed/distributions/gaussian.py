@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._typing import Floats
+from ..errors import InputError
 from ._elliptical import draw, log_average_density, log_normalizer, squared_deviate
+from ._elliptical_fit import fit_elliptical, regular_bound
+from ._parameters import finite, positive
 from ._tail import log_tail, quantile
 from ._univariate import Univariate
+from .fitting import CoupledFit, Sample, coupling_range, fixed_coupling
 
 
 class CoupledGaussian(Univariate):
@@ -78,3 +83,84 @@ class CoupledGaussian(Univariate):
 
     def _log_average_density(self, r: float, loc: Floats, scale: Floats, k: Floats) -> Floats:
         return log_average_density(k, r) - np.log(scale)
+
+    @classmethod
+    def fit(
+        cls,
+        data: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        floc: float | None = None,
+        fscale: float | None = None,
+        fcoupling: float | None = None,
+        coupling_bounds: tuple[float, float] | None = None,
+    ) -> CoupledFit[CoupledGaussian]:
+        """Maximum likelihood.
+
+        Parameters
+        ----------
+        data : array_like of shape (n,)
+            Values.
+        sample_weight : array_like of shape (n,), optional
+            Weights; weight 2 is the row twice.
+        floc, fscale, fcoupling : float, optional
+            Parameters that are known, and kept.
+        coupling_bounds : (float, float), optional
+            Where to look for the coupling; from -1/3, below which standard errors fail, to 10 by default.
+
+        Returns
+        -------
+        CoupledFit
+            With ``distribution``, ``standard_errors`` of the free parameters by name, and more.
+
+        Raises
+        ------
+        InputError
+            For data that are not finite or all equal, bad weights or parameters, or fixed parameters whose support
+            does not hold the data.
+
+        Notes
+        -----
+        The likelihood has no maximum where the share of one value exceeds 1/(1 + kappa): a scale of 0 there beats
+        all. Couplings of a fit stay below half of that bound.
+
+        Examples
+        --------
+        >>> from unperplexed import CoupledGaussian
+        >>> data = CoupledGaussian(loc=3, scale=2, coupling=0.25).rvs(4000, random_state=1)
+        >>> fit = CoupledGaussian.fit(data)
+        >>> bool(abs(fit.distribution.coupling - 0.25) < 2 * fit.standard_errors["coupling"])
+        True
+        """
+        sample = Sample.of(data, sample_weight, 1)
+        coupling = fixed_coupling(fcoupling, -1.0, coupling_bounds)
+        loc = None if floc is None else np.atleast_1d(finite("floc", floc))
+        shape = None if fscale is None else np.reshape(positive("fscale", fscale) ** 2, (1, 1))
+        found = fit_elliptical(sample, loc, shape, coupling, _bounded(sample, coupling, coupling_bounds, shape is None))
+        scale = float(np.sqrt(found.shape[0, 0]))
+        regular = found.coupling > regular_bound(1)
+        errors = {name: float(np.ravel(error)[0]) for name, error in found.errors.items()}
+        if "shape_matrix" in errors:
+            errors["scale"] = errors.pop("shape_matrix") / (2 * scale)
+        if coupling is None:
+            errors.setdefault("coupling", np.nan)
+        if not regular:
+            errors = dict.fromkeys(errors, np.nan)
+        distribution = cls(float(found.loc[0]), scale, found.coupling)
+        return CoupledFit(distribution, errors, found.log_likelihood, len(sample.x), found.at_bound, regular)
+
+
+def _bounded(
+    sample: Sample, coupling: float | None, bounds: tuple[float, float] | None, free_scale: bool
+) -> tuple[float, float]:
+    """Where to look for the coupling: not where a scale of 0 at one value has infinite likelihood."""
+    _, which = np.unique(sample.x[:, 0], return_inverse=True)
+    share = float(np.bincount(which, weights=sample.w).max())
+    limit = 1 / share - 1 if free_scale else np.inf
+    if coupling is not None and coupling >= limit:
+        raise InputError(
+            f"data: one value has {share:.3g} of the weight, more than 1/(1 + fcoupling) = {1 / (1 + coupling):.3g}; a"
+            " scale of 0 there has infinite likelihood. Fix the scale, or a smaller coupling."
+        )
+    low, high = coupling_range(bounds, 1, regular_bound(1))
+    return low, max(min(high, limit / 2), low + 1e-6)

@@ -1,0 +1,59 @@
+"""Newton's method for likelihoods that are infinite outside of an open set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .._typing import Floats
+
+
+def minimize(
+    value: Callable[[Floats], float],
+    gradient: Callable[[Floats], Floats],
+    curvature: Callable[[Floats, Floats], Floats],
+    start: Floats,
+    tolerance: float = 1e-7,
+) -> Floats:
+    """Minimum near a feasible start, by conjugate gradients on the Hessian and steps cut back until they descend.
+
+    The logarithms of densities with compact support are self-concordant, for which this is the method of proof:
+    steps keep to the inside by themselves, in any coordinates. A trust region would be a ball, which the inside is
+    not; SciPy's line searches do not take infinite values.
+    """
+    x, f = start, value(start)
+    for _ in range(200):
+        g = gradient(x)
+        if np.abs(g).max() <= tolerance:
+            break
+        step = _direction(partial(curvature, x), g)
+        slope, size = float(g @ step), 1.0
+        while size > 1e-12:
+            trial = value(x + size * step)
+            if trial <= f + 1e-4 * size * slope:
+                break
+            size /= 2
+        else:
+            break  # no step descends any more: the digits are used up
+        x, f = x + size * step, trial
+    return x
+
+
+def _direction(curvature: Callable[[Floats], Floats], g: Floats) -> Floats:
+    """Newton's step, or what conjugate gradients had of it on meeting negative curvature; downhill in any case."""
+    step, residual = np.zeros_like(g), -g
+    p, enough = residual, min(0.1, np.sqrt(np.linalg.norm(g))) * np.linalg.norm(g) * 1e-3
+    for _ in range(2 * len(g)):
+        hp = curvature(p)
+        bend = float(p @ hp)
+        if bend <= 0:
+            return step if step.any() else -g
+        squared = float(residual @ residual)
+        step = step + squared / bend * p
+        residual = residual - squared / bend * hp
+        if np.linalg.norm(residual) <= enough:
+            break
+        p = residual + float(residual @ residual) / squared * p
+    return step

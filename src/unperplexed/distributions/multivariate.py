@@ -1,0 +1,323 @@
+"""`MultivariateCoupledGaussian`: the multivariate Student's t, normal and Pearson type II as one family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from .._typing import Bools, Floats
+from ..errors import InputError
+from ._elliptical import draw, log_average_density, log_normalizer
+from ._elliptical_fit import fit_elliptical, regular_bound
+from ._parameters import coupling_above, finite, plain, real
+from ._series import log1p_ratio
+from ._univariate import Seed
+from .fitting import CoupledFit, Sample, coupling_range, fixed_coupling
+
+
+class MultivariateCoupledGaussian:
+    """Coupled Gaussian in d dimensions: multivariate t for coupling > 0, normal at 0, compact support below 0.
+
+    Parameters
+    ----------
+    loc : array_like of shape (d,)
+        Location: centre and mode.
+    shape_matrix : array_like of shape (d, d)
+        Symmetric positive definite shape matrix Sigma: the covariance at coupling 0 only.
+    coupling : float, default 0
+        Coupling kappa > -1/d. For kappa > 0, 1/kappa is the degrees of freedom; for kappa < 0 the support is the
+        ellipsoid of squared Mahalanobis distance 1/|kappa|.
+
+    Raises
+    ------
+    InputError
+        For a shape matrix that is not symmetric positive definite, a coupling at or below -1/d, anything not
+        finite, or dimensions that do not fit.
+
+    Notes
+    -----
+    f(x) = (1 + kappa delta)_+^(-(1/kappa + d)/2)/Z, delta the squared Mahalanobis distance ([N17] eq. 14). Its
+    generalized average density of order r = -2 kappa/(1 + d kappa) is the density at distance sqrt(d). Marginal and
+    conditional distributions are of the same family.
+
+    Examples
+    --------
+    >>> from unperplexed import MultivariateCoupledGaussian
+    >>> g = MultivariateCoupledGaussian([0, 0, 0], np.eye(3), coupling=0.162)
+    >>> round(g.pdf([1, 1, 1]), 5), round(g.generalized_average_density(), 5)
+    (0.01152, 0.01152)
+    """
+
+    def __init__(self, loc: ArrayLike, shape_matrix: ArrayLike, coupling: float = 0.0) -> None:
+        """Check the parameters."""
+        self.loc = _location(loc)
+        self.d = len(self.loc)
+        self.shape_matrix = shape_matrix_of(shape_matrix, self.d)
+        if np.ndim(coupling) != 0:
+            raise InputError(f"coupling: expected one number, got an array of shape {np.shape(coupling)}.")
+        self.coupling = float(coupling_above(-1 / self.d, coupling))
+        self._root = np.linalg.cholesky(self.shape_matrix)
+        self._log_root = float(np.log(np.diag(self._root)).sum())
+
+    def __repr__(self) -> str:
+        """Name the parameters."""
+        loc, shape = self.loc.tolist(), self.shape_matrix.tolist()
+        return f"MultivariateCoupledGaussian(loc={loc}, shape_matrix={shape}, coupling={self.coupling!r})"
+
+    def squared_distance(self, x: ArrayLike) -> Any:
+        """Squared Mahalanobis distance from loc: (x - loc)^T Sigma^-1 (x - loc).
+
+        Parameters
+        ----------
+        x : array_like of shape (..., d)
+            Points.
+
+        Returns
+        -------
+        float or ndarray of shape (...)
+            Squared distances.
+
+        Raises
+        ------
+        InputError
+            For points of another dimension.
+        """
+        return plain(self._squared(x))
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density at x; 0 outside of the support. Arguments as `squared_distance`."""
+        return plain(np.exp(self._logpdf(x)))
+
+    def logpdf(self, x: ArrayLike) -> Any:
+        """Natural logarithm of the density at x; -inf outside of the support. Arguments as `squared_distance`."""
+        return plain(self._logpdf(x))
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, random_state: Seed = None) -> Floats:
+        """Random draws of shape (*size, d).
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            How many, in which shape; one draw of shape (d,) by default.
+        random_state : int, numpy.random.Generator or None
+            Seed or generator; the same seed gives the same draws.
+
+        Returns
+        -------
+        ndarray of shape (*size, d)
+            Draws.
+        """
+        shape = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
+        standard = draw(np.random.default_rng(random_state), self.coupling, shape, self.d)
+        return np.asarray(self.loc + standard @ self._root.T)
+
+    def mean(self) -> Floats:
+        """Mean of shape (d,): loc, or NaN where it does not exist (coupling >= 1)."""
+        return self.loc if self.coupling < 1 else np.full(self.d, np.nan)
+
+    def cov(self) -> Floats:
+        """Covariance matrix: Sigma/(1 - 2 kappa), or NaN where it does not exist (coupling >= 1/2)."""
+        exists = self.coupling < 0.5
+        return np.asarray(self.shape_matrix / (1 - 2 * self.coupling) if exists else np.full((self.d, self.d), np.nan))
+
+    def entropy(self) -> float:
+        """Differential Shannon entropy in nats: -integral f ln f."""
+        return self._log_root - float(log_average_density(self.coupling, 0.0, self.d))
+
+    def generalized_average_density(self, r: float | None = None) -> float:
+        """Average of the density over itself: (integral f^(1-r))^(-1/r), at r = 0 exp(integral f ln f).
+
+        Parameters
+        ----------
+        r : float, optional
+            Order; by default -2 kappa/(1 + d kappa), at which the average is the density at Mahalanobis distance
+            sqrt(d).
+
+        Returns
+        -------
+        float
+            Average density; 0 at r > 0, and inf at r < 0, where the integral diverges.
+
+        Raises
+        ------
+        InputError
+            For an order that is not finite.
+        """
+        order = -2 * self.coupling / (1 + self.d * self.coupling) if r is None else float(finite("r", r))
+        return float(np.exp(log_average_density(self.coupling, order, self.d) - self._log_root))
+
+    def marginal(self, dimensions: Sequence[int] | int) -> MultivariateCoupledGaussian:
+        """Distribution of some of the dimensions: of the same coupling, with their part of loc and shape matrix.
+
+        Parameters
+        ----------
+        dimensions : int or sequence of int
+            Which, counted from 0.
+
+        Returns
+        -------
+        MultivariateCoupledGaussian
+            In as many dimensions.
+
+        Raises
+        ------
+        InputError
+            For dimensions that are not there, or twice.
+        """
+        kept = self._dimensions(dimensions)
+        return MultivariateCoupledGaussian(self.loc[kept], self.shape_matrix[np.ix_(kept, kept)], self.coupling)
+
+    def conditional(self, dimensions: Sequence[int] | int, values: ArrayLike) -> MultivariateCoupledGaussian:
+        """Distribution of the other dimensions, given the values of some.
+
+        Parameters
+        ----------
+        dimensions : int or sequence of int
+            Which are given, counted from 0.
+        values : array_like of shape (k,)
+            Their values, in the same order.
+
+        Returns
+        -------
+        MultivariateCoupledGaussian
+            In the d - k dimensions that remain, with coupling kappa/(1 + k kappa): the further out the values, the
+            larger its shape matrix for heavy tails, and the smaller for compact support.
+
+        Raises
+        ------
+        InputError
+            For dimensions that are not there, or all of them, or values outside of the support.
+        """
+        given = self._dimensions(dimensions)
+        rest = [i for i in range(self.d) if i not in given]
+        if not rest:
+            raise InputError("dimensions: all are given; nothing is left to have a distribution.")
+        known, k = self.marginal(given), self.coupling
+        base = 1 + k * float(known.squared_distance(values))
+        if not base > 0:
+            raise InputError("values: outside of the support, where the density is 0.")
+        slope = linalg.cho_solve((known._root, True), self.shape_matrix[np.ix_(given, rest)]).T
+        loc = self.loc[rest] + slope @ (np.atleast_1d(real("values", values)) - known.loc)
+        shape = self.shape_matrix[np.ix_(rest, rest)] - slope @ self.shape_matrix[np.ix_(given, rest)]
+        narrowing = 1 + len(given) * k
+        return MultivariateCoupledGaussian(loc, (shape + shape.T) / 2 * base / narrowing, k / narrowing)
+
+    @classmethod
+    def fit(
+        cls,
+        data: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        floc: ArrayLike | None = None,
+        fshape_matrix: ArrayLike | None = None,
+        fcoupling: float | None = None,
+        coupling_bounds: tuple[float, float] | None = None,
+    ) -> CoupledFit[MultivariateCoupledGaussian]:
+        """Maximum likelihood.
+
+        Parameters
+        ----------
+        data : array_like of shape (n, d)
+            Points.
+        sample_weight : array_like of shape (n,), optional
+            Weights; weight 2 is the row twice.
+        floc, fshape_matrix, fcoupling : array_like, array_like, float, optional
+            Parameters that are known, and kept.
+        coupling_bounds : (float, float), optional
+            Where to look for the coupling; from -1/(d + 2), below which standard errors fail, to 10 by default.
+
+        Returns
+        -------
+        CoupledFit
+            With ``distribution``, ``standard_errors`` of "loc", "shape_matrix" and "coupling", and more.
+
+        Raises
+        ------
+        InputError
+            For data that are not finite or lie in fewer dimensions, bad weights or parameters, or a fixed shape
+            matrix and coupling whose support does not hold the data.
+
+        Examples
+        --------
+        >>> from unperplexed import MultivariateCoupledGaussian
+        >>> truth = MultivariateCoupledGaussian([1, -1], [[2, 0.5], [0.5, 1]], coupling=0.25)
+        >>> fit = MultivariateCoupledGaussian.fit(truth.rvs(4000, random_state=1))
+        >>> bool(abs(fit.distribution.coupling - 0.25) < 2 * fit.standard_errors["coupling"])
+        True
+        """
+        sample = Sample.of(data, sample_weight, 2)
+        d = sample.x.shape[1]
+        loc = None if floc is None else _location(floc, "floc")
+        if loc is not None and len(loc) != d:
+            raise InputError(f"floc: has {len(loc)} dimensions, the data {d}.")
+        shape = None if fshape_matrix is None else shape_matrix_of(fshape_matrix, d, "fshape_matrix")
+        coupling = fixed_coupling(fcoupling, -1 / d, coupling_bounds)
+        found = fit_elliptical(sample, loc, shape, coupling, coupling_range(coupling_bounds, d, regular_bound(d)))
+        regular = found.coupling > regular_bound(d)
+        errors = {k: v if regular else np.full_like(v, np.nan) for k, v in found.errors.items()}
+        if coupling is None and "coupling" not in errors:
+            errors["coupling"] = np.array(np.nan)
+        return CoupledFit(
+            cls(found.loc, found.shape, found.coupling),
+            errors,
+            found.log_likelihood,
+            len(sample.x),
+            found.at_bound,
+            regular,
+        )
+
+    def _squared(self, x: ArrayLike) -> Floats:
+        points = real("x", x)
+        if points.ndim == 0 or points.shape[-1] != self.d:
+            raise InputError(f"x: expected points of {self.d} dimensions, shape (..., {self.d}), got {points.shape}.")
+        flat = (points - self.loc).reshape(-1, self.d)
+        with np.errstate(all="ignore"):
+            z = linalg.solve_triangular(self._root, flat.T, lower=True, check_finite=False)
+            return np.asarray((z * z).sum(axis=0).reshape(points.shape[:-1]))
+
+    def _logpdf(self, x: ArrayLike) -> Floats:
+        k, squared = self.coupling, self._squared(x)
+        outside: Bools = k * squared <= -1
+        with np.errstate(all="ignore"):
+            kernel = (1 + self.d * k) / 2 * log1p_ratio(k, np.where(outside, 0.0, squared))
+        return np.where(outside, -np.inf, -kernel - float(log_normalizer(k, self.d)) - self._log_root)
+
+    def _dimensions(self, dimensions: Sequence[int] | int) -> list[int]:
+        chosen = np.atleast_1d(np.asarray(dimensions))
+        valid = chosen.dtype.kind in "iu" and chosen.ndim == 1 and chosen.size
+        if not valid or chosen.min() < 0 or chosen.max() >= self.d or len(set(chosen.tolist())) < chosen.size:
+            raise InputError(f"dimensions: expected different integers from 0 to {self.d - 1}, got {dimensions!r}.")
+        return [int(i) for i in chosen]
+
+
+def _location(value: ArrayLike, name: str = "loc") -> Floats:
+    loc = np.atleast_1d(finite(name, value))
+    if loc.ndim != 1 or loc.size == 0:
+        raise InputError(f"{name}: expected a vector of shape (d,), got shape {loc.shape}.")
+    return loc
+
+
+def shape_matrix_of(value: ArrayLike, d: int, name: str = "shape_matrix") -> Floats:
+    """A symmetric positive definite matrix of d dimensions, or an InputError."""
+    matrix = finite(name, value)
+    if matrix.ndim == 0 and d == 1:
+        matrix = matrix.reshape(1, 1)
+    if matrix.shape != (d, d):
+        raise InputError(f"{name}: expected shape ({d}, {d}) for {d} dimensions, got {matrix.shape}.")
+    size = np.sqrt(np.abs(np.outer(np.diag(matrix), np.diag(matrix))))
+    if np.any(np.abs(matrix - matrix.T) > 1e-8 * size):
+        i, j = np.argwhere(np.abs(matrix - matrix.T) > 1e-8 * size)[0]
+        raise InputError(f"{name}: not symmetric: {matrix[i, j]:.6g} at ({i}, {j}), {matrix[j, i]:.6g} at ({j}, {i}).")
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        lowest = float(np.linalg.eigvalsh(matrix)[0])
+        raise InputError(
+            f"{name}: not positive definite: its smallest eigenvalue is {lowest:.3g}. Estimates from few rows become so"
+            " by shrinkage towards the diagonal."
+        ) from None
+    return matrix
