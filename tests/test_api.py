@@ -22,7 +22,8 @@ def test_all_is_complete_and_sorted():
     for name in unperplexed.__all__:
         assert getattr(unperplexed, name) is not None
     homes = {name for names in unperplexed._HOMES.values() for name in names} | {"__version__"}
-    assert homes == set(unperplexed.__all__) == set(dir(unperplexed))
+    assert homes == {*unperplexed.__all__, *unperplexed._EXTRAS} == set(dir(unperplexed))
+    assert not set(unperplexed.__all__) & set(unperplexed._EXTRAS)
     with pytest.raises(AttributeError, match="nothing"):
         unperplexed.nothing
 
@@ -52,6 +53,17 @@ def test_docstrings_say_what_is_needed(name):
 def test_direction_is_in_the_first_line(name):
     first = inspect.getdoc(getattr(unperplexed, name)).splitlines()[0]
     assert "Smaller is better" in first or "Larger is better" in first
+
+
+@pytest.mark.parametrize("name", unperplexed._EXTRAS)
+def test_without_its_extra_a_name_says_what_to_install(name):
+    code = f"""import sys
+sys.modules[{unperplexed._EXTRAS[name]!r}] = None  # as if it were not installed
+from unperplexed import *
+from unperplexed import {name}"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ImportError: CoupledDiscriminantAnalysis needs scikit-learn" in done.stderr
+    assert f"pip install 'unperplexed[{unperplexed._EXTRAS[name]}]'" in done.stderr
 
 
 def test_package_is_typed():

@@ -1,10 +1,13 @@
 """What the base install must do by itself: run with no extra, and with pytest alone beside it."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import unperplexed
 from unperplexed.cli import main
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "breast_cancer.csv"
@@ -44,3 +47,12 @@ def test_the_demo(capsys):
 def test_the_profile(capsys):
     assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
     assert "robustness" in capsys.readouterr().out
+
+
+if find_spec("sklearn") is None:  # elsewhere test_api.py takes it away first
+
+    def test_what_needs_an_extra_says_which():
+        exec("from unperplexed import *", {})
+        assert "CoupledDiscriminantAnalysis" not in dir(unperplexed)
+        with pytest.raises(ImportError, match=r"pip install 'unperplexed\[sklearn\]'"):
+            unperplexed.CoupledDiscriminantAnalysis

@@ -9,6 +9,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
+    from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
     from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
@@ -16,6 +18,18 @@ if TYPE_CHECKING:
     from .engines.local import tally_files
     from .errors import InputError
     from .forecasts import Forecasts, Notes
+    from .information import (
+        average_probability,
+        coupled_entropy,
+        cross_entropy,
+        divergence,
+        entropy,
+        escort,
+        normalized_tsallis_entropy,
+        renyi_entropy,
+        total_probability,
+        tsallis_entropy,
+    )
     from .means import (
         coupling_from_order,
         generalized_mean,
@@ -52,6 +66,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
+    "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
     "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
@@ -59,6 +75,18 @@ _HOMES = {
     "engines.local": ["tally_files"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
+    "information": [
+        "average_probability",
+        "coupled_entropy",
+        "cross_entropy",
+        "divergence",
+        "entropy",
+        "escort",
+        "normalized_tsallis_entropy",
+        "renyi_entropy",
+        "total_probability",
+        "tsallis_entropy",
+    ],
     "means": [
         "coupling_from_order",
         "generalized_mean",
@@ -93,6 +121,9 @@ _HOMES = {
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
 }
+_EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
+"""Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
+
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -117,20 +148,32 @@ __all__ = [
     "TwoClassROC",
     "__version__",
     "assess",
+    "average_probability",
     "brier_score",
+    "coupled_entropy",
+    "coupled_exp",
+    "coupled_log",
     "coupling_from_order",
+    "cross_entropy",
     "decisiveness",
+    "divergence",
+    "entropy",
+    "escort",
     "floor_sensitivity",
     "generalized_mean",
     "generalized_surprisal",
     "geometric_accuracy",
     "log_loss",
     "log_std_factor",
+    "normalized_tsallis_entropy",
     "order_from_coupling",
     "penalized_brier_score",
     "penalized_log_loss",
     "power_score",
     "ranked_probability_score",
+    "renyi_entropy",
+    "risk_exp",
+    "risk_log",
     "risk_profile",
     "robustness",
     "row_scores",
@@ -138,6 +181,8 @@ __all__ = [
     "spherical_score",
     "suggested_floor",
     "tally_files",
+    "total_probability",
+    "tsallis_entropy",
 ]
 
 
@@ -151,4 +196,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from importlib.util import find_spec
+
+    return [*__all__, *(name for name, package in _EXTRAS.items() if find_spec(package))]

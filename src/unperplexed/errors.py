@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 
@@ -23,3 +23,16 @@ def rows_text(rows: Any) -> str:
 def listed(values: Sequence[Any], most: int = 10) -> str:
     """Name values for an error message, the first of many."""
     return ", ".join(repr(v) for v in values[:most]) + (f", ... ({len(values):,} in all)" if len(values) > most else "")
+
+
+def place_text(index: Sequence[int]) -> str:
+    """Name a place in an array for an error message: " at index 3 (counted from 0)"; none in a single number."""
+    if not index:
+        return ""
+    return f" at index {index[0] if len(index) == 1 else tuple(index)} (counted from 0)"
+
+
+def check_choice(name: str, value: object, known: Collection[str]) -> None:
+    """Refuse a value that is not among the known names."""
+    if not (isinstance(value, str) and value in known):
+        raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}.")

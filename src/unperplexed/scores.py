@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ._kernels import row_sums
 from ._typing import Floats
-from .errors import InputError
+from .errors import InputError, check_choice
 from .forecasts import Block, Forecasts
 from .labels import Label
 from .means import apply_limit, weighted_sum
@@ -330,7 +330,7 @@ def brier_score(
     >>> round(brier_score([1], [[0.33, 0.34, 0.33]]), 4)
     0.6534
     """
-    _check_choice("normalize", normalize, ("sum", "half", "mean"))
+    check_choice("normalize", normalize, ("sum", "half", "mean"))
 
     def rule(block: Block) -> Floats:
         return _brier_score(block) / {"sum": 1, "half": 2, "mean": block.rows.n_classes}[normalize]
@@ -420,7 +420,7 @@ def ranked_probability_score(
     >>> ranked_probability_score([2], [near]), ranked_probability_score([2], [far])
     (1.0, 2.0)
     """
-    _check_choice("normalize", normalize, ("sum", "mean"))
+    check_choice("normalize", normalize, ("sum", "mean"))
 
     def rule(block: Block) -> Floats:
         return _ranked_probability_score(block) / {"sum": 1, "mean": block.rows.n_classes - 1}[normalize]
@@ -576,7 +576,7 @@ def penalized_brier_score(
     >>> [round(penalized_brier_score([1], [p]), 4) for p in (right, wrong)]
     [0.6534, 1.1869]
     """
-    _check_choice("variant", variant, ("proper", "published-code"))
+    check_choice("variant", variant, ("proper", "published-code"))
     rule = _penalized_brier_score if variant == "proper" else _published_brier_score
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
@@ -628,7 +628,7 @@ def penalized_log_loss(
     >>> [round(penalized_log_loss([1], [p]), 4) for p in (right, wrong)]
     [1.0788, 1.812]
     """
-    _check_choice("variant", variant, ("proper", "published-code"))
+    check_choice("variant", variant, ("proper", "published-code"))
     rule = _penalized_log_loss if variant == "proper" else _published_log_loss
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
@@ -641,11 +641,6 @@ def _checked_order(r: Any) -> float:
     if not -1 < order < np.inf:
         raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
     return order + 0.0  # no negative zero
-
-
-def _check_choice(name: str, value: object, known: Sequence[str]) -> None:
-    if not (isinstance(value, str) and value in known):
-        raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}.")
 
 
 def _mean_score(

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats
-from ._series import base_of_power, digamma_step, log1p_ratio, log_gamma_step
+from ..coupled import log1p_ratio
+from ._series import base_of_power, digamma_step, log_gamma_step
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -70,6 +71,7 @@ def draw(rng: np.random.Generator, coupling: Any, shape: tuple[int, ...], d: int
     normal = rng.standard_normal((*shape, d))
     # Gamma variables of shape b/|kappa|, times |kappa|: 1/2 at coupling 0.
     b = _argument(k, d, 1.0)
-    draws = np.where(size > 0, size * rng.standard_gamma(np.where(size > 0, b / np.where(size > 0, size, 1), 1.0)), 0.5)
+    shapes = np.minimum(b / np.maximum(size, 1e-300), 1e300)
+    draws = np.where(size > 1e-30, size * rng.standard_gamma(shapes), b)
     length = 2 * draws + np.where(k < 0, size * (normal**2).sum(axis=-1), 0.0)
     return np.asarray(normal / np.sqrt(length)[..., None])

@@ -8,11 +8,11 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Floats
+from ..coupled import expm1_ratio, log1p_ratio
 from ..errors import InputError
 from ._elliptical import log_normalizer
 from ._newton import minimize
-from ._series import log1p_ratio
-from .fitting import Sample, best_coupling, log_curvature, sandwich
+from .fitting import Sample, best_coupling
 
 
 def regular_bound(d: int) -> float:
@@ -22,7 +22,7 @@ def regular_bound(d: int) -> float:
 
 @dataclass(frozen=True)
 class EllipticalFit:
-    """Estimates, and the covariance matrix of the free ones in the order loc, lower triangle of the shape, coupling."""
+    """Estimates, and standard errors of the free ones by name."""
 
     loc: Floats
     shape: Floats
@@ -50,7 +50,7 @@ def fit_elliptical(
             " support. Fix a larger scale, a larger coupling, or fix less."
         )
     found_loc, found_shape = problem.estimates(coupling)
-    errors = _errors(sample, found_loc, found_shape, coupling, loc is None, shape is None, coupling_free)
+    errors = _errors(found_loc, found_shape, coupling, sample.effective, loc is None, shape is None, coupling_free)
     return EllipticalFit(found_loc, found_shape, coupling, -value * sample.total, at_bound, errors)
 
 
@@ -123,7 +123,7 @@ class _Whitened:
     def _squared(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Squared distances and the z they are of."""
         z = self._product(a) - b
-        return (z * z).sum(axis=1), z
+        return np.asarray((z * z).sum(axis=1)), z
 
     def _product(self, a: Floats) -> Floats:
         return self.x * a[0, 0] if self.d == 1 else np.asarray(self.x @ a.T)
@@ -164,7 +164,7 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
     d = sample.x.shape[1]
     centre = _weighted_median(sample.x, sample.w) if loc is None else loc
     if shape is not None:
-        return centre, np.linalg.cholesky(shape)
+        return centre, np.asarray(np.linalg.cholesky(shape))
     spread = np.sqrt(sample.mean((sample.x - centre) ** 2))
     middle = _weighted_median(np.abs(sample.x - centre), sample.w)
     size = np.where(middle > 1e-6 * spread, middle, spread)
@@ -200,37 +200,64 @@ def _weighted_median(x: Floats, w: Floats) -> Floats:
 
 
 def _errors(
-    sample: Sample, loc: Floats, shape: Floats, k: float, free_loc: bool, free_shape: bool, free_coupling: bool
+    loc: Floats, shape: Floats, k: float, n: float, free_loc: bool, free_shape: bool, free_coupling: bool
 ) -> dict[str, Floats]:
-    """Standard errors of the free parameters, from the scores of the rows."""
+    """Standard errors of the free parameters, from the expected information in n rows.
+
+    In coordinates where the shape is the identity, a change of loc by m, of the shape by H and of the coupling by h
+    has information c |m|^2 + c/2 |H|^2 + (c - 1)/4 (tr H)^2 + h K tr H + h^2 V, with c = (1 + d k)/(1 + (d + 2) k)
+    (Lange, Little and Taylor 1989, for t). So the part of H without trace stands apart from trace and coupling.
+    """
     d = len(loc)
-    inverse = np.linalg.inv(shape)
-    pull = (sample.x - loc) @ inverse
-    squared = (pull * (sample.x - loc)).sum(axis=1)
-    base = 1 + k * squared
-    u = (1 + d * k) / base
-    parts = []
-    rows, columns = np.tril_indices(d)
-    if free_loc:
-        parts.append(u[:, None] * pull)
-    if free_shape:
-        twice = np.where(rows == columns, 0.5, 1.0)  # entries off the diagonal stand twice in the matrix
-        parts.append(twice * (u[:, None] * pull[:, rows] * pull[:, columns] - inverse[rows, columns]))
-    if free_coupling:
-        score = (squared**2 * log_curvature(k * squared) - d * squared / base) / 2
-        parts.append((score - sample.mean(score))[:, None])  # the normalization's part: scores average to 0
-    if not parts:
-        return {}
-    error = np.sqrt(np.diag(sandwich(np.hstack(parts), sample)))
-    ends = np.cumsum([part.shape[1] for part in parts])
-    pieces = iter(np.split(error, ends[:-1]))
-    found: dict[str, Floats] = {}
-    if free_loc:
-        found["loc"] = next(pieces)
-    if free_shape:
-        full = np.empty((d, d))
-        full[rows, columns] = full[columns, rows] = next(pieces)
-        found["shape_matrix"] = full
-    if free_coupling:
-        found["coupling"] = next(pieces)[0]
-    return found
+    if not k > regular_bound(d):
+        c = trace = cross = curvature = np.nan
+    else:
+        c = (1 + d * k) / (1 + (d + 2) * k)
+        trace, (cross, curvature) = c / (2 * d) + (c - 1) / 4, _coupling_information(k, d)
+    both = np.array([[trace, cross / 2], [cross / 2, curvature]])
+    var_trace, var_coupling = (
+        np.diag(np.linalg.inv(both)) if free_shape and free_coupling else (1 / trace, 1 / curvature)
+    )
+    size = np.diag(shape)
+    crossed, square = np.outer(size, size), shape**2
+    var_shape = (crossed + square - 2 / d * square) / c + var_trace / d**2 * square
+    variances = {
+        "loc": (free_loc, size / c),
+        "shape_matrix": (free_shape, var_shape),
+        "coupling": (free_coupling, var_coupling),
+    }
+    return {name: np.sqrt(value / n) for name, (free, value) in variances.items() if free}
+
+
+def _coupling_information(k: float, d: int) -> tuple[float, float]:
+    """Information of the coupling with the trace of the shape, K, and with itself, V: integrals over the distance.
+
+    In the logarithm of v = ln(1 + kappa delta)/kappa the trapezoidal rule is as good as exact for every coupling. For
+    compact support the scores grow as e^(|kappa| v), which is kept with the weights, so that neither overflows.
+    """
+    v = np.exp(np.linspace(-60.0, np.log(120 / (1.0 if k >= 0 else 1 + (d + 2) * k)), 4000))
+    x = abs(k) * v
+    part = expm1_ratio(-abs(k), v)  # delta/(1 + kappa delta), over the growth
+    bend = v**2 * (_heavy_bend(x) if k >= 0 else _compact_bend(x))
+    score, pull = (bend - d * part) / 2, (1 + d * k) * part
+    growth = x if k < 0 else 0.0
+    log_weight = np.log(v) + (d / 2 - 1) * (max(k, 0.0) * v + np.log(part)) + (k - (1 + d * k) / 2) * v
+    log_weight -= np.log(np.exp(log_weight).sum())
+    mean = float(np.exp(log_weight + growth) @ score)
+    twice = np.exp(log_weight + 2 * growth)
+    # What the normalization adds to the score makes it average to 0; the pull averages to d.
+    return float(twice @ (score * pull)) / d - mean, float(twice @ score**2) - mean**2
+
+
+def _heavy_bend(x: Floats) -> Floats:
+    """(x - (1 - e^-x))/x^2, which is 1/2 at 0."""
+    near = x < 1e-2
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1 / 2 - x * (1 / 6 - x * (1 / 24 - x / 120)), (safe + np.expm1(-safe)) / safe**2)
+
+
+def _compact_bend(x: Floats) -> Floats:
+    """(1 - (1 + x) e^-x)/x^2, which is 1/2 at 0."""
+    near = x < 1e-2
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1 / 2 - x * (1 / 3 - x * (1 / 8 - x / 30)), (1 - (1 + safe) * np.exp(-safe)) / safe**2)

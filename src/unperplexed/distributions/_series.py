@@ -8,26 +8,13 @@ import numpy as np
 from scipy import special
 
 from .._typing import Floats
+from ..coupled import log1p_ratio
 
 _ASYMPTOTIC = 16.0
 """From here up the asymptotic series of the gamma function below are right to the last digit."""
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
-
-
-def expm1_ratio(k: Any, y: Any) -> Floats:
-    """expm1(k y) / k, and its limit y at k = 0."""
-    with np.errstate(all="ignore"):
-        t = np.multiply(k, y)
-        return np.asarray(np.where(np.equal(k, 0), y, np.where(np.abs(t) < 1e-9, y * (1 + t / 2), np.expm1(t) / k)))
-
-
-def log1p_ratio(k: Any, y: Any) -> Floats:
-    """log1p(k y) / k, and its limit y at k = 0."""
-    with np.errstate(all="ignore"):
-        t = np.multiply(k, y)
-        return np.asarray(np.where(np.equal(k, 0), y, np.where(np.abs(t) < 1e-9, y * (1 - t / 2), np.log1p(t) / k)))
 
 
 def log_gamma_step(v: Any, s: float) -> Floats:

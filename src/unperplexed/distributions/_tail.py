@@ -12,8 +12,8 @@ import numpy as np
 from scipy import special
 
 from .._typing import Floats
+from ..coupled import expm1_ratio
 from ._elliptical import log_normalizer
-from ._series import expm1_ratio
 
 _SMALL = 0.01
 _NODES, _WEIGHTS = (a / 2 for a in np.polynomial.legendre.leggauss(36))
@@ -104,9 +104,15 @@ def quantile(q: Floats, k: Floats) -> Floats:
     z[central] = _central_quantile(0.5 - q[central], k[central])
     outer = (q > 0) & (q <= 0.5 - _CENTRE)
     y = _outer_deviate(np.log(q[outer]), k[outer])
-    with np.errstate(over="ignore"):
-        z[outer] = np.sqrt(expm1_ratio(k[outer], y * y))
+    z[outer] = _point(y, k[outer])
     return z
+
+
+def _point(y: Floats, k: Floats) -> Floats:
+    """The z >= 0 of a deviate, where its square overflows too."""
+    t = k * y * y
+    with np.errstate(all="ignore"):
+        return np.where(t > 1, np.exp(t / 2) * np.sqrt(-np.expm1(-t) / k), np.sqrt(expm1_ratio(k, y * y)))
 
 
 def _outer_deviate(log_q: Floats, k: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import Floats
 from ..errors import InputError
-from ._parameters import coupling_above, finite, plain, positive, unit_interval
+from ._parameters import coupling_above, finite, plain, positive, real, unit_interval
 
 Seed = int | np.random.Generator | None
 
@@ -191,7 +191,7 @@ class Univariate(ABC):
 
     def _at(self, function: Callable[..., Floats], x: ArrayLike) -> Floats:
         """A function of points and parameters, all made one shape; NaN stays NaN."""
-        points = np.asarray(x, dtype=np.float64)
+        points = real("x", x)
         try:
             full = np.broadcast_arrays(points, self._loc, self._scale, self._coupling)
         except ValueError:
@@ -203,7 +203,8 @@ class Univariate(ABC):
             return np.asarray(function(*(a.ravel() for a in full))).reshape(shape)
 
     def _of_parameters(self, function: Callable[..., Floats]) -> Floats:
-        return np.asarray(function(*np.broadcast_arrays(self._loc, self._scale, self._coupling)))
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*np.broadcast_arrays(self._loc, self._scale, self._coupling)))
 
     @abstractmethod
     def _logpdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...

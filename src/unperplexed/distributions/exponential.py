@@ -7,11 +7,12 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from .._typing import Floats
+from ..coupled import expm1_ratio, log1p_ratio
 from ..errors import InputError, rows_text
 from ._parameters import finite, positive
-from ._series import base_of_power, expm1_ratio, log1p_ratio
+from ._series import base_of_power
 from ._univariate import Univariate
-from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed_coupling, log_curvature, sandwich
+from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed_coupling
 
 REGULAR = -0.5
 """Above this coupling the density falls to 0 smoothly enough for standard errors (Smith 1985)."""
@@ -162,13 +163,11 @@ class CoupledExponential(Univariate):
                 " scale/|coupling|. Fix a larger scale or coupling, or fix less."
             )
         found, regular = problem.scale_at(k), k > REGULAR
-        errors = problem.errors(k, scale is None, coupling is None and not at_bound)
+        errors = _errors(found, k, sample.effective, scale is None, coupling is None and not at_bound)
         if coupling is None:
             errors.setdefault("coupling", np.nan)
-        if not regular:
-            errors = dict.fromkeys(errors, np.nan)
         if floc is None:
-            errors["loc"] = found * float((sample.w**2).sum())
+            errors["loc"] = found / sample.effective
         return CoupledFit(cls(loc, found, k), errors, -value * sample.total, len(x), at_bound, regular)
 
 
@@ -204,17 +203,18 @@ class _Excess:
             return np.inf
         return float((1 + k) * self.sample.mean(log1p_ratio(k, z)) + np.log(scale))
 
-    def errors(self, k: float, free_scale: bool, free_coupling: bool) -> dict[str, float]:
-        """Standard errors of the free parameters, from the scores of the rows."""
-        scale = self.scale_at(k)
-        z = self.sample.x / scale
-        base = 1 + k * z
-        parts = {}
-        if free_scale:
-            parts["scale"] = ((1 + k) * z / base - 1) / scale
-        if free_coupling:
-            parts["coupling"] = z**2 * log_curvature(k * z) - z / base
-        if not parts:
-            return {}
-        error = np.sqrt(np.diag(sandwich(np.stack(list(parts.values()), axis=1), self.sample)))
-        return {name: float(e) for name, e in zip(parts, error, strict=True)}
+
+def _errors(scale: float, k: float, n: float, free_scale: bool, free_coupling: bool) -> dict[str, float]:
+    """Standard errors of the free parameters, from the expected information in n rows (Smith 1985)."""
+    if not k > REGULAR:
+        return dict.fromkeys([*["scale"] * free_scale, *["coupling"] * free_coupling], np.nan)
+    narrow = 1 + 2 * k
+    with_itself = {"scale": 1 / (scale**2 * narrow), "coupling": 2 / ((1 + k) * narrow)}
+    if free_scale and free_coupling:
+        both = np.full((2, 2), 1 / (scale * (1 + k) * narrow))
+        np.fill_diagonal(both, list(with_itself.values()))
+        variances = np.diag(np.linalg.inv(both)).tolist()
+    else:
+        variances = [1 / value for value in with_itself.values()]
+    free = zip(with_itself, variances, (free_scale, free_coupling), strict=True)
+    return {name: float(np.sqrt(variance / n)) for name, variance, is_free in free if is_free}

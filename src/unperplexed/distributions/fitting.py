@@ -33,8 +33,9 @@ class CoupledFit(Generic[D]):
     distribution : CoupledGaussian, CoupledExponential or MultivariateCoupledGaussian
         The distribution of largest likelihood.
     standard_errors : dict
-        Standard error of each free parameter by name, of the parameter's shape. NaN where theory has none: a coupling
-        at the edge of its bounds, or support that ends too sharply (``regular`` is False).
+        Standard error of each free parameter by name, of the parameter's shape, from the expected information of the
+        fitted distribution. NaN where theory has none: a coupling at the edge of its bounds, or support that ends
+        too sharply (``regular`` is False).
     log_likelihood : float
         Sum of weight times logpdf, in nats; larger is better, among fits to the same data.
     n : int
@@ -61,6 +62,11 @@ class Sample:
     x: Floats
     w: Floats
     total: float
+
+    @property
+    def effective(self) -> float:
+        """Number of rows of equal weight that tell as much."""
+        return 1 / float((self.w**2).sum())
 
     @classmethod
     def of(cls, data: ArrayLike, sample_weight: ArrayLike | None, ndim: int) -> Sample:
@@ -114,25 +120,6 @@ def best_coupling(loss: Callable[[float], float], bounds: tuple[float, float], d
     t = float(found.x) if found.fun <= losses[best] else float(grid[best])
     width = 1e-4 * (high - low)
     return float(np.expm1(t) / d), bool(t < low + width or t > high - width)
-
-
-def sandwich(scores: Floats, sample: Sample) -> Floats:
-    """Covariance of the estimates from each row's score: information, noise, information (outer-product form)."""
-    information = scores.T @ (sample.w[:, None] * scores)
-    noise = scores.T @ (sample.w[:, None] ** 2 * scores)
-    try:
-        inverse = np.linalg.inv(information)
-    except np.linalg.LinAlgError:
-        return np.full_like(information, np.nan)
-    return np.asarray(inverse @ noise @ inverse)
-
-
-def log_curvature(t: Floats) -> Floats:
-    """(log1p(t) - t/(1 + t))/t^2, which is 1/2 at 0: how the log kernel bends with the coupling."""
-    near = np.abs(t) < 1e-3
-    safe = np.where(near, 1.0, t)
-    series = 1 / 2 - t * (2 / 3 - t * (3 / 4 - t * (4 / 5 - t * 5 / 6)))
-    return np.where(near, series, (np.log1p(safe) - safe / (1 + safe)) / safe**2)
 
 
 def fixed_coupling(value: float | None, bound: float, bounds: object) -> float | None:

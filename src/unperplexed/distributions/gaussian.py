@@ -144,8 +144,6 @@ class CoupledGaussian(Univariate):
             errors["scale"] = errors.pop("shape_matrix") / (2 * scale)
         if coupling is None:
             errors.setdefault("coupling", np.nan)
-        if not regular:
-            errors = dict.fromkeys(errors, np.nan)
         distribution = cls(float(found.loc[0]), scale, found.coupling)
         return CoupledFit(distribution, errors, found.log_likelihood, len(sample.x), found.at_bound, regular)
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from .._typing import Bools, Floats
+from ..coupled import log1p_ratio
 from ..errors import InputError
 from ._elliptical import draw, log_average_density, log_normalizer
 from ._elliptical_fit import fit_elliptical, regular_bound
 from ._parameters import coupling_above, finite, plain, real
-from ._series import log1p_ratio
 from ._univariate import Seed
 from .fitting import CoupledFit, Sample, coupling_range, fixed_coupling
 
@@ -258,7 +258,7 @@ class MultivariateCoupledGaussian:
         coupling = fixed_coupling(fcoupling, -1 / d, coupling_bounds)
         found = fit_elliptical(sample, loc, shape, coupling, coupling_range(coupling_bounds, d, regular_bound(d)))
         regular = found.coupling > regular_bound(d)
-        errors = {k: v if regular else np.full_like(v, np.nan) for k, v in found.errors.items()}
+        errors = dict(found.errors)
         if coupling is None and "coupling" not in errors:
             errors["coupling"] = np.array(np.nan)
         return CoupledFit(
@@ -281,8 +281,8 @@ class MultivariateCoupledGaussian:
 
     def _logpdf(self, x: ArrayLike) -> Floats:
         k, squared = self.coupling, self._squared(x)
-        outside: Bools = k * squared <= -1
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # squared distances may overflow
+            outside: Bools = k * squared <= -1
             kernel = (1 + self.d * k) / 2 * log1p_ratio(k, np.where(outside, 0.0, squared))
         return np.where(outside, -np.inf, -kernel - float(log_normalizer(k, self.d)) - self._log_root)
 
