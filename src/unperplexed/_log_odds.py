@@ -13,6 +13,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from ._typing import Bools, Floats
+from .coupled import log1p_ratio
 from .distributions.gaussian import CoupledGaussian
 
 REACH = 1e99
@@ -65,7 +66,7 @@ class LogOdds:
             (m, n), (s, t), y = self._loc - self._centre, self._scale, x - self._centre
             a, b = (y - m) / s, (y - n) / t
             ratio = (y * (1 / s - 1 / t) + (n / t - m / s)) * (a + b) / (1 + k * b * b)
-            return np.asarray(self.prior + self._height + (1 + k) / 2 * (np.log1p(k * ratio) / k if k else ratio))
+            return np.asarray(self.prior + self._height + (1 + k) / 2 * log1p_ratio(k, ratio))
         densities = self.classes.logpdf(x[..., None])
         with np.errstate(invalid="ignore"):
             odds = densities[..., 1] - densities[..., 0]
