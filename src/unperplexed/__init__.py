@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         spherical_score,
     )
     from .tally import Tally
+    from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
@@ -118,6 +119,7 @@ _HOMES = {
         "spherical_score",
     ],
     "tally": ["Tally"],
+    "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
 }
 _EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
 """Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
@@ -130,6 +132,7 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "ClassParameters",
     "CoupledExponential",
     "CoupledFit",
     "CoupledGaussian",
@@ -140,6 +143,9 @@ __all__ = [
     "RiskProfile",
     "Score",
     "Tally",
+    "TwoClassAverages",
+    "TwoClassModel",
+    "TwoClassROC",
     "__version__",
     "assess",
     "average_probability",
