@@ -29,7 +29,7 @@ class CoupledExponential(Univariate):
         Scale sigma > 0. It is the mean excess over loc at coupling 0 only.
     coupling : array_like, default 0
         Coupling kappa > -1: the shape of the generalized Pareto. For kappa < 0 the support ends at
-        loc + scale/|kappa|.
+        loc - scale/kappa.
 
     Raises
     ------
@@ -38,7 +38,7 @@ class CoupledExponential(Univariate):
 
     Notes
     -----
-    f(x) = (1 + kappa z)_+^(-(1/kappa + 1)) / scale, z = (x - loc)/scale >= 0 ([RP] appendix). The density at
+    ``f(x) = (1 + kappa z)_+^(-(1/kappa + 1)) / scale``, z = (x - loc)/scale >= 0 ([RP] appendix). The density at
     loc + scale is its generalized average of order r = -kappa/(1 + kappa).
 
     Examples

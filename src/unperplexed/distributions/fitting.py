@@ -26,33 +26,22 @@ LOWEST_SHARE = 0.999
 
 @dataclass(frozen=True)
 class CoupledFit(Generic[D]):
-    """A fitted distribution, with what is known of how well it is determined.
-
-    Attributes
-    ----------
-    distribution : CoupledGaussian, CoupledExponential or MultivariateCoupledGaussian
-        The distribution of largest likelihood.
-    standard_errors : dict
-        Standard error of each free parameter by name, of the parameter's shape, from the expected information of the
-        fitted distribution. NaN where theory has none: a coupling at the edge of its bounds, or support that ends
-        too sharply (``regular`` is False).
-    log_likelihood : float
-        Sum of weight times logpdf, in nats; larger is better, among fits to the same data.
-    n : int
-        Rows of positive weight.
-    at_bound : bool
-        Whether the free coupling ended at one of its bounds.
-    regular : bool
-        Whether the density falls to 0 smoothly enough at the ends of compact support for standard errors to hold:
-        kappa > -1/(d + 2) for the Gaussians, kappa > -1/2 for the exponential.
-    """
+    """A fitted distribution, with what is known of how well it is determined."""
 
     distribution: D
+    """The distribution of largest likelihood."""
     standard_errors: dict[str, Any] = field(repr=False)
+    """Standard error of each free parameter by name, of the parameter's shape, from the expected information of the
+    fitted distribution. NaN where theory has none: a coupling at the edge of its bounds, or not ``regular``."""
     log_likelihood: float
+    """Sum of weight times logpdf, in nats. Among fits to the same data, larger is better."""
     n: int
+    """Rows of positive weight."""
     at_bound: bool
+    """Whether a free coupling ended at one of its bounds."""
     regular: bool
+    """Whether the density falls to 0 smoothly enough at the ends of compact support for standard errors to hold:
+    coupling above -1/(d + 2) for the Gaussians, above -1/2 for the exponential."""
 
 
 @dataclass(frozen=True)

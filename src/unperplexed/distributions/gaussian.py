@@ -29,7 +29,7 @@ class CoupledGaussian(Univariate):
         Scale sigma > 0. It is the standard deviation at coupling 0 only.
     coupling : array_like, default 0
         Coupling kappa > -1. For kappa > 0, 1/kappa is the degrees of freedom; for kappa < 0 the support is loc
-        +- scale/sqrt(-kappa), and the shapes of the beta are (1 + 1/|kappa|)/2.
+        +- scale/sqrt(-kappa), and the shapes of the beta are (1 - 1/kappa)/2.
 
     Raises
     ------
@@ -38,7 +38,7 @@ class CoupledGaussian(Univariate):
 
     Notes
     -----
-    f(x) = (1 + kappa z^2)_+^(-(1/kappa + 1)/2) / (Z scale), z = (x - loc)/scale ([RP] appendix; [N17] eq. 14). The
+    ``f(x) = (1 + kappa z^2)_+^(-(1/kappa + 1)/2) / (Z scale)``, z = (x - loc)/scale ([RP] appendix; [N17] eq. 14). The
     density at loc + scale is its generalized average of order r = -2 kappa/(1 + kappa). Against 50-digit
     arithmetic, the relative error of pdf, cdf, sf, ppf and isf is below 1e-12.
 

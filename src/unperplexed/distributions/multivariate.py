@@ -31,7 +31,7 @@ class MultivariateCoupledGaussian:
         Symmetric positive definite shape matrix Sigma: the covariance at coupling 0 only.
     coupling : float, default 0
         Coupling kappa > -1/d. For kappa > 0, 1/kappa is the degrees of freedom; for kappa < 0 the support is the
-        ellipsoid of squared Mahalanobis distance 1/|kappa|.
+        ellipsoid of squared Mahalanobis distance -1/kappa.
 
     Raises
     ------
@@ -41,7 +41,7 @@ class MultivariateCoupledGaussian:
 
     Notes
     -----
-    f(x) = (1 + kappa delta)_+^(-(1/kappa + d)/2)/Z, delta the squared Mahalanobis distance ([N17] eq. 14). Its
+    ``f(x) = (1 + kappa delta)_+^(-(1/kappa + d)/2) / Z``, delta the squared Mahalanobis distance ([N17] eq. 14). Its
     generalized average density of order r = -2 kappa/(1 + d kappa) is the density at distance sqrt(d). Marginal and
     conditional distributions are of the same family.
 
@@ -139,7 +139,7 @@ class MultivariateCoupledGaussian:
         return plain(np.array(found).reshape(upper.shape[:-1]))
 
     def rvs(self, size: int | tuple[int, ...] | None = None, random_state: Seed = None) -> Floats:
-        """Random draws of shape (*size, d).
+        """Random draws, as many as size says, each of shape (d,).
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class MultivariateCoupledGaussian:
 
         Returns
         -------
-        ndarray of shape (*size, d)
+        ndarray of shape size + (d,)
             Draws.
         """
         shape = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
