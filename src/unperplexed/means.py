@@ -252,7 +252,7 @@ def order_from_coupling(coupling: float, d: int = 1, alpha: float = 2.0) -> floa
     _check_family(d, alpha)
     if not -1 / d < coupling < np.inf:
         raise InputError(f"coupling: must be finite and above -1/d = {-1 / d:g}, got {coupling}.")
-    return -alpha * coupling / (1 + d * coupling)
+    return 0.0 - alpha * coupling / (1 + d * coupling)  # from 0.0, so that coupling 0 gives no -0.0
 
 
 def coupling_from_order(r: float, d: int = 1, alpha: float = 2.0) -> float:
@@ -286,7 +286,7 @@ def coupling_from_order(r: float, d: int = 1, alpha: float = 2.0) -> float:
     _check_family(d, alpha)
     if not -alpha / d < r < np.inf:
         raise InputError(f"r: the orders of couplings are finite and above -alpha/d = {-alpha / d:g}, got {r}.")
-    return -r / (alpha + d * r)
+    return 0.0 - r / (alpha + d * r)
 
 
 def _check_family(d: int, alpha: float) -> None:
