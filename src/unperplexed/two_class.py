@@ -160,7 +160,8 @@ class TwoClassModel:
     posterior is the prior, amplitudes included.
 
     Means are integrals over the line, cut wherever the log odds turn, meet the limit or make a kink otherwise, by
-    double-exponential quadrature. Their error is below 1e-9, or below 1e-6 without a limit and with a coupling below -1/2.
+    double-exponential quadrature. Their error is below 1e-9; without a limit and with a
+    coupling below -1/2, below 1e-6.
     With ``limit=0`` means of order 0 and below are 0 where an event held to be impossible happens, or where their
     integral diverges.
 
