@@ -141,7 +141,7 @@ priors = st.floats(0.05, 0.95).map(lambda p: (p, 1 - p))
 limits = st.sampled_from([0.001, 0.01, 0.2])
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(pairs, priors, st.sampled_from([0.0, 0.001, 0.01, 0.2]))
 def test_perfect_model_is_reported_true_and_measured_alike(source, prior, limit):
     model = TwoClassModel(source, priors=prior, limit=limit)
@@ -158,7 +158,7 @@ def test_perfect_model_is_reported_true_and_measured_alike(source, prior, limit)
         assert model.measured(p[inside], "each-class")[:, 1] == pytest.approx(p[inside], abs=1e-6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(pairs, pairs, priors, limits)
 def test_divergence_is_at_most_1_and_each_class_sees_more(source, believed, prior, limit):
     """Pairs pooled over classes say less than each class's own, and these less than the true posterior."""
@@ -173,7 +173,7 @@ def test_divergence_is_at_most_1_and_each_class_sees_more(source, believed, prio
     assert unlimited[0] <= unlimited[1] + 0.01 * limit + 1e-9
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(pairs, pairs, priors, limits, st.floats(-50, 50), st.floats(0.01, 100), st.sampled_from([1, -1]))
 def test_unit_origin_and_direction_of_the_line_do_not_matter(source, believed, prior, limit, origin, unit, sign):
     def moved(c):
@@ -299,7 +299,7 @@ def test_measured_probability_is_what_a_simulation_counts(case, view):
     assert np.abs((counted - expected) / error).max() < 4
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["mean 3", "variance 2", "coupling 0, orange", "coupling 0, both"])
 def test_sampled_means_agree_with_the_exact_ones(case):
     model = TwoClassModel(SOURCE, CASES[case], priors=(0.4, 0.6))
     n = 20_000
@@ -356,7 +356,7 @@ def test_roc_of_two_normals():
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["mean 1", "variance .5", "coupling 0, orange"])
 @pytest.mark.parametrize("which", ["actual", "predicted"])
 def test_roc_is_a_curve_with_its_area_and_point(case, which):
     model = TwoClassModel(SOURCE, CASES[case], priors=(0.45, 0.55))
@@ -380,7 +380,7 @@ def test_roc_is_a_curve_with_its_area_and_point(case, which):
     assert (ranks[y == 1].mean() - (n1 + 1) / 2) / (y.size - n1) == pytest.approx(roc.area, abs=0.015)
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(pairs, priors, limits)
 def test_perfect_model_predicts_its_roc(source, prior, limit):
     model = TwoClassModel(source, priors=prior, limit=limit)
