@@ -87,11 +87,12 @@ class LogOdds:
         low, high = float(edges[:2].max()), float(edges[2:].min())
         same = bool((self._loc[0] == self._loc[1]) & (self._scale[0] == self._scale[1]) & (self._k[0] == self._k[1]))
         turns = [] if same else [x for x in self._turns() if low < x < high]
+        # At an edge itself, rounding decides on which side a density is 0; a few roundings further in nothing does.
+        roundings = np.tile(4 * np.spacing(np.maximum(np.abs(self._loc), np.minimum(half, self._reach))), 2)
+        inwards = {edge: by for edge, by in zip(edges.tolist(), roundings.tolist(), strict=True) if np.isfinite(edge)}
         found: list[Segment] = []
-        for start, stop in pairwise(sorted({-np.inf, np.inf, *edges.tolist(), *turns})):
-            # At an edge itself, rounding decides on which side a density is 0; a few roundings further in nothing does.
-            rounding = 4 * np.spacing(np.abs(edges[np.isfinite(edges)]).max(initial=0.0))
-            a, b = start + rounding * (start in edges), stop - rounding * (stop in edges)
+        for start, stop in pairwise(sorted({-np.inf, np.inf, *inwards, *turns})):
+            a, b = start + inwards.get(start, 0.0), stop - inwards.get(stop, 0.0)
             if same or not low <= start < stop <= high:
                 level = float(self(np.array(self._between(start, stop))))
                 found.append(Segment(a, b, level, level))

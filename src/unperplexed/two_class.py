@@ -159,9 +159,11 @@ class TwoClassModel:
     amplitude of the source is therefore a prior, and one of the model a mistaken prior. Where both densities are 0 the
     posterior is the prior, amplitudes included.
 
-    Means are integrals over the line, cut wherever the reported probability turns or meets the limit or anything else
-    has a kink, by double-exponential quadrature; their error is below 1e-10. With ``limit=0`` means of order 0 and
-    below may be 0: an event held to be impossible happens, or their integral has no end.
+    Means are integrals over the line, cut wherever the log odds turn, meet the limit or make a kink otherwise, by
+    double-exponential quadrature. Their error is below 1e-9; without a limit and with a
+    coupling below -1/2, below 1e-6.
+    With ``limit=0`` means of order 0 and below are 0 where an event held to be impossible happens, or where their
+    integral diverges.
 
     Examples
     --------
