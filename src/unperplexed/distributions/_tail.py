@@ -2,8 +2,8 @@
 
 In the deviate y with y^2 = ln(1 + kappa z^2)/kappa the density of every coupling is nearly normal:
 exp(-A y^2/2) k(|kappa| y^2)/Z, with A = 1 + max(-kappa, 0) and k(m) = (m/(1 - e^-m))^(1/2). From |kappa| = 0.01 up
-SciPy's incomplete beta function is right to the last digits. Nearer to 0, where its arguments grow without bound,
-Gauss-Legendre quadrature of the smooth, positive integrand above is.
+SciPy's incomplete beta function is right to the last digits, and at 0 its normal distribution. Between, where the
+arguments of the beta function grow without bound, Gauss-Legendre quadrature of the smooth, positive integrand is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from .._typing import Floats
-from ..coupled import expm1_ratio
+from ..coupled import expm1_ratio, log1p_ratio
 from ._elliptical import log_normalizer
 
 _SMALL = 0.01
@@ -54,8 +54,8 @@ def _beta_shape(k: Floats) -> Floats:
 
 def log_tail(y: Floats, k: Floats) -> Floats:
     """ln P(X > z) for z >= 0, given the deviate y of z."""
-    result = np.full(y.shape, -np.inf)
-    small = (np.abs(k) < _SMALL) & (y < np.inf)
+    result = np.asarray(special.log_ndtr(-y))  # that of the normal; the end of the support, and NaN
+    small = (np.abs(k) < _SMALL) & (k != 0) & (y < np.inf)
     if small.any():
         v, c = y[small], k[small]
         a = 1 + np.maximum(-c, 0)
@@ -64,25 +64,33 @@ def log_tail(y: Floats, k: Floats) -> Floats:
     large = (np.abs(k) >= _SMALL) & (y < np.inf)
     if large.any():
         result[large] = _log_beta_tail(y[large], k[large])
-    result[np.isnan(y)] = np.nan
     return result
 
 
 def _log_beta_tail(y: Floats, k: Floats) -> Floats:
     a, m = _beta_shape(k), np.abs(k) * y * y
     w, v = np.exp(-m), -np.expm1(-m)
-    with np.errstate(divide="ignore"):
-        middle = np.log(np.where(v < 0.5, special.betaincc(0.5, a, v), special.betainc(a, 0.5, w)))
+    result = np.empty_like(y)
     # Half the mass less a little; betaincc loses digits next to 0.
     close = v * np.maximum(a, 1) < 0.05
-    middle = np.where(close, np.log1p(-special.betainc(0.5, a, np.where(close, v, 0.0))), middle)
+    result[close] = np.log1p(-special.betainc(0.5, a[close], v[close]))
     # Far out the first terms of the hypergeometric series hold, in logarithms, where the values underflow.
+    far = w < 1e-3
+    result[far] = _log_beta_series(w[far], m[far], a[far])
+    near = ~close & ~far & (v < 0.5)
+    result[near] = np.log(special.betaincc(0.5, a[near], v[near]))
+    rest = ~close & ~far & ~near
+    result[rest] = np.log(special.betainc(a[rest], 0.5, w[rest]))
+    return np.asarray(result - np.log(2))
+
+
+def _log_beta_series(w: Floats, m: Floats, a: Floats) -> Floats:
+    """ln of the regularized incomplete beta function I_w(a, 1/2), w = e^-m small."""
     total, term = np.ones_like(w), np.ones_like(w)
     for n in range(1, 8):
         term = term * w * (n - 0.5) / n
-        total = total + term * a / (a + n)
-    far = -a * m - np.log(a) - special.betaln(a, 0.5) + np.log(total)
-    return np.asarray(np.where(w < 1e-3, far, middle) - np.log(2))
+        total += term * a / (a + n)
+    return np.asarray(-a * m - np.log(a) - special.betaln(a, 0.5) + np.log(total))
 
 
 def central_mass(y: Floats, k: Floats) -> Floats:
@@ -118,11 +126,18 @@ def _point(y: Floats, k: Floats) -> Floats:
 def _outer_deviate(log_q: Floats, k: Floats) -> Floats:
     """The deviate beyond which the mass is q. ln P is concave in it, so Newton's steps cannot leave the way."""
     y = -special.ndtri_exp(log_q)
+    large = np.abs(k) >= _SMALL
+    w = special.betaincinv(_beta_shape(k[large]), 0.5, 2 * np.exp(log_q[large]))
+    usable = (w > 1e-300) & (w < 1)  # else the normal deviate does
+    y[large] = np.where(usable, np.sqrt(-np.log(np.where(usable, w, 0.5)) / np.abs(k[large])), y[large])
+    left = np.arange(y.size)
     for _ in range(60):
-        tail = log_tail(y, k)
-        step = (tail - log_q) * np.exp(tail - _log_density(y, k))
-        y = np.maximum(y + step, 0.0)
-        if not np.any(np.abs(step) > _LAST_STEP * y):
+        at, c = y[left], k[left]
+        tail = log_tail(at, c)
+        step = (tail - log_q[left]) * np.exp(tail - _log_density(at, c))
+        y[left] = np.maximum(at + step, 0.0)
+        left = left[np.abs(step) > _LAST_STEP * y[left]]
+        if not left.size:
             break
     return np.asarray(y)
 
@@ -131,11 +146,12 @@ def _central_quantile(mass: Floats, k: Floats) -> Floats:
     """z with P(0 < X < z) = mass: concave in z, so Newton's steps from 0 rise to it."""
     log_z = log_normalizer(k)
     z = mass * np.exp(log_z)
+    left = np.arange(z.size)
     for _ in range(100):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            y2 = np.where(np.abs(k) * z * z < 1e-9, z * z * (1 - k * z * z / 2), np.log1p(k * z * z) / k)
-        step = (mass - central_mass(np.sqrt(y2), k)) * np.exp(log_z + (1 + k) / 2 * y2)
-        z = z + step
-        if not np.any(np.abs(step) > _LAST_STEP * z):
+        at, c = z[left], k[left]
+        y2 = log1p_ratio(c, at * at)
+        z[left] += (mass[left] - central_mass(np.sqrt(y2), c)) * np.exp(log_z[left] + (1 + c) / 2 * y2)
+        left = left[z[left] - at > _LAST_STEP * at]
+        if not left.size:
             break
-    return np.asarray(z)
+    return z
