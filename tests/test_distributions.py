@@ -76,10 +76,11 @@ def brackets(sf, k, x, q, upper):
 def test_quantiles_against_50_digits(case, k):
     family, _, _, sf = CASES[case]
     ours = family(coupling=k)
-    for q in (0.499999, 0.49, 0.41, 0.39, 0.3, 0.1, 1e-3, 1e-10, 1e-100):
+    slow = case == "gaussian" and 0 < abs(k) < 0.002  # the reference is a quadrature there
+    for q in (0.499999, 0.39, 1e-10) if slow else (0.499999, 0.49, 0.41, 0.39, 0.3, 0.1, 1e-3, 1e-10, 1e-100):
         x = ours.isf(q)
         assert brackets(sf, k, x, q, True) if x < np.inf else sf(1.7e308, k) > q, q
-    for q in (0.51, 0.6, 0.9, 0.99):
+    for q in (0.6,) if slow else (0.51, 0.6, 0.9, 0.99):
         assert brackets(sf, k, ours.ppf(q), q, False), q
     if case == "exponential":  # its lower end is a wall, so small quantiles have relative errors of their own
         for q in (1e-3, 1e-100):
@@ -336,7 +337,7 @@ def normalization_of_tail(k):
         ({"loc": np.nan}, "loc: must be finite, got nan"),
         ({"coupling": -1}, "coupling: must be finite and above -1, got -1"),
         ({"coupling": [[0, -1.5]]}, r"coupling: must be finite and above -1, got -1.5 at index \(0, 1\)"),
-        ({"coupling": "heavy"}, "coupling: expected a number"),
+        ({"coupling": "heavy"}, "coupling: holds <U5, not numbers"),
         ({"loc": [1, 2], "scale": [1, 2, 3]}, r"shapes \(2,\), \(3,\), \(\) do not broadcast"),
     ],
 )
@@ -354,7 +355,7 @@ def test_bad_arguments():
         CoupledGaussian([1, 2, 3]).pdf([1, 2])
     with pytest.raises(InputError, match="r: must be finite"):
         CoupledGaussian().generalized_average_density(np.inf)
-    with pytest.raises(InputError, match="x: expected a number"):
+    with pytest.raises(InputError, match="x: holds <U3, not numbers"):
         CoupledGaussian().pdf("one")
 
 

@@ -16,7 +16,7 @@ from ._log_odds import REACH, LogOdds
 from ._quadrature import line_nodes
 from ._typing import Floats, Ints, ReadOnlyArrays
 from .distributions.gaussian import CoupledGaussian
-from .errors import InputError
+from .errors import InputError, check_choice
 from .means import DECISIVE, GEOMETRIC, ROBUST
 from .profile import Averages
 
@@ -212,7 +212,7 @@ class TwoClassModel:
         InputError
             For another name.
         """
-        _check("which", which, Which)
+        check_choice("which", which, get_args(Which))
         amplitudes = np.array([c.amplitude for c in self._classes(which)])
         return np.asarray(amplitudes * self._densities(which).pdf(_line(x)[..., None]))
 
@@ -235,7 +235,7 @@ class TwoClassModel:
         InputError
             For another name.
         """
-        _check("which", which, Which)
+        check_choice("which", which, get_args(Which))
         odds = self._log_odds(which).unbounded(_line(x))  # so that clipping gives the limits to the last digit
         p = expit(np.stack([-odds, odds], axis=-1))
         return np.asarray(np.clip(p, self.limit, 1 - self.limit) if which == "model" else p)
@@ -297,7 +297,7 @@ class TwoClassModel:
         Reported, source and measured probabilities are all kept within [limit, 1 - limit], so that the three
         are the same for a perfect model, and the divergence probability is at most 1, at any limit.
         """
-        _check("view", view, ExactView)
+        check_choice("view", view, get_args(ExactView))
 
         def three(of: Of) -> Averages:
             return Averages(*(self.generalized_mean(r, of, view) for r in (DECISIVE, GEOMETRIC, ROBUST)))
@@ -327,8 +327,8 @@ class TwoClassModel:
         InputError
             For an order that is not finite, or another name.
         """
-        _check("of", of, Of)
-        _check("view", view, ExactView)
+        check_choice("of", of, get_args(Of))
+        check_choice("view", view, get_args(ExactView))
         if not isinstance(r, int | float | np.number) or not np.isfinite(r):
             raise InputError(f"r: the order must be finite, got {r!r}.")
         x, weight = self._nodes
@@ -364,7 +364,7 @@ class TwoClassModel:
         there over the slope of the log odds. Values with a probability of their own, such as the limits or, where
         both compact supports end, the prior, are measured by that probability alone.
         """
-        _check("view", view, ExactView)
+        check_choice("view", view, get_args(ExactView))
         p = _line(p, "p")
         if np.any((p < 0) | (p > 1)):
             raise InputError(f"p: expected probabilities in [0, 1], got {p[(p < 0) | (p > 1)][0]}.")
@@ -392,7 +392,7 @@ class TwoClassModel:
         InputError
             For another name.
         """
-        _check("which", which, Rates)
+        check_choice("which", which, get_args(Rates))
         odds, classes = self._log_odds("model"), self._densities("source" if which == "actual" else "model")
         atoms = odds.atoms(classes)[0]
         ends = [level for s in odds.segments for level in (s.first, s.last)]
@@ -518,12 +518,6 @@ def _mean(log_p: Floats, weight: Floats, r: float) -> float:
     centre = (terms.max() + np.log(np.exp(terms - terms.max()).sum())) / r if abs(r) > 0.01 else log_p @ weight
     with np.errstate(over="ignore"):
         return float(np.exp(centre + np.log1p((weight * np.expm1(r * (log_p - centre))).sum()) / r))
-
-
-def _check(name: str, value: Any, allowed: Any) -> None:
-    names = get_args(allowed)
-    if value not in names:
-        raise InputError(f"{name}: expected one of {', '.join(repr(n) for n in names)}, got {value!r}.")
 
 
 def _pair(name: str, classes: Any) -> tuple[ClassParameters, ClassParameters]:

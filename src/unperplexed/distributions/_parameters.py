@@ -7,19 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._arrays import as_array, numbers
 from .._typing import Bools, Floats
-from ..errors import InputError
+from ..errors import InputError, place_text
 
 
 def real(name: str, value: ArrayLike) -> Floats:
     """Any numbers as float64; NaN stays."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"holds {array.dtype}")
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: expected a number or an array of numbers ({error}).") from None
+    return np.array(numbers(as_array(value), name), dtype=np.float64)
 
 
 def finite(name: str, value: ArrayLike) -> Floats:
@@ -48,9 +43,8 @@ def unit_interval(name: str, value: ArrayLike) -> Floats:
 
 def _refuse(name: str, array: Floats, bad: Bools, rule: str) -> Floats:
     if bad.any():
-        at = np.argwhere(bad)[0].tolist()
-        where = f" at index {at[0] if len(at) == 1 else tuple(at)} (counted from 0)" if at else ""
-        raise InputError(f"{name}: {rule}, got {array[tuple(at)]:.17g}{where}.")
+        at = tuple(np.argwhere(bad)[0].tolist())
+        raise InputError(f"{name}: {rule}, got {array[at]:.17g}{place_text(at)}.")
     array.setflags(write=False)
     return array
 
