@@ -202,7 +202,7 @@ def test_average_density_is_the_density_at_loc_plus_scale(k, loc, scale):
         ours = family(loc, scale, k)
         r = order_from_coupling(k, alpha=alpha)
         assert ours.generalized_average_density(r) == pytest.approx(family(0, scale, k).pdf(scale), rel=1e-11)
-        assert ours.generalized_average_density() == ours.pdf(loc + scale)
+        assert ours.generalized_average_density() == pytest.approx(family(0, scale, k).pdf(scale), rel=1e-11)
 
 
 def test_printed_values():
@@ -218,18 +218,34 @@ def test_average_density_falls_with_the_order_and_is_continuous(k, r):
     ours = CoupledGaussian(coupling=k)
     low, high = ours.generalized_average_density(r), ours.generalized_average_density(r + 1e-3)
     assert high <= low * (1 + 1e-12)
-    at_0 = np.exp(-ours.entropy())
-    assert ours.generalized_average_density(1e-12) == pytest.approx(at_0, rel=1e-10)
-    for edge in (-0.1, 0.1):  # where the formula changes
-        sides = [ours.generalized_average_density(edge + e) for e in (-1e-13, 1e-13)]
-        if sides[1] > 0:
-            assert sides[0] == pytest.approx(sides[1], rel=1e-9)
+    assert ours.generalized_average_density(1e-12) == pytest.approx(np.exp(-ours.entropy()), rel=1e-10)
 
 
-def test_average_density_where_the_integral_diverges():
-    assert CoupledGaussian(coupling=1).generalized_average_density(0.9) == 0
-    assert CoupledExponential(coupling=1).generalized_average_density(0.6) == 0
-    assert CoupledExponential(coupling=1).generalized_average_density(-0.6) > 0
+@pytest.mark.parametrize("k", [-0.9, -0.3, 0, 0.3, 1, 10])
+def test_average_density_at_every_order_in_closed_form(k):
+    """By the textbook gamma functions: the power 1 - r of the density is a density of another coupling."""
+
+    def log_integral(q):  # of (1 + k z^2)^(-q (1/k + 1)/2)
+        if k == 0:
+            return mp.log(2 * mp.pi / q) / 2
+        power = q * (1 / mp.mpf(k) + 1) / 2
+        first, second = (power - mp.mpf(1) / 2, power) if k > 0 else (1 - power, mp.mpf(3) / 2 - power)
+        return mp.log(mp.pi / abs(mp.mpf(k))) / 2 + mp.log(mp.gamma(first)) - mp.log(mp.gamma(second))
+
+    end = 1 / (1 + k) if k >= 0 else (1 - k) / (1 + k)  # from here on the integral diverges
+    ours = CoupledGaussian(coupling=k)
+    for share in (-20, -1, -0.11, -0.09, -1e-3, -1e-9, 1e-9, 1e-3, 0.09, 0.11, 0.5, 0.9, 0.99, 0.999):
+        r = mp.mpf(float(share * end))
+        expected = mp.exp((log_integral(1 - r) - (1 - r) * log_integral(mp.mpf(1))) / -r)
+        if expected > mp.mpf("1e-200"):
+            assert relative(ours.generalized_average_density(float(r)), expected) <= 1e-10
+    for share in (1.0001, 1.5, 20):
+        assert ours.generalized_average_density(share * end) == 0
+
+
+def test_average_density_does_not_depend_on_the_location():
+    for family in FAMILIES:
+        assert family(1e17, 2, 0.3).generalized_average_density() == family(0, 2, 0.3).generalized_average_density()
 
 
 PEERS = {
@@ -279,6 +295,14 @@ def test_draws_are_seeded_and_shaped():
     assert isinstance(CoupledExponential().rvs(random_state=1), float)
     with pytest.raises(InputError, match="do not broadcast to"):
         ours.rvs(5)
+    with pytest.raises(InputError, match="size: expected a whole number of at least 0, or a tuple of such, got 2.5"):
+        ours.rvs(2.5)
+    with pytest.raises(InputError, match="random_state: expected a whole number"):
+        ours.rvs(random_state=-1)
+    heaviest = CoupledGaussian(coupling=100.0)
+    draws = heaviest.rvs(10_000, random_state=1)  # most of the infinite ones are just beyond the largest float
+    assert not np.isnan(draws).any()
+    assert np.isinf(draws).mean() == pytest.approx(2 * heaviest.sf(1.7e308), abs=0.003)
 
 
 def test_arrays_broadcast_and_scalars_are_floats():
@@ -307,6 +331,9 @@ def test_points_at_the_ends():
             for method in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"):
                 assert np.isnan(getattr(ours, method)(np.nan))
     assert CoupledGaussian(coupling=-0.25).support() == (-2, 2)
+    end = CoupledGaussian(coupling=-0.5)
+    assert end.ppf(0) <= end.ppf(1e-320) <= end.ppf(1e-300)
+    assert end.cdf(end.ppf(0)) == 0
     assert CoupledExponential(1, 2, -0.5).support() == (1, 5)
 
 
@@ -332,7 +359,7 @@ def normalization_of_tail(k):
     ("arguments", "message"),
     [
         ({"scale": 0}, "scale: must be finite and above 0, got 0."),
-        ({"scale": [1, -2]}, r"scale: must be finite and above 0, got -2 at index 1 \(counted from 0\)"),
+        ({"scale": [1, -2]}, r"scale: must be finite and above 0, got -2.0 at index 1 \(counted from 0\)"),
         ({"scale": np.inf}, "scale: must be finite and above 0, got inf"),
         ({"loc": np.nan}, "loc: must be finite, got nan"),
         ({"coupling": -1}, "coupling: must be finite and above -1, got -1"),

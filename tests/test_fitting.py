@@ -24,6 +24,36 @@ def test_standard_errors_cover_the_truth(family, k):
     assert np.all((spread > 0.7) & (spread < 1.4))
 
 
+def expected_information(family, k, names):
+    """Integrals of products of the derivatives of logpdf, in the logarithm of the probability, by differences."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    s = (np.arange(70)[:, None] + (nodes + 1) / 2).ravel()
+    q, dq = np.exp(-s) / 2, np.exp(-s) / 2 * np.tile(weights / 2, 70)
+    at = {"loc": 0.0, "scale": 1.0, "coupling": k}
+
+    def scores(x):
+        def moved(name, step):
+            return family(**(at | {name: at[name] + step})).logpdf(x)
+
+        h = 1e-4
+        return [(8 * (moved(n, h) - moved(n, -h)) - (moved(n, 2 * h) - moved(n, -2 * h))) / (12 * h) for n in names]
+
+    lower, upper = np.array(scores(family(**at).ppf(q))), np.array(scores(family(**at).isf(q)))
+    return (lower * dq) @ lower.T + (upper * dq) @ upper.T
+
+
+@pytest.mark.parametrize("k", [0, 1e-6, 0.01, 0.162, 0.5, 2, 5])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_standard_errors_are_those_of_the_expected_information(family, k):
+    names = ["loc", "scale", "coupling"] if family is CoupledGaussian else ["scale", "coupling"]
+    x = family(0, 1, k).rvs(2000, random_state=1)
+    fit = family.fit(x, **({} if family is CoupledGaussian else {"floc": 0}))
+    found = fit.distribution
+    expected = np.sqrt(np.diag(np.linalg.inv(expected_information(family, found.coupling, names))) / 2000)
+    ours = [fit.standard_errors[name] / (1 if name == "coupling" else found.scale) for name in names]
+    np.testing.assert_allclose(ours, expected, rtol=2e-3)
+
+
 @pytest.mark.parametrize("k", [-0.8, -0.45, -0.1, 0, 0.3, 1, 5])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_beats_the_fit(family, k):
@@ -114,12 +144,90 @@ def test_bounds_on_the_coupling():
     assert not CoupledGaussian.fit(even, coupling_bounds=(-1, 1)).regular
 
 
+@pytest.mark.parametrize("n", range(2, 16))
+def test_few_rows_give_no_infinite_likelihood(n):
+    rng = np.random.default_rng(n)
+    x = rng.exponential(size=n)
+    for family in FAMILIES:
+        fit = family.fit(x)
+        assert fit.distribution.scale > 1e-3
+        assert np.isfinite(fit.log_likelihood)
+        infinite = n - 1  # from this coupling on, a scale of 0 about one value beats all
+        assert fit.distribution.coupling <= infinite / 2 + 1e-9
+        with pytest.raises(InputError, match="the likelihood of these data is infinite"):
+            family.fit(x, fcoupling=infinite + 0.01)
+    for d in (2, 3):
+        if n > d:
+            points = MultivariateCoupledGaussian(np.zeros(d), np.eye(d), 0.3).rvs(n, random_state=n)
+            fit = MultivariateCoupledGaussian.fit(points)
+            assert np.linalg.eigvalsh(fit.distribution.shape_matrix)[0] > 1e-4
+
+
+def test_many_equal_values():
+    counts = np.random.default_rng(1).poisson(0.5, 500).astype(float)
+    share = (counts == 0).mean()
+    for family in FAMILIES:
+        fit = family.fit(counts)
+        assert fit.distribution.coupling < 1 / share - 1
+        assert fit.distribution.scale > 0.1
+    pairs = np.random.default_rng(1).poisson(1, (200, 2)).astype(float)
+    assert np.linalg.eigvalsh(MultivariateCoupledGaussian.fit(pairs).distribution.shape_matrix)[0] > 0.1
+    rain = np.r_[np.zeros(100), np.random.default_rng(2).exponential(size=900)]
+    assert CoupledExponential.fit(rain, floc=0).distribution.scale > 0.5
+
+
+def test_standard_errors_at_the_bound_in_seven_dimensions():
+    """The bound -1/9 has a rounding on either side."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 7))
+    x *= (rng.random(300) ** (1 / 7) / np.linalg.norm(x, axis=1))[:, None]
+    fit = MultivariateCoupledGaussian.fit(x)
+    assert fit.at_bound
+    assert not fit.regular
+    assert np.isnan(fit.standard_errors["loc"]).all()
+
+
+def test_a_weighted_location_of_the_exponential():
+    """The smallest value does not heed weights, and so its standard error does not."""
+    x = CoupledExponential(0, 1, 0.1).rvs(400, random_state=1)
+    fit = CoupledExponential.fit(x, sample_weight=np.random.default_rng(1).lognormal(0, 1.5, 400))
+    assert fit.standard_errors["loc"] == pytest.approx(fit.distribution.scale / 400, rel=1e-12)
+
+
+def test_masked_and_misaligned_input():
+    import pandas as pd
+
+    masked = np.ma.masked_greater([1.0, 2.0, 300.0, 3.0], 100)
+    with pytest.raises(InputError, match=r"data: NaN or infinite in 1 row \(2;"):
+        CoupledGaussian.fit(masked)
+    data = pd.Series([1.0, 2.0, 4.0])
+    with pytest.raises(InputError, match="their pandas indexes differ"):
+        CoupledGaussian.fit(data, sample_weight=pd.Series([1.0, 1.0, 2.0], index=[2, 1, 0]))
+
+
+def test_units_out_of_scale():
+    x = np.random.default_rng(0).normal(size=50)
+    for unit in (1e-200, 1e160):
+        with pytest.raises(InputError, match="its squares overflow or vanish; give it in other units"):
+            CoupledGaussian.fit(unit * x)
+    with pytest.raises(InputError, match=r"data: 1 row \(50; counted from 0\) so far from the others"):
+        CoupledGaussian.fit([*x, 1e120])
+    assert CoupledExponential.fit(1e-200 * abs(x), floc=0).distribution.scale < 1e-199
+
+
 def test_a_few_far_points_do_not_stop_it():
     x = CoupledGaussian(5, 2, 0.2).rvs(400, random_state=1)
     x[:4] = [1e6, -1e7, 1e9, 1e8]
     found = CoupledGaussian.fit(x).distribution
     assert found.loc == pytest.approx(5, abs=0.5)
     assert 1 < found.scale < 3
+    outlier = CoupledGaussian.fit([*CoupledGaussian().rvs(100, random_state=0), 1e40])
+    assert 0.2 < outlier.distribution.scale < 2
+    plane = MultivariateCoupledGaussian([0, 0], np.eye(2)).rvs(500, random_state=0)
+    assert np.all(np.diag(MultivariateCoupledGaussian.fit([*plane, [1e10, 0]]).distribution.shape_matrix) < 3)
+    heaviest = CoupledGaussian(0, 1, 9.5)
+    y = heaviest.rvs(500, random_state=0)
+    assert CoupledGaussian.fit(y).log_likelihood >= heaviest.logpdf(y).sum()
     cauchy = CoupledGaussian(0, 1, 3).rvs(1000, random_state=1)
     assert CoupledGaussian.fit(cauchy).distribution.coupling == pytest.approx(3, abs=0.5)
 
@@ -177,7 +285,11 @@ X = [0.3, 1.1, 2.5, 0.7, 4.0, 3.3]
         (CoupledGaussian, {"data": X, "sample_weight": [1, 2]}, "sample_weight: expected one weight for each of 6"),
         (CoupledGaussian, {"data": X, "sample_weight": [0] * 6}, "the total weight is 0"),
         (CoupledGaussian, {"data": X, "fscale": 0.1, "fcoupling": -0.5}, "lie outside of its compact support"),
-        (CoupledGaussian, {"data": [0, 0, 0, 1, 2], "fcoupling": 2}, "infinite likelihood"),
+        (
+            CoupledGaussian,
+            {"data": [0, 0, 0, 1, 2], "fcoupling": 2},
+            "from 0.6667 on, the likelihood of these data is infinite",
+        ),
         (CoupledExponential, {"data": X, "floc": 1}, r"floc: 1 is above 2 rows \(0, 3; counted from 0\) of the data"),
         (CoupledExponential, {"data": [2, 2, 2]}, "data: all values are equal to the location"),
         (CoupledExponential, {"data": X, "fscale": 0.1, "fcoupling": -0.5}, "lie beyond the support"),

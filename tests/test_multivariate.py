@@ -153,7 +153,8 @@ def test_moments(k):
 
 
 def test_moments_that_do_not_exist():
-    assert np.isnan(MultivariateCoupledGaussian(LOC, SHAPE, 0.5).cov()).all()
+    np.testing.assert_array_equal(np.diag(MultivariateCoupledGaussian(LOC, SHAPE, 0.5).cov()), np.inf)
+    assert np.isnan(MultivariateCoupledGaussian(LOC, SHAPE, 1.0).cov()).all()
     assert np.isnan(MultivariateCoupledGaussian(LOC, SHAPE, 1.0).mean()).all()
 
 
@@ -168,6 +169,23 @@ def test_shapes():
     assert "coupling=0.3" in repr(ours)
     with pytest.raises(ValueError, match="read-only"):
         ours.loc[0] = 5
+    with pytest.raises(AttributeError, match="no setter"):
+        ours.coupling = -5
+
+
+def test_far_out():
+    heavy, one = MultivariateCoupledGaussian([0.0], [[1.0]], 0.25), CoupledGaussian(coupling=0.25)
+    for x in (1e60, 1e160, 1e300):
+        assert heavy.logpdf([x]) == pytest.approx(one.logpdf(x), rel=1e-13)
+    for k in (-0.2, 0, 0.3):
+        ours = MultivariateCoupledGaussian(LOC, SHAPE, k)
+        assert ours.pdf([np.inf, 0, 0]) == ours.pdf([np.inf, -np.inf, 0]) == 0
+        assert np.isnan(ours.pdf([np.inf, np.nan, 0]))
+    assert MultivariateCoupledGaussian([0, 0], np.eye(2), 100.0).cdf([0, 0]) == pytest.approx(0.25, abs=1e-5)
+    assert np.isnan(MultivariateCoupledGaussian([0, 0], np.eye(2)).cdf([np.nan, 0]))
+    assert MultivariateCoupledGaussian([0, 0], np.eye(2)).cdf([-np.inf, 0]) == 0
+    heaviest = MultivariateCoupledGaussian([0, 0], np.eye(2), 50.0).rvs(1000, random_state=1)
+    assert not np.isnan(heaviest).any()
 
 
 @pytest.mark.parametrize(
@@ -197,7 +215,14 @@ def test_bad_arguments():
         ours.marginal([0, 0])
     with pytest.raises(InputError, match="dimensions: all are given"):
         ours.conditional([0, 1, 2], LOC)
-    with pytest.raises(InputError, match="x: below lower_limit"):
+    with pytest.raises(InputError, match=r"x: below lower_limit at index 0"):
         ours.cdf([0, 0, 0], [1, 0, 0])
     with pytest.raises(InputError, match="values: outside of the support"):
         ours.conditional(0, [100.0])
+    assert ours.conditional(0, 1.0).d == 2
+    with pytest.raises(InputError, match="values: must be finite, got nan"):
+        ours.conditional(0, np.nan)
+    with pytest.raises(InputError, match=r"values: expected 2, one for each of the dimensions, got shape \(1,\)"):
+        ours.conditional([0, 1], 1.0)
+    with pytest.raises(InputError, match="size: expected a whole number of at least 0"):
+        ours.rvs(-1)

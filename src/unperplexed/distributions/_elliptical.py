@@ -38,17 +38,19 @@ def mean_log_kernel(coupling: Any, d: int = 1, q: Any = 1.0) -> Floats:
 
 
 def log_average_density(coupling: Any, r: Any, d: int = 1) -> Floats:
-    """ln (integral f^(1-r))^(-1/r) at unit scale; r = 0: integral f ln f; infinite where the integral diverges."""
+    """ln (integral f^(1-r))^(-1/r) at unit scale; r = 0: integral f ln f; -inf where the integral diverges."""
     coupling, r = np.broadcast_arrays(np.asarray(coupling, float), np.asarray(r, float))
-    near = np.where(np.abs(r) < 0.1, r, 0.0)
-    # Next to order 0 the difference below cancels. It is a mean of the derivative between 1 - r and 1.
+    whole = (1 + d * coupling) / 2
+    # Next to order 0 the difference below cancels. It is a mean of the derivative between 1 - r and 1, by Gauss'
+    # rule, which wants to be far from where the integral begins to diverge.
+    close = np.abs(r) < 0.1 * np.minimum(1, _argument(coupling, d, 1.0) / whole)
+    near, far = np.where(close, r, 0.0), np.where(close, 1.0, r)
     steps = (
         mean_log_kernel(coupling, d, 1 - near * (x + 1) / 2) * w / 2 for x, w in zip(_NODES, _WEIGHTS, strict=True)
     )
-    close = -log_normalizer(coupling, d) - sum(steps)
-    far = np.where(np.abs(r) < 0.1, 1.0, r)
-    wide = -(log_normalizer(coupling, d, 1 - far) - (1 - far) * log_normalizer(coupling, d)) / far
-    return np.where(np.abs(r) < 0.1, close, wide)
+    by_derivative = -log_normalizer(coupling, d) - sum(steps)
+    directly = -(log_normalizer(coupling, d, 1 - far) - (1 - far) * log_normalizer(coupling, d)) / far
+    return np.where(close, by_derivative, directly)
 
 
 def squared_deviate(x: Floats, loc: Floats, scale: Floats, coupling: Floats) -> Floats:
@@ -67,11 +69,14 @@ def squared_deviate(x: Floats, loc: Floats, scale: Floats, coupling: Floats) -> 
 def draw(rng: np.random.Generator, coupling: Any, shape: tuple[int, ...], d: int = 1) -> Floats:
     """Standard draws of shape (*shape, d): normal vectors divided by a random length, for every coupling alike."""
     k = np.broadcast_to(np.asarray(coupling, float), shape)
-    size = np.abs(k)
+    size, b = np.abs(k), _argument(k, d, 1.0)
     normal = rng.standard_normal((*shape, d))
-    # Gamma variables of shape b/|kappa|, times |kappa|: 1/2 at coupling 0.
-    b = _argument(k, d, 1.0)
-    shapes = np.minimum(b / np.maximum(size, 1e-300), 1e300)
-    draws = np.where(size > 1e-30, size * rng.standard_gamma(shapes), b)
-    length = 2 * draws + np.where(k < 0, size * (normal**2).sum(axis=-1), 0.0)
-    return np.asarray(normal / np.sqrt(length)[..., None])
+    with np.errstate(over="ignore", divide="ignore"):
+        # A gamma variable of shape b/|kappa|, times |kappa|: 1/2 at coupling 0. Through the next shape up, so that the
+        # logarithm of small ones is right where they underflow.
+        raised = rng.standard_gamma(np.minimum(b / np.maximum(size, 1e-300), 1e300) + 1)
+        log_gamma = np.where(size > 1e-30, np.log(size * raised), np.log(b))
+        log_gamma = log_gamma - size / b * rng.standard_exponential(shape)
+        heavy = np.exp(-(np.log(2) + log_gamma) / 2)
+        compact = (2 * np.exp(log_gamma) + size * (normal**2).sum(axis=-1)) ** -0.5
+        return np.asarray(normal * np.where(k < 0, compact, heavy)[..., None])

@@ -9,10 +9,16 @@ from scipy import linalg
 
 from .._typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
-from ..errors import InputError
+from ..errors import InputError, rows_text
 from ._elliptical import log_normalizer
 from ._newton import minimize
-from .fitting import Sample, best_coupling
+from .fitting import Sample, best_coupling, coupling_range, infinite_from, is_regular
+
+_REACH = 1e140
+"""Squares of sizes up to it are floats, and so are those of their inverses."""
+
+_FAR = 1e70
+"""Products of four distances up to it are floats."""
 
 
 def regular_bound(d: int) -> float:
@@ -29,29 +35,36 @@ class EllipticalFit:
     coupling: float
     log_likelihood: float
     at_bound: bool
+    regular: bool
     errors: dict[str, Floats]
 
 
 def fit_elliptical(
-    sample: Sample, loc: Floats | None, shape: Floats | None, coupling: float | None, bounds: tuple[float, float]
+    sample: Sample,
+    loc: Floats | None,
+    shape: Floats | None,
+    coupling: float | None,
+    bounds: tuple[float, float] | None,
 ) -> EllipticalFit:
     """Fit what is None."""
+    d = sample.x.shape[1]
     problem = _Whitened(sample, loc, shape)
-    at_bound = False
-    if coupling is None:
-        coupling, at_bound = best_coupling(problem.loss, bounds, sample.x.shape[1])
-        coupling_free = not at_bound
-    else:
-        coupling_free = False
-    value = problem.loss(coupling)
+    infinite = np.inf if shape is not None else infinite_from(sample, loc)
+    ends = coupling_range(coupling, bounds, d, regular_bound(d), infinite)
+    k, at_bound = best_coupling(problem.loss, ends, d)
+    value = problem.loss(k)
     if not np.isfinite(value):
         raise InputError(
-            f"data: no fit at coupling {coupling:.6g}; with the fixed parameters, points lie outside of its compact"
+            f"data: no fit at coupling {k:.6g}; with the fixed parameters, points lie outside of its compact"
             " support. Fix a larger scale, a larger coupling, or fix less."
         )
-    found_loc, found_shape = problem.estimates(coupling)
-    errors = _errors(found_loc, found_shape, coupling, sample.effective, loc is None, shape is None, coupling_free)
-    return EllipticalFit(found_loc, found_shape, coupling, -value * sample.total, at_bound, errors)
+    if not problem.converged[k]:
+        raise InputError(f"data: the search for the largest likelihood at coupling {k:.6g} has not come to an end.")
+    found_loc, found_shape = problem.estimates(k)
+    free = {"loc": loc is None, "shape_matrix": shape is None, "coupling": coupling is None}
+    errors = _errors(found_loc, found_shape, k, sample.effective, free, at_bound)
+    regular = is_regular(k, regular_bound(d))
+    return EllipticalFit(found_loc, found_shape, k, -value * sample.total, at_bound, regular, errors)
 
 
 class _Whitened:
@@ -68,14 +81,16 @@ class _Whitened:
         centre, root = _robust_coordinates(sample, loc, shape)
         self.centre, self.root = centre, root
         self.x = linalg.solve_triangular(root, (sample.x - centre).T, lower=True).T
+        _check_reach(self.x)
         self.log_root = float(np.log(np.diag(root)).sum())
         self.triangle = np.tril_indices(self.d)
         self.solved: dict[float, Floats] = {}
+        self.converged: dict[float, bool] = {}
 
     def loss(self, coupling: float) -> float:
         """Mean negative log-likelihood at the best location and shape for this coupling."""
         if coupling not in self.solved:
-            self.solved[coupling] = self._solve(coupling)
+            self.solved[coupling], self.converged[coupling] = self._solve(coupling)
         return self._value(self.solved[coupling], coupling) + self.log_root + float(log_normalizer(coupling, self.d))
 
     def estimates(self, coupling: float) -> tuple[Floats, Floats]:
@@ -85,12 +100,12 @@ class _Whitened:
         root = self.root @ inner
         return self.centre + root @ b, root @ root.T
 
-    def _solve(self, k: float) -> Floats:
+    def _solve(self, k: float) -> tuple[Floats, bool]:
         start = min(self.solved, key=lambda other: abs(other - k), default=None)
         theta = self._start() if start is None else self.solved[start]
         theta = self._inside(theta, k)
         if not (self.free_loc or self.free_shape) or not np.isfinite(self._value(theta, k)):
-            return theta
+            return theta, True
         return minimize(
             lambda t: self._value(t, k), lambda t: self._gradient(t, k), lambda t, p: self._curvature(t, p, k), theta
         )
@@ -165,12 +180,13 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
     centre = _weighted_median(sample.x, sample.w) if loc is None else loc
     if shape is not None:
         return centre, np.asarray(np.linalg.cholesky(shape))
-    spread = np.sqrt(sample.mean((sample.x - centre) ** 2))
-    middle = _weighted_median(np.abs(sample.x - centre), sample.w)
-    size = np.where(middle > 1e-6 * spread, middle, spread)
+    size = np.array([_middle(column, sample.w) for column in np.abs(sample.x - centre).T])
     if not np.all(size > 0):
         raise InputError(_degenerate(d))
+    if not np.all((size > 1 / _REACH) & (size < _REACH)):
+        raise InputError(f"data: of size {size.max():.3g}, its squares overflow or vanish; give it in other units.")
     x = (sample.x - centre) / size
+    _check_reach(x)
     scatter = np.eye(d)
     for _ in range(20):  # the iteration of the t distribution with two degrees of freedom
         try:
@@ -182,6 +198,20 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
         if not np.linalg.cond(scatter) < 1e13:
             raise InputError(_degenerate(d))
     return centre, np.asarray(size[:, None] * np.linalg.cholesky(scatter))
+
+
+def _check_reach(x: Floats) -> None:
+    far = np.flatnonzero(~(np.abs(x) < _FAR).all(axis=1))
+    if far.size:
+        raise InputError(f"data: {rows_text(far)} so far from the others that products overflow; leave them out.")
+
+
+def _middle(distance: Floats, w: Floats) -> float:
+    """Median distance of a point that is not at the centre; 0 if all are."""
+    away = distance > 0
+    if not away.any():
+        return 0.0
+    return float(_weighted_median(distance[away, None], w[away] / w[away].sum())[0])
 
 
 def _degenerate(d: int) -> str:
@@ -199,9 +229,7 @@ def _weighted_median(x: Floats, w: Floats) -> Floats:
     return np.asarray(np.take_along_axis(np.take_along_axis(x, order, axis=0), half[None, :], axis=0)[0])
 
 
-def _errors(
-    loc: Floats, shape: Floats, k: float, n: float, free_loc: bool, free_shape: bool, free_coupling: bool
-) -> dict[str, Floats]:
+def _errors(loc: Floats, shape: Floats, k: float, n: float, free: dict[str, bool], at_bound: bool) -> dict[str, Floats]:
     """Standard errors of the free parameters, from the expected information in n rows.
 
     In coordinates where the shape is the identity, a change of loc by m, of the shape by H and of the coupling by h
@@ -209,24 +237,21 @@ def _errors(
     (Lange, Little and Taylor 1989, for t). So the part of H without trace stands apart from trace and coupling.
     """
     d = len(loc)
-    if not k > regular_bound(d):
+    if not is_regular(k, regular_bound(d)):
         c = trace = cross = curvature = np.nan
     else:
         c = (1 + d * k) / (1 + (d + 2) * k)
         trace, (cross, curvature) = c / (2 * d) + (c - 1) / 4, _coupling_information(k, d)
-    both = np.array([[trace, cross / 2], [cross / 2, curvature]])
-    var_trace, var_coupling = (
-        np.diag(np.linalg.inv(both)) if free_shape and free_coupling else (1 / trace, 1 / curvature)
-    )
+    if free["shape_matrix"] and free["coupling"] and not at_bound:
+        both = np.array([[trace, cross / 2], [cross / 2, curvature]])
+        var_trace, var_coupling = np.diag(np.linalg.inv(both))
+    else:
+        var_trace, var_coupling = 1 / trace, np.nan if at_bound else 1 / curvature
     size = np.diag(shape)
-    crossed, square = np.outer(size, size), shape**2
-    var_shape = (crossed + square - 2 / d * square) / c + var_trace / d**2 * square
-    variances = {
-        "loc": (free_loc, size / c),
-        "shape_matrix": (free_shape, var_shape),
-        "coupling": (free_coupling, var_coupling),
-    }
-    return {name: np.sqrt(value / n) for name, (free, value) in variances.items() if free}
+    square = shape**2
+    var_shape = (np.outer(size, size) + square - 2 / d * square) / c + var_trace / d**2 * square
+    variances = {"loc": size / c, "shape_matrix": var_shape, "coupling": var_coupling}
+    return {name: np.sqrt(value / n) for name, value in variances.items() if free[name]}
 
 
 def _coupling_information(k: float, d: int) -> tuple[float, float]:

@@ -10,6 +10,9 @@ from .gaussian import CoupledGaussian
 
 _REPLICATES, _POINTS = 8, 12  # 2^12 points in each replicate
 
+_FAR = 1e150
+"""Its square, and the sum of some, is a float."""
+
 
 def box_probability(low: Floats, high: Floats, root: Floats, coupling: float, rng: np.random.Generator) -> float:
     """P(low <= L z <= high) for standard z and Cholesky factor L.
@@ -19,6 +22,9 @@ def box_probability(low: Floats, high: Floats, root: Floats, coupling: float, rn
     for the normal), by scrambled Sobol points.
     """
     d = len(low)
+    if np.isnan(low).any() or np.isnan(high).any():
+        return np.nan
+    middle = np.clip(low, -_FAR, _FAR) + np.clip(high, -_FAR, _FAR)
     means = []
     for _ in range(_REPLICATES if d > 1 else 1):  # in one dimension nothing is left to chance
         u = qmc.Sobol(d - 1, seed=rng).random_base2(_POINTS) if d > 1 else np.zeros((1, 0))
@@ -30,13 +36,13 @@ def box_probability(low: Floats, high: Floats, root: Floats, coupling: float, rn
             one = CoupledGaussian(0.0, scale, coupling / narrowing)
             offset = z[:, :i] @ root[i, :i]
             # Both ends on the side of the smaller tail, where differences keep their digits.
-            side = np.where(np.nan_to_num(low[i]) + np.nan_to_num(high[i]) > 2 * offset, -1.0, 1.0)
+            side = np.where(middle[i] > 2 * offset, -1.0, 1.0)
             a, b = np.sort([side * (low[i] - offset), side * (high[i] - offset)], axis=0)
             below, above = one.cdf(a), one.cdf(b)
             product *= above - below
             if i < d - 1:
                 drawn = side * one.ppf(np.clip(below + u[:, i] * (above - below), 0, 1))
-                z[:, i] = np.where(product > 0, drawn, 0.0) / root[i, i]
+                z[:, i] = np.where(product > 0, np.clip(drawn / root[i, i], -_FAR, _FAR), 0.0)
                 squared += z[:, i] ** 2
         means.append(product.mean())
     return float(np.mean(means))

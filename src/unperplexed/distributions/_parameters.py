@@ -11,6 +11,8 @@ from .._arrays import as_array, numbers
 from .._typing import Bools, Floats
 from ..errors import InputError, place_text
 
+Seed = int | np.random.Generator | None
+
 
 def real(name: str, value: ArrayLike) -> Floats:
     """Any numbers as float64; NaN stays."""
@@ -44,9 +46,25 @@ def unit_interval(name: str, value: ArrayLike) -> Floats:
 def _refuse(name: str, array: Floats, bad: Bools, rule: str) -> Floats:
     if bad.any():
         at = tuple(np.argwhere(bad)[0].tolist())
-        raise InputError(f"{name}: {rule}, got {array[at]:.17g}{place_text(at)}.")
+        raise InputError(f"{name}: {rule}, got {float(array[at])!r}{place_text(at)}.")
     array.setflags(write=False)
     return array
+
+
+def generator(random_state: Seed) -> np.random.Generator:
+    """A generator of random numbers from a seed."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"random_state: expected a whole number, a numpy Generator or None ({error}).") from None
+
+
+def shape_of(size: Any) -> tuple[int, ...]:
+    """The shape that a size stands for: a whole number, or several."""
+    sizes = size if isinstance(size, tuple | list) else (size,)
+    if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in sizes):
+        raise InputError(f"size: expected a whole number of at least 0, or a tuple of such, got {size!r}.")
+    return tuple(int(n) for n in sizes)
 
 
 def plain(value: Any) -> Any:

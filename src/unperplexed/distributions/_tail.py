@@ -107,7 +107,7 @@ def central_mass(y: Floats, k: Floats) -> Floats:
 def quantile(q: Floats, k: Floats) -> Floats:
     """z >= 0 with P(X > z) = q, for q <= 1/2."""
     z = np.full(q.shape, np.nan)
-    z[q == 0] = np.where(k[q == 0] < 0, 1 / np.sqrt(np.abs(np.minimum(k[q == 0], -1e-300))), np.inf)
+    z[q == 0] = _point(np.full_like(k[q == 0], np.inf), k[q == 0])
     central = (q > 0.5 - _CENTRE) & (q <= 0.5)
     z[central] = _central_quantile(0.5 - q[central], k[central])
     outer = (q > 0) & (q <= 0.5 - _CENTRE)

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from .._typing import Floats
 from ..errors import InputError
-from ._parameters import coupling_above, finite, plain, positive, real, unit_interval
-
-Seed = int | np.random.Generator | None
+from ._parameters import Seed, coupling_above, finite, generator, plain, positive, real, shape_of, unit_interval
 
 
 class Univariate(ABC):
     """A distribution of loc, scale and coupling, each a number or an array; arrays broadcast against the argument."""
+
+    _alpha: float
+    """The order of the average that is the density at loc + scale is -alpha kappa/(1 + kappa)."""
 
     def __init__(self, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, coupling: ArrayLike = 0.0) -> None:
         """Check the parameters."""
@@ -125,16 +126,16 @@ class Univariate(ABC):
         Raises
         ------
         InputError
-            For a size that the parameters do not broadcast to.
+            For a size that the parameters do not broadcast to, or another seed.
         """
-        shape = self._shape if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
+        shape = self._shape if size is None else shape_of(size)
         try:
             loc, scale, coupling = (np.broadcast_to(a, shape) for a in (self._loc, self._scale, self._coupling))
         except ValueError:
             raise InputError(
                 f"size: parameters of shape {self._shape} do not broadcast to {shape}; their shape comes last."
             ) from None
-        return plain(loc + scale * self._draw(np.random.default_rng(random_state), coupling, shape))
+        return plain(loc + scale * self._draw(generator(random_state), coupling, shape))
 
     def median(self) -> Any:
         """Point with half of the mass on either side."""
@@ -177,7 +178,7 @@ class Univariate(ABC):
         Returns
         -------
         float or ndarray
-            Average density; 0 at r > 0, and inf at r < 0, where the integral diverges.
+            Average density; 0 where the integral diverges, as heavy tails make it at larger r.
 
         Raises
         ------
@@ -185,8 +186,11 @@ class Univariate(ABC):
             For an order that is not finite.
         """
         if r is None:
-            return self.pdf(self._loc + self._scale)
-        order = float(finite("r", r))
+            order = -self._alpha * self._coupling / (1 + self._coupling)
+        else:
+            order = finite("r", r)
+            if order.ndim:
+                raise InputError(f"r: expected one number, got an array of shape {order.shape}.")
         return plain(np.exp(self._of_parameters(lambda *parameters: self._log_average_density(order, *parameters))))
 
     def _at(self, function: Callable[..., Floats], x: ArrayLike) -> Floats:
@@ -231,4 +235,4 @@ class Univariate(ABC):
     def _var(self, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
 
     @abstractmethod
-    def _log_average_density(self, r: float, loc: Floats, scale: Floats, k: Floats) -> Floats: ...
+    def _log_average_density(self, r: Any, loc: Floats, scale: Floats, k: Floats) -> Floats: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
@@ -12,7 +14,7 @@ from ..errors import InputError, rows_text
 from ._parameters import finite, positive
 from ._series import base_of_power
 from ._univariate import Univariate
-from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed_coupling
+from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed, infinite_from, is_regular
 
 REGULAR = -0.5
 """Above this coupling the density falls to 0 smoothly enough for standard errors (Smith 1985)."""
@@ -50,6 +52,8 @@ class CoupledExponential(Univariate):
     >>> pareto.sf(2.0), pareto.isf(0.25)
     (0.25, 2.0)
     """
+
+    _alpha = 1.0
 
     def _logsf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         z = np.maximum((x - loc) / scale, 0.0)
@@ -91,7 +95,7 @@ class CoupledExponential(Univariate):
         k, exists = np.where(k < 0.5, k, 0.0), k < 0.5
         return np.where(exists, (scale / (1 - k)) ** 2 / (1 - 2 * k), np.inf)
 
-    def _log_average_density(self, r: float, loc: Floats, scale: Floats, k: Floats) -> Floats:
+    def _log_average_density(self, r: Any, loc: Floats, scale: Floats, k: Floats) -> Floats:
         diverges = r * (1 + k) >= 1
         inverse = np.where(diverges, -np.inf, log1p_ratio(r, np.where(diverges, 0.0, -(1 + k))))
         return np.asarray(inverse - np.log(scale))
@@ -114,7 +118,7 @@ class CoupledExponential(Univariate):
         data : array_like of shape (n,)
             Values.
         sample_weight : array_like of shape (n,), optional
-            Weights; weight 2 is the row twice.
+            Weights; weight 2 is the row twice, but for the standard errors.
         floc, fscale, fcoupling : float, optional
             Parameters that are known, and kept.
         coupling_bounds : (float, float), optional
@@ -133,7 +137,9 @@ class CoupledExponential(Univariate):
 
         Notes
         -----
-        A free location is the smallest value, which has the largest likelihood; its standard error is scale/n.
+        A free location is the smallest value, which has the largest likelihood; its standard error is scale/n. Where
+        values at the location have a share s of the weight, the likelihood is infinite at couplings above 1/s - 1,
+        since a scale of 0 beats all. Unless bounds are given, the search ends at half of that.
 
         Examples
         --------
@@ -145,30 +151,25 @@ class CoupledExponential(Univariate):
         """
         sample = Sample.of(data, sample_weight, 1)
         x = sample.x[:, 0]
-        loc = float(x.min()) if floc is None else float(finite("floc", floc))
+        known, scale = fixed("floc", floc, finite), fixed("fscale", fscale, positive)
+        loc = float(x.min()) if known is None else known
         if x.min() < loc:
             raise InputError(f"floc: {loc:.6g} is above {rows_text(np.flatnonzero(x < loc))} of the data.")
-        coupling = fixed_coupling(fcoupling, -1.0, coupling_bounds)
-        scale = None if fscale is None else float(positive("fscale", fscale))
-        problem = _Excess(Sample(x - loc, sample.w, sample.total), scale)
-        k, at_bound = (
-            (coupling, False)
-            if coupling is not None
-            else best_coupling(problem.loss, coupling_range(coupling_bounds, 1, REGULAR), 1)
-        )
+        problem = _Excess(Sample(sample.x[:, 0] - loc, sample.w, sample.total), scale)
+        infinite = np.inf if scale is not None else infinite_from(sample, np.array([loc]))
+        k, at_bound = best_coupling(problem.loss, coupling_range(fcoupling, coupling_bounds, 1, REGULAR, infinite), 1)
         value = problem.loss(k)
         if not np.isfinite(value):
             raise InputError(
                 f"data: values lie beyond the support that fscale gives at coupling {k:.6g}, which ends at loc +"
                 " scale/|coupling|. Fix a larger scale or coupling, or fix less."
             )
-        found, regular = problem.scale_at(k), k > REGULAR
-        errors = _errors(found, k, sample.effective, scale is None, coupling is None and not at_bound)
-        if coupling is None:
-            errors.setdefault("coupling", np.nan)
-        if floc is None:
-            errors["loc"] = found / sample.effective
-        return CoupledFit(cls(loc, found, k), errors, -value * sample.total, len(x), at_bound, regular)
+        found = problem.scale_at(k)
+        free = {"scale": scale is None, "coupling": fcoupling is None}
+        errors = _errors(found, k, sample.effective, free, at_bound)
+        if known is None:
+            errors["loc"] = found / len(x)
+        return CoupledFit(cls(loc, found, k), errors, -value * sample.total, len(x), at_bound, is_regular(k, REGULAR))
 
 
 class _Excess:
@@ -178,6 +179,8 @@ class _Excess:
         self.sample, self.fixed, self.top = sample, scale, float(sample.x.max())
         if not self.top > 0 and scale is None:
             raise InputError("data: all values are equal to the location; no scale can be fitted. Fix it with fscale.")
+        if not 1e-290 < self.top < 1e290:
+            raise InputError(f"data: up to {self.top:.3g} beyond the location; give it in other units.")
 
     def scale_at(self, k: float) -> float:
         """The scale of largest likelihood, where (1 + kappa) times the mean of z/(1 + kappa z) is 1."""
@@ -188,7 +191,8 @@ class _Excess:
         def slope(inverse: float) -> float:
             return float((1 + k) * self.sample.mean(inverse * y / (1 + k * inverse * y))) - 1
 
-        # It rises with 1/scale, and is not above 0 where scale is the largest excess.
+        # It rises with 1/scale, and is not above 0 where scale is the largest excess. It comes to be, for the share of
+        # excesses of 0 is below 1/(1 + kappa).
         end = -1 / k if k < 0 else np.inf
         low, high = 1.0, min(4.0, (1 + end) / 2)
         while slope(high) < 0:
@@ -204,17 +208,15 @@ class _Excess:
         return float((1 + k) * self.sample.mean(log1p_ratio(k, z)) + np.log(scale))
 
 
-def _errors(scale: float, k: float, n: float, free_scale: bool, free_coupling: bool) -> dict[str, float]:
+def _errors(scale: float, k: float, n: float, free: dict[str, bool], at_bound: bool) -> dict[str, float]:
     """Standard errors of the free parameters, from the expected information in n rows (Smith 1985)."""
-    if not k > REGULAR:
-        return dict.fromkeys([*["scale"] * free_scale, *["coupling"] * free_coupling], np.nan)
-    narrow = 1 + 2 * k
-    with_itself = {"scale": 1 / (scale**2 * narrow), "coupling": 2 / ((1 + k) * narrow)}
-    if free_scale and free_coupling:
-        both = np.full((2, 2), 1 / (scale * (1 + k) * narrow))
-        np.fill_diagonal(both, list(with_itself.values()))
-        variances = np.diag(np.linalg.inv(both)).tolist()
+    narrow = 1 + 2 * k if is_regular(k, REGULAR) else np.nan
+    # Information of the logarithm of the scale, of the coupling, and of both together, times narrow.
+    of_scale, of_coupling, cross = 1.0, 2 / (1 + k), 1 / (1 + k)
+    if all(free.values()) and not at_bound:
+        determinant = of_scale * of_coupling - cross**2
+        variances = {"scale": of_coupling / determinant, "coupling": of_scale / determinant}
     else:
-        variances = [1 / value for value in with_itself.values()]
-    free = zip(with_itself, variances, (free_scale, free_coupling), strict=True)
-    return {name: float(np.sqrt(variance / n)) for name, variance, is_free in free if is_free}
+        variances = {"scale": 1 / of_scale, "coupling": np.nan if at_bound else 1 / of_coupling}
+    units = {"scale": scale, "coupling": 1.0}
+    return {name: units[name] * float(np.sqrt(v * narrow / n)) for name, v in variances.items() if free[name]}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
+from .._arrays import check_indexes
 from .._typing import Floats
 from ..errors import InputError, rows_text
 from ..means import checked_weights
@@ -24,7 +25,7 @@ LOWEST_SHARE = 0.999
 """Fits come this near to the lower bound of the coupling: at the bound itself the density is level."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CoupledFit(Generic[D]):
     """A fitted distribution, with what is known of how well it is determined."""
 
@@ -32,7 +33,9 @@ class CoupledFit(Generic[D]):
     """The distribution of largest likelihood."""
     standard_errors: dict[str, Any] = field(repr=False)
     """Standard error of each free parameter by name, of the parameter's shape, from the expected information of the
-    fitted distribution. NaN where theory has none: a coupling at the edge of its bounds, or not ``regular``."""
+    fitted distribution. They follow the effective number of rows of the weights, so that only the ratios of weights
+    matter to them. NaN where theory has none: a coupling at the edge of its bounds (the others then take it as known),
+    or not ``regular``."""
     log_likelihood: float
     """Sum of weight times logpdf, in nats. Among fits to the same data, larger is better."""
     n: int
@@ -64,6 +67,7 @@ class Sample:
         shape = "(n,)" if ndim == 1 else "(n, d)"
         if x.ndim != ndim or x.size == 0:
             raise InputError(f"data: expected an array of shape {shape} with at least one row, got shape {x.shape}.")
+        check_indexes(data=data, sample_weight=sample_weight)
         x = x.reshape(len(x), -1)
         bad = np.flatnonzero(~np.isfinite(x).all(axis=1))
         if bad.size:
@@ -79,10 +83,46 @@ class Sample:
         return np.einsum("n,n...->...", self.w, values)  # a BLAS product's threads wait on a busy machine
 
 
-def coupling_range(bounds: tuple[float, float] | None, d: int, regular: float) -> tuple[float, float]:
-    """Interval to look for the coupling in: where standard errors hold, unless told otherwise."""
-    if bounds is None:
-        return regular, HIGHEST_COUPLING
+def infinite_from(sample: Sample, loc: Floats | None) -> float:
+    """The coupling from which the likelihood is infinite, where scales of 0 about a few values beat all.
+
+    It is so where a subspace of m dimensions has a share above (1 + m kappa)/(1 + d kappa) of the weight, and any m + 1
+    points lie in one, any m where the location is fixed.
+    """
+    d = sample.x.shape[1]
+    points, which = np.unique(sample.x, axis=0, return_inverse=True)
+    weights = np.bincount(which.ravel(), weights=sample.w)
+    if loc is None:
+        shares = np.cumsum(np.sort(weights)[::-1])[:d]
+    else:
+        at_loc = (points == loc).all(axis=1)
+        others = np.sort(weights[~at_loc])[::-1][: d - 1]
+        shares = np.cumsum([weights[at_loc].sum(), *others])
+    excess = shares * d - np.arange(len(shares))
+    return float(np.min((1 - shares[excess > 0]) / excess[excess > 0], initial=np.inf))
+
+
+def coupling_range(
+    fixed: float | None, bounds: tuple[float, float] | None, d: int, regular: float, infinite: float
+) -> tuple[float, float]:
+    """Ends of where to look for the coupling; both are the one that is fixed."""
+    if fixed is not None:
+        if bounds is not None:
+            raise InputError("coupling_bounds: fcoupling fixes the coupling; give one of the two.")
+        low = high = float(coupling_above(-1 / d, _single("fcoupling", fixed), "fcoupling"))
+    elif bounds is None:
+        low, high = regular, min(HIGHEST_COUPLING, infinite / 2)
+    else:
+        low, high = _checked_bounds(bounds, d)
+    if high >= infinite:
+        raise InputError(
+            f"data: at couplings from {infinite:.4g} on, the likelihood of these data is infinite: a scale of 0 about"
+            " a few of the values beats all. Fix the scale, or keep fcoupling or coupling_bounds below."
+        )
+    return low, high
+
+
+def _checked_bounds(bounds: tuple[float, float], d: int) -> tuple[float, float]:
     try:
         low, high = (float(b) for b in bounds)
     except (TypeError, ValueError):
@@ -92,12 +132,30 @@ def coupling_range(bounds: tuple[float, float] | None, d: int, regular: float) -
     return max(low, -LOWEST_SHARE / d), high
 
 
+def fixed(name: str, value: float | None, check: Callable[[str, ArrayLike], Floats]) -> float | None:
+    """A single parameter that is known, or None."""
+    return None if value is None else float(check(name, _single(name, value)))
+
+
+def _single(name: str, value: Any) -> Any:
+    if np.ndim(value) != 0:
+        raise InputError(f"{name}: expected one number, got an array of shape {np.shape(value)}.")
+    return value
+
+
+def is_regular(coupling: float, bound: float) -> bool:
+    """Whether a coupling is above the bound of standard errors by more than rounding."""
+    return coupling > bound * (1 - 1e-9)
+
+
 def best_coupling(loss: Callable[[float], float], bounds: tuple[float, float], d: int) -> tuple[float, bool]:
     """The coupling of least loss, and whether it is at a bound; a grid comes first, for there may be two valleys."""
+    if bounds[0] == bounds[1]:
+        return bounds[0], False
     low, high = (np.log1p(d * b) for b in bounds)  # evens out the scale towards -1/d and towards infinity
 
     def at(t: float) -> float:
-        return loss(float(np.expm1(t) / d))
+        return loss(float(np.clip(np.expm1(t) / d, *bounds)))
 
     grid = np.linspace(low, high, 13)
     # From the middle outwards, so that each fit can start from its neighbour.
@@ -108,13 +166,6 @@ def best_coupling(loss: Callable[[float], float], bounds: tuple[float, float], d
     found = optimize.minimize_scalar(at, bounds=around, method="bounded", options={"xatol": 1e-8})
     t = float(found.x) if found.fun <= losses[best] else float(grid[best])
     width = 1e-4 * (high - low)
-    return float(np.expm1(t) / d), bool(t < low + width or t > high - width)
-
-
-def fixed_coupling(value: float | None, bound: float, bounds: object) -> float | None:
-    """A coupling that is not to be fitted, checked."""
-    if value is None:
-        return None
-    if bounds is not None:
-        raise InputError("coupling_bounds: fcoupling fixes the coupling; give one of the two.")
-    return float(coupling_above(bound, value, "fcoupling"))
+    if t < low + width or t > high - width:
+        return bounds[0] if t < low + width else bounds[1], True
+    return float(np.expm1(t) / d), False

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Floats
-from ..errors import InputError
 from ._elliptical import draw, log_average_density, log_normalizer, squared_deviate
-from ._elliptical_fit import fit_elliptical, regular_bound
+from ._elliptical_fit import fit_elliptical
 from ._parameters import finite, positive
 from ._tail import log_tail, quantile
 from ._univariate import Univariate
-from .fitting import CoupledFit, Sample, coupling_range, fixed_coupling
+from .fitting import CoupledFit, Sample, fixed
 
 
 class CoupledGaussian(Univariate):
@@ -53,6 +54,8 @@ class CoupledGaussian(Univariate):
            [0.0477, 0.0908]])
     """
 
+    _alpha = 2.0
+
     def _logpdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         return np.asarray(-(1 + k) / 2 * squared_deviate(x, loc, scale, k) - log_normalizer(k) - np.log(scale))
 
@@ -69,7 +72,7 @@ class CoupledGaussian(Univariate):
         return np.asarray(loc + scale * np.where(q > 0.5, -z, z))
 
     def _ppf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
-        return -self._isf(q, -loc, scale, k)
+        return 0.0 - self._isf(q, -loc, scale, k)  # no negative zero
 
     def _draw(self, rng: np.random.Generator, k: Floats, shape: tuple[int, ...]) -> Floats:
         return draw(rng, k, shape)[..., 0]
@@ -81,7 +84,7 @@ class CoupledGaussian(Univariate):
         variance = scale * scale / np.where(k < 0.5, 1 - 2 * k, 1.0)
         return np.where(k < 0.5, variance, np.where(k < 1, np.inf, np.nan))
 
-    def _log_average_density(self, r: float, loc: Floats, scale: Floats, k: Floats) -> Floats:
+    def _log_average_density(self, r: Any, loc: Floats, scale: Floats, k: Floats) -> Floats:
         return log_average_density(k, r) - np.log(scale)
 
     @classmethod
@@ -102,7 +105,7 @@ class CoupledGaussian(Univariate):
         data : array_like of shape (n,)
             Values.
         sample_weight : array_like of shape (n,), optional
-            Weights; weight 2 is the row twice.
+            Weights; weight 2 is the row twice, but for the standard errors.
         floc, fscale, fcoupling : float, optional
             Parameters that are known, and kept.
         coupling_bounds : (float, float), optional
@@ -121,8 +124,9 @@ class CoupledGaussian(Univariate):
 
         Notes
         -----
-        The likelihood has no maximum where the share of one value exceeds 1/(1 + kappa): a scale of 0 there beats
-        all. Couplings of a fit stay below half of that bound.
+        Where one value has a share s of the weight, the likelihood is infinite at couplings above 1/s - 1, since a
+        scale of 0 there beats all. Unless bounds are given, the search ends at half of that. Heavy-tailed likelihoods
+        can have several maxima; the one found is reached from the centre of the data.
 
         Examples
         --------
@@ -133,32 +137,13 @@ class CoupledGaussian(Univariate):
         True
         """
         sample = Sample.of(data, sample_weight, 1)
-        coupling = fixed_coupling(fcoupling, -1.0, coupling_bounds)
-        loc = None if floc is None else np.atleast_1d(finite("floc", floc))
-        shape = None if fscale is None else np.reshape(positive("fscale", fscale) ** 2, (1, 1))
-        found = fit_elliptical(sample, loc, shape, coupling, _bounded(sample, coupling, coupling_bounds, shape is None))
-        scale = float(np.sqrt(found.shape[0, 0]))
-        regular = found.coupling > regular_bound(1)
+        loc, scale = fixed("floc", floc, finite), fixed("fscale", fscale, positive)
+        shape = None if scale is None else np.array([[scale**2]])
+        found = fit_elliptical(sample, None if loc is None else np.array([loc]), shape, fcoupling, coupling_bounds)
+        if scale is None:
+            scale = float(np.sqrt(found.shape[0, 0]))
         errors = {name: float(np.ravel(error)[0]) for name, error in found.errors.items()}
         if "shape_matrix" in errors:
             errors["scale"] = errors.pop("shape_matrix") / (2 * scale)
-        if coupling is None:
-            errors.setdefault("coupling", np.nan)
         distribution = cls(float(found.loc[0]), scale, found.coupling)
-        return CoupledFit(distribution, errors, found.log_likelihood, len(sample.x), found.at_bound, regular)
-
-
-def _bounded(
-    sample: Sample, coupling: float | None, bounds: tuple[float, float] | None, free_scale: bool
-) -> tuple[float, float]:
-    """Where to look for the coupling: not where a scale of 0 at one value has infinite likelihood."""
-    _, which = np.unique(sample.x[:, 0], return_inverse=True)
-    share = float(np.bincount(which, weights=sample.w).max())
-    limit = 1 / share - 1 if free_scale else np.inf
-    if coupling is not None and coupling >= limit:
-        raise InputError(
-            f"data: one value has {share:.3g} of the weight, more than 1/(1 + fcoupling) = {1 / (1 + coupling):.3g}; a"
-            " scale of 0 there has infinite likelihood. Fix the scale, or a smaller coupling."
-        )
-    low, high = coupling_range(bounds, 1, regular_bound(1))
-    return low, max(min(high, limit / 2), low + 1e-6)
+        return CoupledFit(distribution, errors, found.log_likelihood, len(sample.x), found.at_bound, found.regular)

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from .._typing import Bools, Floats
+from .._typing import Floats
 from ..coupled import log1p_ratio
-from ..errors import InputError
+from ..errors import InputError, place_text
 from ._elliptical import draw, log_average_density, log_normalizer
-from ._elliptical_fit import fit_elliptical, regular_bound
+from ._elliptical_fit import fit_elliptical
 from ._orthant import box_probability
-from ._parameters import coupling_above, finite, plain, real
-from ._univariate import Seed
-from .fitting import CoupledFit, Sample, coupling_range, fixed_coupling
+from ._parameters import Seed, coupling_above, finite, generator, plain, real, shape_of
+from .fitting import CoupledFit, Sample
 
 
 class MultivariateCoupledGaussian:
@@ -55,14 +54,32 @@ class MultivariateCoupledGaussian:
 
     def __init__(self, loc: ArrayLike, shape_matrix: ArrayLike, coupling: float = 0.0) -> None:
         """Check the parameters."""
-        self.loc = _location(loc)
-        self.d = len(self.loc)
-        self.shape_matrix = shape_matrix_of(shape_matrix, self.d)
+        self._loc = _location(loc)
+        self._shape_matrix, self._root = _with_root(shape_matrix, self.d)
         if np.ndim(coupling) != 0:
             raise InputError(f"coupling: expected one number, got an array of shape {np.shape(coupling)}.")
-        self.coupling = float(coupling_above(-1 / self.d, coupling))
-        self._root: Floats = np.asarray(np.linalg.cholesky(self.shape_matrix))
+        self._coupling = float(coupling_above(-1 / self.d, coupling))
         self._log_root = float(np.log(np.diag(self._root)).sum())
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+        return len(self._loc)
+
+    @property
+    def loc(self) -> Floats:
+        """Location, of shape (d,)."""
+        return self._loc
+
+    @property
+    def shape_matrix(self) -> Floats:
+        """Shape matrix, of shape (d, d)."""
+        return self._shape_matrix
+
+    @property
+    def coupling(self) -> float:
+        """Coupling kappa, above -1/d."""
+        return self._coupling
 
     def __repr__(self) -> str:
         """Name the parameters."""
@@ -112,12 +129,12 @@ class MultivariateCoupledGaussian:
         Returns
         -------
         float or ndarray of shape (...)
-            Probabilities.
+            Probabilities; NaN where a corner has one.
 
         Raises
         ------
         InputError
-            For points of another dimension, NaN, or a lower corner above the upper.
+            For points of another dimension, a lower corner above the upper, or another seed.
 
         Examples
         --------
@@ -131,9 +148,11 @@ class MultivariateCoupledGaussian:
             lower, upper = np.broadcast_arrays(lower - self.loc, upper - self.loc)
         except ValueError:
             raise InputError(f"lower_limit: shape {lower.shape} does not broadcast against x {upper.shape}.") from None
-        if not np.all(lower <= upper):
-            raise InputError("x: below lower_limit, or NaN.")
-        rng = np.random.default_rng(random_state)
+        above = lower > upper
+        if above.any():
+            at = tuple(np.argwhere(above)[0].tolist())
+            raise InputError(f"x: below lower_limit{place_text(at)}.")
+        rng = generator(random_state)
         corners = zip(lower.reshape(-1, self.d), upper.reshape(-1, self.d), strict=True)
         found = [box_probability(a, b, self._root, self.coupling, rng) for a, b in corners]
         return plain(np.array(found).reshape(upper.shape[:-1]))
@@ -152,9 +171,13 @@ class MultivariateCoupledGaussian:
         -------
         ndarray of shape size + (d,)
             Draws.
+
+        Raises
+        ------
+        InputError
+            For another size or seed.
         """
-        shape = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
-        standard = draw(np.random.default_rng(random_state), self.coupling, shape, self.d)
+        standard = draw(generator(random_state), self.coupling, () if size is None else shape_of(size), self.d)
         return np.asarray(self.loc + standard @ self._root.T)
 
     def mean(self) -> Floats:
@@ -162,9 +185,12 @@ class MultivariateCoupledGaussian:
         return self.loc if self.coupling < 1 else np.full(self.d, np.nan)
 
     def cov(self) -> Floats:
-        """Covariance matrix: Sigma/(1 - 2 kappa), or NaN where it does not exist (coupling >= 1/2)."""
-        exists = self.coupling < 0.5
-        return np.asarray(self.shape_matrix / (1 - 2 * self.coupling) if exists else np.full((self.d, self.d), np.nan))
+        """Covariance matrix: Sigma/(1 - 2 kappa). From coupling 1/2 on NaN, with variances of inf below coupling 1."""
+        if self.coupling < 0.5:
+            return np.asarray(self.shape_matrix / (1 - 2 * self.coupling))
+        missing = np.full((self.d, self.d), np.nan)
+        np.fill_diagonal(missing, np.inf if self.coupling < 1 else np.nan)
+        return missing
 
     def entropy(self) -> float:
         """Differential Shannon entropy in nats: -integral f ln f."""
@@ -182,7 +208,7 @@ class MultivariateCoupledGaussian:
         Returns
         -------
         float
-            Average density; 0 at r > 0, and inf at r < 0, where the integral diverges.
+            Average density; 0 where the integral diverges, as heavy tails make it at larger r.
 
         Raises
         ------
@@ -232,18 +258,23 @@ class MultivariateCoupledGaussian:
         Raises
         ------
         InputError
-            For dimensions that are not there, or all of them, or values outside of the support.
+            For dimensions that are not there, or all of them, or values that are not finite or outside of the support.
         """
         given = self._dimensions(dimensions)
         rest = [i for i in range(self.d) if i not in given]
         if not rest:
             raise InputError("dimensions: all are given; nothing is left to have a distribution.")
         known, k = self.marginal(given), self.coupling
-        base = 1 + k * float(known.squared_distance(values))
+        at = np.atleast_1d(finite("values", values))
+        if at.shape != (known.d,):
+            raise InputError(f"values: expected {known.d}, one for each of the dimensions, got shape {at.shape}.")
+        base = 1 + k * float(known.squared_distance(at))
         if not base > 0:
             raise InputError("values: outside of the support, where the density is 0.")
+        if not base < np.inf:
+            raise InputError("values: so far out that squared distances overflow.")
         slope = linalg.cho_solve((known._root, True), self.shape_matrix[np.ix_(given, rest)]).T
-        loc = self.loc[rest] + slope @ (np.atleast_1d(real("values", values)) - known.loc)
+        loc = self.loc[rest] + slope @ (at - known.loc)
         shape = self.shape_matrix[np.ix_(rest, rest)] - slope @ self.shape_matrix[np.ix_(given, rest)]
         narrowing = 1 + len(given) * k
         return MultivariateCoupledGaussian(loc, (shape + shape.T) / 2 * base / narrowing, k / narrowing)
@@ -266,7 +297,7 @@ class MultivariateCoupledGaussian:
         data : array_like of shape (n, d)
             Points.
         sample_weight : array_like of shape (n,), optional
-            Weights; weight 2 is the row twice.
+            Weights; weight 2 is the row twice, but for the standard errors.
         floc, fshape_matrix, fcoupling : array_like, array_like, float, optional
             Parameters that are known, and kept.
         coupling_bounds : (float, float), optional
@@ -283,6 +314,13 @@ class MultivariateCoupledGaussian:
             For data that are not finite or lie in fewer dimensions, bad weights or parameters, or a fixed shape
             matrix and coupling whose support does not hold the data.
 
+        Notes
+        -----
+        Where any m + 1 points have a share s of the weight, the likelihood is infinite at couplings above
+        (1 - s)/(s d - m), for a shape matrix that vanishes across the plane through them. Unless bounds are given, the
+        search ends at half of the smallest of these. Heavy-tailed likelihoods can have several maxima; the one found
+        is reached from the centre of the data.
+
         Examples
         --------
         >>> from unperplexed import MultivariateCoupledGaussian
@@ -296,20 +334,15 @@ class MultivariateCoupledGaussian:
         loc = None if floc is None else _location(floc, "floc")
         if loc is not None and len(loc) != d:
             raise InputError(f"floc: has {len(loc)} dimensions, the data {d}.")
-        shape = None if fshape_matrix is None else shape_matrix_of(fshape_matrix, d, "fshape_matrix")
-        coupling = fixed_coupling(fcoupling, -1 / d, coupling_bounds)
-        found = fit_elliptical(sample, loc, shape, coupling, coupling_range(coupling_bounds, d, regular_bound(d)))
-        regular = found.coupling > regular_bound(d)
-        errors = dict(found.errors)
-        if coupling is None and "coupling" not in errors:
-            errors["coupling"] = np.array(np.nan)
+        shape = None if fshape_matrix is None else _with_root(fshape_matrix, d, "fshape_matrix")[0]
+        found = fit_elliptical(sample, loc, shape, fcoupling, coupling_bounds)
         return CoupledFit(
-            cls(found.loc, found.shape, found.coupling),
-            errors,
+            cls(found.loc, found.shape if shape is None else shape, found.coupling),
+            found.errors,
             found.log_likelihood,
             len(sample.x),
             found.at_bound,
-            regular,
+            found.regular,
         )
 
     def _points(self, x: ArrayLike, name: str = "x") -> Floats:
@@ -320,19 +353,33 @@ class MultivariateCoupledGaussian:
             )
         return points
 
-    def _squared(self, x: ArrayLike) -> Floats:
+    def _distance(self, x: ArrayLike) -> tuple[Floats, Floats]:
+        """Largest coordinate of the standardized points, and their squared length in units of it."""
         points = self._points(x)
         flat = (points - self.loc).reshape(-1, self.d)
+        z = np.abs(linalg.solve_triangular(self._root, flat.T, lower=True, check_finite=False))
+        z[:, np.isinf(flat).any(axis=1) & ~np.isnan(flat).any(axis=1)] = np.inf
+        largest = z.max(axis=0)
+        unit = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+        squared = np.minimum((z / unit) ** 2, np.inf).sum(axis=0)
+        return unit.reshape(points.shape[:-1]), squared.reshape(points.shape[:-1])
+
+    def _squared(self, x: ArrayLike) -> Floats:
         with np.errstate(all="ignore"):
-            z = linalg.solve_triangular(self._root, flat.T, lower=True, check_finite=False)
-            return np.asarray((z * z).sum(axis=0).reshape(points.shape[:-1]))
+            unit, squared = self._distance(x)
+            return np.asarray(unit * unit * squared)
 
     def _logpdf(self, x: ArrayLike) -> Floats:
-        k, squared = self.coupling, self._squared(x)
-        with np.errstate(all="ignore"):  # squared distances may overflow
-            outside: Bools = k * squared <= -1
-            kernel = (1 + self.d * k) / 2 * log1p_ratio(k, np.where(outside, 0.0, squared))
-        return np.where(outside, -np.inf, -kernel - float(log_normalizer(k, self.d)) - self._log_root)
+        k = self.coupling
+        with np.errstate(all="ignore"):
+            unit, in_units = self._distance(x)
+            squared = unit * unit * in_units
+            kernel = log1p_ratio(k, np.where(k * squared <= -1, 0.0, squared))
+            if k > 0:  # squared distances overflow where their logarithms do not
+                far = np.logaddexp(0, 2 * np.log(unit) + np.log(k * in_units)) / k
+                kernel = np.where(unit > 1e100, far, kernel)
+            value = -(1 + self.d * k) / 2 * kernel - float(log_normalizer(k, self.d)) - self._log_root
+            return np.where(k * squared <= -1, -np.inf, value)
 
     def _dimensions(self, dimensions: Sequence[int] | int) -> list[int]:
         chosen = np.atleast_1d(np.asarray(dimensions))
@@ -349,23 +396,23 @@ def _location(value: ArrayLike, name: str = "loc") -> Floats:
     return loc
 
 
-def shape_matrix_of(value: ArrayLike, d: int, name: str = "shape_matrix") -> Floats:
-    """A symmetric positive definite matrix of d dimensions, or an InputError."""
+def _with_root(value: ArrayLike, d: int, name: str = "shape_matrix") -> tuple[Floats, Floats]:
+    """A symmetric positive definite matrix of d dimensions and its Cholesky factor, or an InputError."""
     matrix = finite(name, value)
     if matrix.ndim == 0 and d == 1:
         matrix = matrix.reshape(1, 1)
     if matrix.shape != (d, d):
         raise InputError(f"{name}: expected shape ({d}, {d}) for {d} dimensions, got {matrix.shape}.")
-    size = np.sqrt(np.abs(np.outer(np.diag(matrix), np.diag(matrix))))
-    if np.any(np.abs(matrix - matrix.T) > 1e-8 * size):
-        i, j = np.argwhere(np.abs(matrix - matrix.T) > 1e-8 * size)[0]
+    sizes = np.sqrt(np.abs(np.diag(matrix)))
+    skew = np.abs(matrix - matrix.T) > 1e-8 * np.outer(sizes, sizes)
+    if skew.any():
+        i, j = np.argwhere(skew)[0]
         raise InputError(f"{name}: not symmetric: {matrix[i, j]:.6g} at ({i}, {j}), {matrix[j, i]:.6g} at ({j}, {i}).")
     try:
-        np.linalg.cholesky(matrix)
+        return matrix, np.asarray(np.linalg.cholesky(matrix))
     except np.linalg.LinAlgError:
         lowest = float(np.linalg.eigvalsh(matrix)[0])
         raise InputError(
             f"{name}: not positive definite: its smallest eigenvalue is {lowest:.3g}. Estimates from few rows become so"
             " by shrinkage towards the diagonal."
         ) from None
-    return matrix
