@@ -60,8 +60,10 @@ def points(k: float, pareto: bool) -> list[float]:
 
 
 def deviation_of_quantile(sf: Any, pdf: Any, k: float, x: float, q: float) -> float:
-    """Relative deviation of x from the upper quantile of q, by a Newton step in 50 digits; nan where x overflows."""
-    if not np.isfinite(x):
+    """Relative deviation of x from the upper quantile of q, by a Newton step in 50 digits."""
+    if np.isnan(x):
+        return np.nan
+    if np.isinf(x):
         return 0.0 if sf(1.7e308, k) > q else np.inf
     if x == 0 or pdf(x, k) == 0:
         return np.inf if sf(x, k) > 2 * q else 0.0
@@ -107,7 +109,7 @@ def worst(rows: Iterator[tuple[str, float, float, float, float]]) -> dict[str, d
     for method, k, at, ours, theirs in rows:
         entry = table.setdefault(method, {"ours": 0.0, "scipy": 0.0, "coupling": k, "at": at})
         entry["ours"] = max(entry["ours"], ours)
-        if not theirs <= entry["scipy"]:
+        if not theirs <= entry["scipy"] and not np.isnan(entry["scipy"]):
             entry |= {"scipy": theirs, "coupling": k, "at": at}
     return table
 

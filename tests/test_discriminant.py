@@ -232,6 +232,18 @@ def test_units_do_not_matter(data, model):
     np.testing.assert_allclose(clone(model).fit(x * units, y).predict_proba(x * units), expected, **TOLERANCE)
 
 
+def test_couplings_without_a_fit_are_passed_over():
+    """Where a few rows have a share too large for its tails, a coupling has no fit of largest likelihood."""
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=(16, 6)), rng.normal(size=(16, 6)) + 1])
+    model = CoupledDiscriminantAnalysis(estimate="likelihood", couplings=[5.0, 0.0, 0.2])
+    model.fit(x, np.repeat([0, 1], 16))
+    assert np.isnan(model.cv_geometric_accuracy_[0])
+    assert model.coupling_ in (0.0, 0.2)
+    with pytest.raises(InputError, match="has no maximum at coupling 5"):
+        model.set_params(couplings=[5.0]).fit(x, np.repeat([0, 1], 16))
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("prior", [0.5, 0.9, 1e-9])
 def test_priors_shift_the_log_odds(data, coupling, prior):
@@ -271,12 +283,14 @@ def test_nothing_overflows_far_out(data, rng, coupling, pooled, distance):
         np.testing.assert_allclose(model.predict_log_proba(1e20 * direction), log_p, rtol=1e-9, atol=1e-9)
 
 
-def test_further_out_than_squares_go_is_an_error(data):
+def test_further_out_than_squares_go(data):
     x, y = data
-    for coupling in (0.0, 0.3):
-        model = CoupledDiscriminantAnalysis(coupling=coupling).fit(x, y)
-        with pytest.raises(InputError, match=r"1 row \(1; counted from 0\).*so far out"):
-            model.predict([x[0], [1e200, 0, 0]])
+    normal = CoupledDiscriminantAnalysis(coupling=0.0).fit(x, y)
+    with pytest.raises(InputError, match=r"1 row \(1; counted from 0\).*so far out"):
+        normal.predict([x[0], [1e200, 0, 0]])
+    heavy = CoupledDiscriminantAnalysis(coupling=0.3).fit(x, y)  # its logarithms do not overflow
+    out = heavy.predict_proba([[1e200, 0, 0], [1e90, 0, 0]])
+    np.testing.assert_allclose(out[0], out[1], rtol=1e-9)
     with pytest.raises(InputError, match="class 0: the variance of feature 1 overflows"):
         CoupledDiscriminantAnalysis(coupling=0).fit(x * [1, 1e200, 1], y)
 
@@ -410,8 +424,8 @@ def test_frames_and_labels_of_any_kind(data):
         ),
         ({"variance_floor": -1}, "variance_floor: expected a number from 0 to 1"),
         ({"priors": [0.5, 0.5]}, r"priors: expected one for each of 3 classes, got shape \(2,\)"),
-        ({"priors": [0.5, 0.5, 0.5]}, "priors: expected probabilities that sum to 1, .* sum 1.5"),
-        ({"priors": [1.5, -0.5, 0]}, "priors: expected probabilities"),
+        ({"priors": [0.5, 0.5, 0.5]}, "priors: expected positive probabilities that sum to 1, .* sum 1.5"),
+        ({"priors": [1.5, -0.5, 0]}, "priors: expected positive probabilities"),
         ({"priors": ["a", "b", "c"]}, "priors: not a number"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._typing import AnyFloats
+from ._typing import AnyFloats, Floats
 from .errors import InputError
 
 
@@ -123,6 +123,11 @@ def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
             f"{name}: not a number at row {first_row + row} (counted from 0): {value!r:.80}. Numbers have a decimal"
             " point and no percent sign."
         ) from None
+
+
+def plain(values: Any) -> float | Floats:
+    """A float for a single number, the array else."""
+    return float(values) if np.ndim(values) == 0 else values
 
 
 def is_missing(value: object) -> bool:

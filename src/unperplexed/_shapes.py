@@ -99,8 +99,9 @@ def most_likely(rows: Rows, coupling: float, whose: str) -> tuple[Floats, Floats
         fit = MultivariateCoupledGaussian.fit(rows.x, sample_weight=rows.weights, fcoupling=coupling)
     except InputError as error:
         raise InputError(
-            f"{whose}: the likelihood of its {len(rows.x)} rows of {rows.x.shape[1]} features has no maximum. Set"
-            " estimate='moments' and shrinkage='auto', or leave features out."
+            f"{whose}: the likelihood of its {len(rows.x)} rows of {rows.x.shape[1]} features has no maximum at"
+            f" coupling {coupling:g}. Set a smaller coupling, or estimate='moments' and shrinkage='auto', or leave"
+            " features out."
         ) from error
     return fit.distribution.loc, fit.distribution.shape_matrix
 

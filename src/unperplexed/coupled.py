@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, numbers
+from ._arrays import as_array, numbers, plain
 from ._typing import Bools, Floats
 from .errors import InputError, place_text
 
@@ -36,8 +36,8 @@ def log1p_ratio(k: Any, y: Any) -> Floats:
 def coupled_log(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | Floats:
     """Coupled logarithm ``(x^(kappa/(1 + d*kappa)) - 1)/kappa``; ln x at coupling 0.
 
-    Positive coupling bends the logarithm up: it is at least -1/kappa, and that at x = 0. Negative coupling bends it
-    down: it is at most -1/kappa, and that at x = inf. At x = 1 it is 0 with slope 1/(1 + d*kappa).
+    At x = 1 it is 0 with slope 1/(1 + d*kappa). Positive coupling bends it up from ln(x)/(1 + d*kappa): it is at least
+    -1/kappa, and that at x = 0. Negative coupling bends it down: it is at most -1/kappa, and that at x = inf.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def coupled_log(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | 
     values, kappa, dimension = _numbers(x=x, coupling=coupling, d=d)
     _check_not_negative(values)
     with np.errstate(divide="ignore"):
-        return _result(expm1_ratio(kappa, np.log(values) / _slope(kappa, dimension)))
+        return plain(expm1_ratio(kappa, np.log(values) / _slope(kappa, dimension)))
 
 
 def coupled_exp(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | Floats:
@@ -105,8 +105,8 @@ def coupled_exp(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | 
     Notes
     -----
     [RP] eq. A.4. Densities of the coupled Gaussian are ``coupled_exp(z^2, kappa)^(-1/2)/Z``, heavy-tailed for positive
-    coupling and of compact support for negative. The relative error is a few units in the last place, times the
-    logarithm of the result where that exceeds 1.
+    coupling and of compact support for negative. Away from the pole, the relative error is a few units in the
+    last place, times the logarithm of the result where that exceeds 1.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def coupled_exp(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | 
     values, kappa, dimension = _numbers(x=x, coupling=coupling, d=d)
     slope = _slope(kappa, dimension)
     with np.errstate(over="ignore"):
-        return _result(np.exp(slope * log1p_ratio(kappa, values)))
+        return plain(np.exp(slope * log1p_ratio(kappa, values)))
 
 
 def risk_log(x: ArrayLike, r: ArrayLike) -> float | Floats:
@@ -163,7 +163,7 @@ def risk_log(x: ArrayLike, r: ArrayLike) -> float | Floats:
     _check_not_negative(values)
     _check_orders(order)
     with np.errstate(divide="ignore", over="ignore"):
-        return _result((1 + order) * expm1_ratio(order, np.log(values)))
+        return plain((1 + order) * expm1_ratio(order, np.log(values)))
 
 
 def risk_exp(x: ArrayLike, r: ArrayLike) -> float | Floats:
@@ -203,7 +203,7 @@ def risk_exp(x: ArrayLike, r: ArrayLike) -> float | Floats:
     values, order = _numbers(x=x, r=r)
     _check_orders(order)
     with np.errstate(over="ignore"):
-        return _result(np.exp(log1p_ratio(order, values / (1 + order))))
+        return plain(np.exp(log1p_ratio(order, values / (1 + order))))
 
 
 def _numbers(**arguments: ArrayLike) -> list[Floats]:
@@ -217,10 +217,6 @@ def _numbers(**arguments: ArrayLike) -> list[Floats]:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         raise InputError(f"these shapes do not broadcast against each other: {shapes}.") from None
     return list(arrays.values())
-
-
-def _result(values: Floats) -> float | Floats:
-    return float(values) if np.ndim(values) == 0 else values
 
 
 def _slope(kappa: Floats, d: Floats) -> Floats:

@@ -79,7 +79,8 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         Coupling used.
     cv_geometric_accuracy_ : ndarray of shape (len(couplings),), or None
         For each of `couplings` the geometric mean of the probabilities given to the true classes of held-out rows;
-        0 where some row's true class was given probability 0. None where the coupling was given.
+        0 where some row's true class was given probability 0, NaN where a coupling has no fit of largest likelihood
+        (too few rows for such tails). None where the coupling was given.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
 
@@ -165,13 +166,13 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             raise InputError(f"y: expected two classes or more, got {len(self.classes_)} class of positive weight.")
         rows = Rows(X[kept], codes, weights[kept])
         shapes = self._shape_estimator(rows)
+        self.priors_ = self._class_priors(rows)
         self.cv_geometric_accuracy_: Floats | None = None
         if isinstance(self.coupling, str):
             folds = self._folds(X, y, kept, rows)
             self.coupling_, self.cv_geometric_accuracy_ = self._cross_validated(rows, folds, shapes)
         else:
             self.coupling_ = _checked_coupling(self.coupling, X.shape[1], "coupling")
-        self.priors_ = self._class_priors(rows)
         self.locations_, matrices = shapes.estimate(rows, self.coupling_)
         self.shape_matrices_ = np.repeat(matrices, len(self.classes_) if self.pooled else 1, axis=0)
         self._densities = _densities(matrices, self.coupling_, len(self.classes_))
@@ -192,7 +193,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: ArrayLike) -> Floats:
-        """Logarithms of the posterior probabilities, exact where these are too small to hold."""
+        """Logarithms of the posterior probabilities, right also where these are too small to hold."""
         return _normalized(self._log_joint(X))
 
     def _log_joint(self, X: ArrayLike) -> Floats:
@@ -221,14 +222,20 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         priors = numbers(as_array(self.priors), "priors").astype(np.float64)
         if priors.shape != (n,):
             raise InputError(f"priors: expected one for each of {n} classes, got shape {priors.shape}.")
-        if not (priors >= 0).all() or abs(priors.sum() - 1) > 1e-6:
-            raise InputError(f"priors: expected probabilities that sum to 1, got {priors} with sum {priors.sum():g}.")
+        if not (priors > 0).all() or abs(priors.sum() - 1) > 1e-6:
+            raise InputError(
+                f"priors: expected positive probabilities that sum to 1, got {priors.tolist()} with sum"
+                f" {priors.sum():g}."
+            )
         return priors
 
     def _shape_estimator(self, rows: Rows) -> ShapeEstimator:
         variances = np.diag(moments(rows)[1])
         if not variances.all():
-            raise InputError(f"X: feature {variances.argmin()} (counted from 0) is constant. Leave it out.")
+            raise InputError(
+                f"X: feature {variances.argmin()} (counted from 0) is constant, or so small that its variance vanishes."
+                " Leave it out, or give it in other units."
+            )
         least = self.variance_floor * variances
         likelihood = self.estimate == "likelihood"
         return ShapeEstimator(self.classes_.tolist(), likelihood, self.pooled, self.shrinkage, least)
@@ -246,7 +253,8 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         self, rows: Rows, folds: Iterator[tuple[Bools, Bools]], shapes: ShapeEstimator
     ) -> tuple[float, Floats]:
         """Coupling of the highest log score of held-out rows, and the geometric accuracies of all."""
-        couplings = [_checked_coupling(c, rows.x.shape[1], "couplings") for c in np.ravel(self.couplings).tolist()]
+        given: Any = [self.couplings] if np.ndim(self.couplings) == 0 else self.couplings
+        couplings = [_checked_coupling(c, rows.x.shape[1], "couplings") for c in given]
         if not couplings:
             raise InputError("couplings: expected one or more to try, got none.")
         log_scores, held_out = np.zeros(len(couplings)), 0.0
@@ -260,20 +268,26 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             held_out += rows.weights[test].sum()
         if not held_out:
             raise InputError("cv: its folds hold no rows out.")
-        if not (log_scores > -np.inf).any():
+        if not (log_scores > -np.inf).any():  # NaN neither
             raise InputError(
                 "couplings: each gives some held-out row's class probability 0. Add couplings of 0 or above."
             )
-        return couplings[int(log_scores.argmax())], np.exp(log_scores / held_out)
+        return couplings[int(np.nanargmax(log_scores))], np.exp(log_scores / held_out)
 
     def _fold_scores(self, train: Rows, test: Rows, couplings: list[float], shapes: ShapeEstimator) -> Floats:
-        """Sum over held-out rows of the log posterior of the true class, for each coupling."""
+        """Sum over held-out rows of the log posterior of the true class, for each coupling; NaN where it has no fit."""
         priors = self._class_priors(train)
-        scores = np.zeros(len(couplings))
-        locations, matrices = shapes.estimate(train, couplings[0])
+        scores = np.full(len(couplings), np.nan)
+        refusals: list[InputError] = []
         for i, coupling in enumerate(couplings):
-            if i and shapes.likelihood:  # moments are the same at any coupling
-                locations, matrices = shapes.estimate(train, coupling)
+            if i == 0 or shapes.likelihood:  # moments are the same at any coupling
+                try:
+                    locations, matrices = shapes.estimate(train, coupling)
+                except InputError as error:
+                    refusals.append(error)
+                    if len(refusals) < len(couplings) and shapes.likelihood:
+                        continue
+                    raise
             densities = _densities(matrices, coupling, len(priors))
             log_posterior = _normalized(_log_joint(test.x, locations, densities, priors))
             true_class = log_posterior[np.arange(len(test.codes)), test.codes]

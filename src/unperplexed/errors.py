@@ -25,11 +25,11 @@ def listed(values: Sequence[Any], most: int = 10) -> str:
     return ", ".join(repr(v) for v in values[:most]) + (f", ... ({len(values):,} in all)" if len(values) > most else "")
 
 
-def place_text(index: Sequence[int]) -> str:
+def place_text(index: Sequence[int], kind: str = "index") -> str:
     """Name a place in an array for an error message: " at index 3 (counted from 0)"; none in a single number."""
     if not index:
         return ""
-    return f" at index {index[0] if len(index) == 1 else tuple(index)} (counted from 0)"
+    return f" at {kind} {index[0] if len(index) == 1 else tuple(index)} (counted from 0)"
 
 
 def check_choice(name: str, value: object, known: Collection[str]) -> None:

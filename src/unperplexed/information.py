@@ -1,6 +1,6 @@
 """Entropy, divergence and cross-entropy on three scales, and the deformed entropies: weighted means of probabilities.
 
-Everything here is one generalized mean along an axis, `_log_mean`, told on different scales.
+Everything here is one generalized mean along an axis, `log_mean`, told on different scales.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, check_indexes, numbers
+from ._arrays import as_array, check_indexes, numbers, plain
 from ._typing import Floats
 from .coupled import expm1_ratio, log1p_ratio
 from .errors import InputError, check_choice, place_text
@@ -80,7 +80,7 @@ def entropy(p: ArrayLike, *, order: float = 0.0, scale: Scale = "nats", axis: in
     """
     check_choice("scale", scale, _SCALES)
     weights = _distributions(p, "p", axis)
-    return _on_scale(_log_mean(weights, _log(weights), order, "order"), scale)
+    return _on_scale(log_mean(weights, _log(weights), _order(order, "order")), scale)
 
 
 def divergence(
@@ -133,9 +133,10 @@ def divergence(
     (inf, 0.0)
     """
     check_choice("scale", scale, _SCALES)
+    order = _order(order, "order")
     weights, values = _pair(p, q, axis)
     with np.errstate(invalid="ignore"):  # both 0: outcomes without weight
-        mean = _log_mean(weights, _log(values) - _log(weights), order, "order")
+        mean = log_mean(weights, _log(values) - _log(weights), order)
     # By Jensen's inequality the mean ratio is at most 1 at orders up to 1; what exceeds it is rounding.
     return _on_scale(np.minimum(mean, 0.0) if order <= 1 else mean, scale)
 
@@ -188,7 +189,7 @@ def cross_entropy(
     """
     check_choice("scale", scale, _SCALES)
     weights, values = _pair(p, q, axis)
-    return _on_scale(_log_mean(weights, _log(values), order, "order"), scale)
+    return _on_scale(log_mean(weights, _log(values), _order(order, "order")), scale)
 
 
 def total_probability(p: ArrayLike, *, sample_weight: ArrayLike | None = None, log: bool = False) -> float:
@@ -519,21 +520,17 @@ def _generalized(p: ArrayLike, r: float, scale: str, axis: int, deform: Callable
     nats = _renyi(p, r, axis)
     if scale != "entropy":
         return _on_scale(-nats, scale)
-    return _float_or_array(deform(nats))
+    return plain(deform(nats))
 
 
 def _renyi(p: ArrayLike, r: float, axis: int) -> Floats:
     weights = _distributions(p, "p", axis)
-    return 0.0 - _log_mean(weights, _log(weights), -_order(r, "r"), "r")
+    return 0.0 - log_mean(weights, _log(weights), -_order(r, "r"))
 
 
 def _on_scale(log_mean: Floats, scale: str) -> float | Floats:
     with np.errstate(over="ignore"):
-        return _float_or_array(_SCALES[scale](0.0 - log_mean))  # no negative zero
-
-
-def _float_or_array(values: Floats) -> float | Floats:
-    return float(values) if values.ndim == 0 else values
+        return plain(_SCALES[scale](0.0 - log_mean))  # no negative zero
 
 
 def _log(p: Floats) -> Floats:
@@ -541,13 +538,12 @@ def _log(p: Floats) -> Floats:
         return np.log(p)
 
 
-def _log_mean(weights: Floats, x: Floats, r: float, name: str) -> Floats:
+def log_mean(weights: Floats, x: Floats, r: float) -> Floats:
     """Logarithm of the generalized mean of exp(x) along the last axis: the numerical heart of the module.
 
     `means.mean_of_points` gives the mean itself, but entropies are its logarithm, and that of a mean near 1 has no
     digits left. The weights may be 0, whatever x is there; x may be -inf.
     """
-    r = _order(r, name)
     kept = (weights > 0) & (x > -np.inf)
     w = np.where(kept, weights, 0.0)
     total = w.sum(axis=-1)
@@ -601,7 +597,7 @@ def _distributions(p: ArrayLike, name: str, axis: int) -> Floats:
     if bad.any():
         row, found = tuple(np.argwhere(bad)[0, :-1].tolist()), total[bad][0]
         raise InputError(
-            f"{name}: the probabilities{place_text(row).replace('index', 'row')} sum to {found:.9g}, not 1. Add the"
+            f"{name}: the probabilities{place_text(row, 'row')} sum to {found:.9g}, not 1. Add the"
             " outcome that is missing, or divide by the sum."
         )
     return np.asarray(array / total)

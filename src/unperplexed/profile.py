@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ._tables import Points
 from ._typing import Bools, Floats, ReadOnlyArrays
+from .coupled import expm1_ratio
 from .errors import InputError
 from .forecasts import Forecasts
 from .labels import Label
@@ -20,7 +21,6 @@ from .means import (
     DEFAULT_FLOOR,
     DEFAULT_ORDERS,
     GEOMETRIC,
-    NO_ORDER,
     ROBUST,
     Limit,
     apply_limit,
@@ -109,7 +109,7 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     with np.errstate(divide="ignore"):
         x = np.log(p / mean)
     # se(M) = M^(1-r)/|r| se(mean p^r): in terms of x, M times the error of the mean of expm1(r x)/r, whose mean is 0.
-    term = x if abs(r) < NO_ORDER else np.expm1(r * x) / r
+    term = expm1_ratio(r, x)
     variance = w2 * term * term
     total, rows = float(variance.sum()), 1 / float(w2.sum())
     if total == 0:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from ._kernels import row_sums
 from ._typing import Floats
+from .coupled import expm1_ratio
 from .errors import InputError, check_choice
 from .forecasts import Block, Forecasts
 from .labels import Label
@@ -30,9 +31,6 @@ Variant = Literal["proper", "published-code"]
 T = TypeVar("T")
 
 _KERAS_EPSILON = 1e-7
-
-_NO_ORDER = 1e-200
-"""Closer to 0 than this an order changes no digit, and its products with logarithms could be subnormal."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,9 @@ class Score:
 
 def _surprisal(p: Floats, r: float = 0.0) -> Floats:
     """Give -(1+r)/r (p^r - 1), at r = 0 its limit -ln p; infinite at p = 0 unless r > 0."""
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore"):
         log_p = np.log(p)
-        # p^r - 1 would keep only the digits of p^r beyond its leading 1, and near r = 0 that is none.
-        value = log_p if abs(r) < _NO_ORDER else (1 + r) / r * np.expm1(r * log_p)
-    return 0.0 - value  # no negative zero
+    return 0.0 - (log_p if r == 0 else (1 + r) * expm1_ratio(r, log_p))  # no negative zero
 
 
 def _log_loss(block: Block) -> Floats:

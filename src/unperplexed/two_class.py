@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -17,6 +17,7 @@ from ._quadrature import line_nodes
 from ._typing import Floats, Ints, ReadOnlyArrays
 from .distributions.gaussian import CoupledGaussian
 from .errors import InputError, check_choice
+from .information import log_mean
 from .means import DECISIVE, GEOMETRIC, ROBUST
 from .profile import Averages
 
@@ -183,7 +184,6 @@ class TwoClassModel:
     model: tuple[ClassParameters, ClassParameters] = None  # type: ignore[assignment]
     priors: tuple[float, float] = (0.5, 0.5)
     limit: float = 0.01
-    _known: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -336,7 +336,9 @@ class TwoClassModel:
             self._known[of, view] = self._log_probabilities(x, of, view)
         if self.limit == 0 and r <= 0 and self._diverges(float(r), of, view):
             return 0.0
-        return _mean(self._known[of, view], self._weights("source") * weight, float(r))
+        weights = self._weights("source") * weight
+        with np.errstate(over="ignore"):
+            return float(np.exp(log_mean(weights.ravel(), self._known[of, view].ravel(), float(r))))
 
     def measured(self, p: ArrayLike, view: ExactView = "all-classes") -> Floats:
         """Exact measured probability: how often events happen that were given the probability p.
@@ -351,7 +353,8 @@ class TwoClassModel:
         Returns
         -------
         ndarray of shape (*p.shape,), or (*p.shape, 2) for each class
-            NaN where p is never reported.
+            NaN where p is never reported. Without a limit that is so of 0 and 1, to which reported probabilities
+            merely round.
 
         Raises
         ------
@@ -446,6 +449,11 @@ class TwoClassModel:
         return float(np.diff(np.log(self._weights(which)))[0])
 
     @cached_property
+    def _known(self) -> dict[tuple[str, str], Floats]:
+        """Logarithms of probabilities at the nodes that were asked for before."""
+        return {}
+
+    @cached_property
     def _nodes(self) -> tuple[Floats, Floats]:
         return self._line_nodes(self._densities("source"))
 
@@ -504,20 +512,6 @@ class TwoClassModel:
                 if np.any(np.diff(term, axis=0) > -1e-6):
                     return True
         return False
-
-
-def _mean(log_p: Floats, weight: Floats, r: float) -> float:
-    """Generalized mean of points given by logarithms, which may lie far below those of floats."""
-    log_p, weight = log_p[weight > 0], weight[weight > 0] / weight.sum()
-    if np.isneginf(log_p).any() and r <= 0:
-        return 0.0
-    if r == 0:
-        return float(np.exp((weight * log_p).sum()))
-    # About a centre next to the result, rounding is not divided by small orders.
-    terms = np.log(weight) + r * log_p
-    centre = (terms.max() + np.log(np.exp(terms - terms.max()).sum())) / r if abs(r) > 0.01 else log_p @ weight
-    with np.errstate(over="ignore"):
-        return float(np.exp(centre + np.log1p((weight * np.expm1(r * (log_p - centre))).sum()) / r))
 
 
 def _pair(name: str, classes: Any) -> tuple[ClassParameters, ClassParameters]:

@@ -65,8 +65,3 @@ def shape_of(size: Any) -> tuple[int, ...]:
     if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in sizes):
         raise InputError(f"size: expected a whole number of at least 0, or a tuple of such, got {size!r}.")
     return tuple(int(n) for n in sizes)
-
-
-def plain(value: Any) -> Any:
-    """A float for a single value, the array else."""
-    return float(value) if np.ndim(value) == 0 else value

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._arrays import plain
 from .._typing import Floats
 from ..errors import InputError
-from ._parameters import Seed, coupling_above, finite, generator, plain, positive, real, shape_of, unit_interval
+from ._parameters import Seed, coupling_above, finite, generator, positive, real, shape_of, unit_interval
 
 
 class Univariate(ABC):

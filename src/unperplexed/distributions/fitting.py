@@ -114,7 +114,7 @@ def coupling_range(
         low, high = regular, min(HIGHEST_COUPLING, infinite / 2)
     else:
         low, high = _checked_bounds(bounds, d)
-    if high >= infinite:
+    if high > infinite * (1 - 1e-9):
         raise InputError(
             f"data: at couplings from {infinite:.4g} on, the likelihood of these data is infinite: a scale of 0 about"
             " a few of the values beats all. Fix the scale, or keep fcoupling or coupling_bounds below."

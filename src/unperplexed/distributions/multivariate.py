@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
+from .._arrays import plain
 from .._typing import Floats
 from ..coupled import log1p_ratio
 from ..errors import InputError, place_text
 from ._elliptical import draw, log_average_density, log_normalizer
 from ._elliptical_fit import fit_elliptical
 from ._orthant import box_probability
-from ._parameters import Seed, coupling_above, finite, generator, plain, real, shape_of
+from ._parameters import Seed, coupling_above, finite, generator, real, shape_of
 from .fitting import CoupledFit, Sample
 
 
