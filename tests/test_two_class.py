@@ -408,13 +408,16 @@ def test_log_odds_come_in_segments_that_cover_the_line(pair, prior, bound):
     for start, stop, first, last in odds.segments:
         a, b = np.clip([start, stop], two.loc.min() - 50, two.loc.max() + 50)
         x = np.linspace(a, b, 41)[1:-1]
+        if np.diff(x).min(initial=np.inf) < 1e-13 * (1 + abs(a)):
+            continue  # a few roundings wide, next to the end of a support
         levels = odds(x)
-        if a < b and first == last:
+        if first == last:
             assert levels == pytest.approx(first, abs=1e-9)
-        elif a < b:
+        else:
             assert (np.diff(levels) * np.sign(last - first) >= -1e-9).all()
             segment = Segment(start, stop, first, last)
-            assert odds(odds.solve(segment, levels)) == pytest.approx(levels, rel=1e-7, abs=1e-7)
+            rounding = np.abs(np.diff(levels) / np.diff(x)).max() * 8 * np.spacing(np.abs(x).max())
+            assert odds(odds.solve(segment, levels)) == pytest.approx(levels, rel=1e-7, abs=1e-7 + rounding)
     assert odds.share_above(np.array([-1e3]), two)[0] == pytest.approx([1, 1], abs=1e-12)
 
 
