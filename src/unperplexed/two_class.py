@@ -70,7 +70,8 @@ class ClassParameters:
         """Check the ranges."""
         for name, lowest in (("mean", -math.inf), ("variance", 0.0), ("coupling", -1.0), ("amplitude", 0.0)):
             value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or not lowest < value < math.inf:
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not number or not lowest < value < math.inf:
                 rule = f"finite and above {lowest:g}" if lowest > -math.inf else "finite"
                 raise InputError(f"{name}: must be {rule}, got {value!r}.")
 
