@@ -14,8 +14,22 @@ from ._elliptical import log_normalizer
 from ._newton import minimize
 from .fitting import Sample, best_coupling, coupling_range, infinite_from, is_regular
 
-_REACH = 1e140
-"""Squares of sizes up to it are floats, and so are those of their inverses."""
+_REACH = 1e70
+"""Fourth powers of sizes up to it are floats, and so are those of their inverses."""
+
+_PLANE = (
+    "many of the points lie in a plane, and a shape matrix that vanishes across it has infinite likelihood. Set a"
+    " smaller coupling, or fix the shape matrix."
+)
+
+_ENOUGH = 5000
+"""Rows that tell about where the best coupling is."""
+
+_COLLAPSED = 1e3
+"""Shapes flatter than the bulk of the data by the square of this are on the way to a plane."""
+
+_SINGULAR = 1e13
+"""Condition number of a scatter matrix that counts as infinite."""
 
 _FAR = 1e70
 """Products of four distances up to it are floats."""
@@ -48,16 +62,30 @@ def fit_elliptical(
 ) -> EllipticalFit:
     """Fit what is None."""
     d = sample.x.shape[1]
-    problem = _Whitened(sample, loc, shape)
+    sides = _Sides(sample, loc, shape)
     infinite = np.inf if shape is not None else infinite_from(sample, loc)
     ends = coupling_range(coupling, bounds, d, regular_bound(d), infinite)
-    k, at_bound = best_coupling(problem.loss, ends, d)
+    rough = _Sides(sample.some(_ENOUGH), loc, shape).loss if len(sample.x) > 2 * _ENOUGH else None
+    k, at_bound = best_coupling(sides.loss, ends, d, rough)
+    if coupling is None and sides.collapsed() < np.inf:
+        if bounds is not None:
+            raise InputError(f"data: no fit at coupling {sides.collapsed():.6g} of coupling_bounds; {_PLANE}")
+        for highest in (sides.collapsed() / 2, 0.0):
+            k, at_bound = best_coupling(sides.loss, (ends[0], highest), d)
+            if k <= 0 or sides.loss(k) < np.inf:
+                break
+    problem = sides.of(k)
+    if isinstance(problem, InputError):
+        raise problem
     value = problem.loss(k)
     if not np.isfinite(value):
-        raise InputError(
-            f"data: no fit at coupling {k:.6g}; with the fixed parameters, points lie outside of its compact"
-            " support. Fix a larger scale, a larger coupling, or fix less."
+        why = (
+            _PLANE
+            if shape is None
+            else "with the fixed parameters, points lie outside of its compact support. Fix a larger scale, a larger"
+            " coupling, or fix less."
         )
+        raise InputError(f"data: no fit at coupling {k:.6g}; {why}")
     if not problem.converged[k]:
         raise InputError(f"data: the search for the largest likelihood at coupling {k:.6g} has not come to an end.")
     found_loc, found_shape = problem.estimates(k)
@@ -67,6 +95,40 @@ def fit_elliptical(
     return EllipticalFit(found_loc, found_shape, k, -value * sample.total, at_bound, regular, errors)
 
 
+class _Sides:
+    """The likelihood on either side of coupling 0, each in coordinates of its own.
+
+    Up to 0 far points have a say, and coordinates are those of mean and covariance; above, of the bulk of the data.
+    """
+
+    def __init__(self, sample: Sample, loc: Floats | None, shape: Floats | None) -> None:
+        """Nothing is computed before it is asked for."""
+        self.arguments = sample, loc, shape
+        self.known: dict[bool, _Whitened | InputError] = {}
+
+    def of(self, k: float) -> _Whitened | InputError:
+        """The side of a coupling, or why there is none."""
+        heavy = k > 0
+        if heavy not in self.known:
+            try:
+                self.known[heavy] = _Whitened(*self.arguments, heavy)
+            except InputError as error:
+                self.known[heavy] = error
+        return self.known[heavy]
+
+    def collapsed(self) -> float:
+        """The lowest coupling above 0 that was found to have infinite likelihood, because of points in a plane."""
+        heavy = self.known.get(True)
+        if isinstance(heavy, InputError):
+            return 0.0
+        return min(heavy.collapsed, default=np.inf) if heavy else np.inf
+
+    def loss(self, k: float) -> float:
+        """Mean negative log-likelihood at the best location and shape; infinite where there is none."""
+        side = self.of(k)
+        return np.inf if isinstance(side, InputError) else side.loss(k)
+
+
 class _Whitened:
     """The likelihood in coordinates where the data are round, as a function of z = A x - b, A lower triangular.
 
@@ -74,11 +136,12 @@ class _Whitened:
     would lie outside of compact support.
     """
 
-    def __init__(self, sample: Sample, loc: Floats | None, shape: Floats | None) -> None:
-        """Choose the coordinates: those of the fixed parameters, or robust estimates."""
+    def __init__(self, sample: Sample, loc: Floats | None, shape: Floats | None, heavy: bool) -> None:
+        """Choose the coordinates: those of the fixed parameters, or estimates."""
         self.sample, self.d = sample, sample.x.shape[1]
         self.free_loc, self.free_shape = loc is None, shape is None
-        centre, root = _robust_coordinates(sample, loc, shape)
+        self.heavy = heavy
+        centre, root = (_robust_coordinates if heavy else _moment_coordinates)(sample, loc, shape)
         self.centre, self.root = centre, root
         self.x = linalg.solve_triangular(root, (sample.x - centre).T, lower=True).T
         _check_reach(self.x)
@@ -86,11 +149,17 @@ class _Whitened:
         self.triangle = np.tril_indices(self.d)
         self.solved: dict[float, Floats] = {}
         self.converged: dict[float, bool] = {}
+        self.collapsed: set[float] = set()
 
     def loss(self, coupling: float) -> float:
         """Mean negative log-likelihood at the best location and shape for this coupling."""
         if coupling not in self.solved:
             self.solved[coupling], self.converged[coupling] = self._solve(coupling)
+        if self.heavy and self.free_shape:
+            a, _ = self._parts(self.solved[coupling])
+            if np.linalg.cond(a) > _COLLAPSED:  # on the way to an infinite likelihood
+                self.collapsed.add(coupling)
+                return np.inf
         return self._value(self.solved[coupling], coupling) + self.log_root + float(log_normalizer(coupling, self.d))
 
     def estimates(self, coupling: float) -> tuple[Floats, Floats]:
@@ -174,6 +243,24 @@ class _Whitened:
         return self._vector(self._moment(pull) + np.diag(np.diag(da) / np.diag(a) ** 2), -pull.sum(axis=0))
 
 
+def _moment_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None) -> tuple[Floats, Floats]:
+    """Centre and Cholesky factor of the covariance."""
+    middle = _weighted_median(sample.x, sample.w)  # first, so that a mean far from 0 keeps its digits
+    centre = middle + np.asarray(sample.mean(sample.x - middle)) if loc is None else loc
+    if shape is not None:
+        return centre, np.asarray(np.linalg.cholesky(shape))
+    away = sample.x - centre
+    size = np.abs(away).max(axis=0)
+    _check_size(size)
+    z = away / size
+    z = z / np.sqrt(sample.mean(z * z))
+    scatter = np.einsum("n,ni,nj->ij", sample.w, z, z)
+    if not np.linalg.cond(scatter) < _SINGULAR:
+        raise InputError(_degenerate(sample.x.shape[1]))
+    spread = np.sqrt(sample.mean((away / size) ** 2)) * size
+    return centre, np.asarray(spread[:, None] * np.linalg.cholesky(scatter))
+
+
 def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None) -> tuple[Floats, Floats]:
     """Centre and Cholesky factor of a shape that a few far points cannot stretch."""
     d = sample.x.shape[1]
@@ -181,23 +268,26 @@ def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None
     if shape is not None:
         return centre, np.asarray(np.linalg.cholesky(shape))
     size = np.array([_middle(column, sample.w) for column in np.abs(sample.x - centre).T])
-    if not np.all(size > 0):
-        raise InputError(_degenerate(d))
-    if not np.all((size > 1 / _REACH) & (size < _REACH)):
-        raise InputError(f"data: of size {size.max():.3g}, its squares overflow or vanish; give it in other units.")
+    _check_size(size)
     x = (sample.x - centre) / size
     _check_reach(x)
     scatter = np.eye(d)
-    for _ in range(20):  # the iteration of the t distribution with two degrees of freedom
-        try:
-            z = linalg.solve_triangular(np.linalg.cholesky(scatter), x.T, lower=True)
-        except np.linalg.LinAlgError:
-            raise InputError(_degenerate(d)) from None
+    for _ in range(200):  # the iteration of the t distribution with two degrees of freedom
+        z = linalg.solve_triangular(np.linalg.cholesky(scatter), x.T, lower=True)
         u = sample.w / (2 + (z * z).sum(axis=0))
-        scatter = (x.T * (u / u.sum())) @ x
-        if not np.linalg.cond(scatter) < 1e13:
-            raise InputError(_degenerate(d))
+        last, scatter = scatter, (x.T * (u / u.sum())) @ x
+        if not np.linalg.cond(scatter) < _SINGULAR:
+            raise InputError(f"data: no fit at couplings above 0; {_PLANE}")
+        if np.abs(scatter - last).max() < 1e-3 * np.abs(scatter).max():
+            break
     return centre, np.asarray(size[:, None] * np.linalg.cholesky(scatter))
+
+
+def _check_size(size: Floats) -> None:
+    if not np.all(size > 0):
+        raise InputError(_degenerate(len(size)))
+    if not np.all((size > 1 / _REACH) & (size < _REACH)):
+        raise InputError(f"data: of size {size.max():.3g}, its squares overflow or vanish; give it in other units.")
 
 
 def _check_reach(x: Floats) -> None:
@@ -218,8 +308,9 @@ def _degenerate(d: int) -> str:
     if d == 1:
         return "data: all values are equal; no scale can be fitted. Fix it with fscale."
     return (
-        "data: the points lie in a plane of fewer dimensions, so the shape matrix would be singular. Leave out the"
-        " columns that others determine, take more rows than columns, or fix it with fshape_matrix."
+        "data: the points lie in a plane of fewer dimensions, or a few so far out that beside them the others do; the"
+        " shape matrix would be singular. Leave out columns that others determine, or the far points, take more rows"
+        " than columns, or fix it with fshape_matrix."
     )
 
 

@@ -24,7 +24,7 @@ def minimize(
     that the last step promised, which no choice of coordinates changes.
     """
     x, f, promised = start, value(start), np.inf
-    for _ in range(200):
+    for _ in range(100):
         g = gradient(x)
         step = _direction(partial(curvature, x), g)
         promised, size = -float(g @ step), 1.0

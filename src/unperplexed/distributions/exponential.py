@@ -179,7 +179,7 @@ class _Excess:
         self.sample, self.fixed, self.top = sample, scale, float(sample.x.max())
         if not self.top > 0 and scale is None:
             raise InputError("data: all values are equal to the location; no scale can be fitted. Fix it with fscale.")
-        if not 1e-290 < self.top < 1e290:
+        if scale is None and not 1e-290 < self.top < 1e290:
             raise InputError(f"data: up to {self.top:.3g} beyond the location; give it in other units.")
 
     def scale_at(self, k: float) -> float:
@@ -197,6 +197,8 @@ class _Excess:
         low, high = 1.0, min(4.0, (1 + end) / 2)
         while slope(high) < 0:
             low, high = high, min(4 * high, (high + end) / 2)
+            if not high < min(end * (1 - 1e-15), 1e290):  # weights so uneven that no digit tells
+                return self.top / low
         return self.top / float(optimize.brentq(slope, low, high, rtol=1e-13))
 
     def loss(self, k: float) -> float:

@@ -55,6 +55,12 @@ class Sample:
     w: Floats
     total: float
 
+    def some(self, n: int) -> Sample:
+        """About n of the rows, evenly spread."""
+        step = -(-len(self.x) // n)
+        x, w = self.x[::step], self.w[::step]
+        return Sample(x, w / w.sum(), self.total)
+
     @property
     def effective(self) -> float:
         """Number of rows of equal weight that tell as much."""
@@ -98,8 +104,19 @@ def infinite_from(sample: Sample, loc: Floats | None) -> float:
         at_loc = (points == loc).all(axis=1)
         others = np.sort(weights[~at_loc])[::-1][: d - 1]
         shares = np.cumsum([weights[at_loc].sum(), *others])
+    if d > 1:  # the planes of equal values in one column, such as the zeros of counts, hold more
+        ties = [_largest_tie(column, sample.w, None if loc is None else loc[j]) for j, column in enumerate(sample.x.T)]
+        shares = np.append(shares, np.zeros(max(d - len(shares), 0)))
+        shares[d - 1] = max(shares[d - 1], *ties)
     excess = shares * d - np.arange(len(shares))
     return float(np.min((1 - shares[excess > 0]) / excess[excess > 0], initial=np.inf))
+
+
+def _largest_tie(column: Floats, w: Floats, at: float | None) -> float:
+    """Largest share of one value, or the share of a given one."""
+    if at is not None:
+        return float(w[column == at].sum())
+    return float(np.bincount(np.unique(column, return_inverse=True)[1].ravel(), weights=w).max())
 
 
 def coupling_range(
@@ -129,7 +146,10 @@ def _checked_bounds(bounds: tuple[float, float], d: int) -> tuple[float, float]:
         raise InputError(f"coupling_bounds: expected a pair (lowest, highest), got {bounds!r}.") from None
     if not (-1 / d <= low < high < np.inf):
         raise InputError(f"coupling_bounds: must rise from at least {-1 / d:.6g} to a finite number, got {bounds!r}.")
-    return max(low, -LOWEST_SHARE / d), high
+    lowest = -LOWEST_SHARE / d
+    if high <= lowest:
+        raise InputError(f"coupling_bounds: must reach above {lowest:.6g}, got {bounds!r}.")
+    return max(low, lowest), high
 
 
 def fixed(name: str, value: float | None, check: Callable[[str, ArrayLike], Floats]) -> float | None:
@@ -148,24 +168,33 @@ def is_regular(coupling: float, bound: float) -> bool:
     return coupling > bound * (1 - 1e-9)
 
 
-def best_coupling(loss: Callable[[float], float], bounds: tuple[float, float], d: int) -> tuple[float, bool]:
-    """The coupling of least loss, and whether it is at a bound; a grid comes first, for there may be two valleys."""
+def best_coupling(
+    loss: Callable[[float], float],
+    bounds: tuple[float, float],
+    d: int,
+    rough_loss: Callable[[float], float] | None = None,
+) -> tuple[float, bool]:
+    """The coupling of least loss, and whether it is at a bound.
+
+    A grid comes first, for there may be two valleys; the loss of some of many rows tells which one.
+    """
     if bounds[0] == bounds[1]:
         return bounds[0], False
     low, high = (np.log1p(d * b) for b in bounds)  # evens out the scale towards -1/d and towards infinity
 
-    def at(t: float) -> float:
-        return loss(float(np.clip(np.expm1(t) / d, *bounds)))
+    def at(t: float, loss: Callable[[float], float] = loss) -> float:
+        value = loss(float(np.clip(np.expm1(t) / d, *bounds)))
+        return value if value < np.inf else 1e100  # a number, for the search to reckon with
 
     grid = np.linspace(low, high, 13)
     # From the middle outwards, so that each fit can start from its neighbour.
     order = sorted(range(len(grid)), key=lambda i: abs(grid[i]))
-    losses = dict(sorted((i, at(grid[i])) for i in order))
+    losses = dict(sorted((i, at(grid[i], rough_loss or loss)) for i in order))
     best = min(losses, key=losses.__getitem__)
     around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = optimize.minimize_scalar(at, bounds=around, method="bounded", options={"xatol": 1e-8})
-    t = float(found.x) if found.fun <= losses[best] else float(grid[best])
+    found = optimize.minimize_scalar(at, bounds=around, method="bounded", options={"xatol": 1e-6})
+    t = float(found.x) if found.fun <= at(grid[best]) else float(grid[best])
     width = 1e-4 * (high - low)
     if t < low + width or t > high - width:
         return bounds[0] if t < low + width else bounds[1], True
-    return float(np.expm1(t) / d), False
+    return float(np.clip(np.expm1(t) / d, *bounds)), False

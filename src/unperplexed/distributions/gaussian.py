@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Floats
+from ..errors import InputError
 from ._elliptical import draw, log_average_density, log_normalizer, squared_deviate
 from ._elliptical_fit import fit_elliptical
 from ._parameters import finite, positive
@@ -138,6 +139,8 @@ class CoupledGaussian(Univariate):
         """
         sample = Sample.of(data, sample_weight, 1)
         loc, scale = fixed("floc", floc, finite), fixed("fscale", fscale, positive)
+        if scale is not None and not 1e-70 < scale < 1e70:
+            raise InputError(f"fscale: {scale:.3g} is too small or too large to square twice; give other units.")
         shape = None if scale is None else np.array([[scale**2]])
         found = fit_elliptical(sample, None if loc is None else np.array([loc]), shape, fcoupling, coupling_bounds)
         if scale is None:
