@@ -125,6 +125,11 @@ def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
         ) from None
 
 
+def floats(data: Any, name: str, first_row: int = 0) -> Floats:
+    """Numbers of any supported kind as float64, without a copy where they are that already."""
+    return numbers(as_array(data), name, first_row).astype(np.float64, copy=False)
+
+
 def plain(values: Any) -> float | Floats:
     """A float for a single number, the array else."""
     return float(values) if np.ndim(values) == 0 else values

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, numbers, plain
+from ._arrays import floats, plain
 from ._typing import Bools, Floats
 from .errors import InputError, place_text
 
@@ -208,7 +208,7 @@ def risk_exp(x: ArrayLike, r: ArrayLike) -> float | Floats:
 
 def _numbers(**arguments: ArrayLike) -> list[Floats]:
     """Read arguments as float64 arrays that broadcast against each other, without NaN."""
-    arrays = {name: numbers(as_array(value), name).astype(np.float64) for name, value in arguments.items()}
+    arrays = {name: floats(value, name) for name, value in arguments.items()}
     for name, array in arrays.items():
         _refuse(np.isnan(array), name, "expected numbers, got", array)
     try:

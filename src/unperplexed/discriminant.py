@@ -20,7 +20,7 @@ except ImportError as error:
         "CoupledDiscriminantAnalysis needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
     ) from error
 
-from ._arrays import as_array, numbers
+from ._arrays import floats
 from ._shapes import Rows, ShapeEstimator, moments
 from ._typing import Bools, Floats, Ints
 from .distributions.multivariate import MultivariateCoupledGaussian
@@ -219,7 +219,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         n = len(self.classes_)
         if self.priors is None:
             return np.asarray(np.bincount(rows.codes, rows.weights, minlength=n) / rows.weights.sum())
-        priors = numbers(as_array(self.priors), "priors").astype(np.float64)
+        priors = floats(self.priors, "priors")
         if priors.shape != (n,):
             raise InputError(f"priors: expected one for each of {n} classes, got shape {priors.shape}.")
         if not (priors > 0).all() or abs(priors.sum() - 1) > 1e-6:
@@ -278,16 +278,14 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         """Sum over held-out rows of the log posterior of the true class, for each coupling; NaN where it has no fit."""
         priors = self._class_priors(train)
         scores = np.full(len(couplings), np.nan)
-        refusals: list[InputError] = []
+        estimates = None if shapes.likelihood else shapes.estimate(train, couplings[0])  # the same at any coupling
         for i, coupling in enumerate(couplings):
-            if i == 0 or shapes.likelihood:  # moments are the same at any coupling
-                try:
-                    locations, matrices = shapes.estimate(train, coupling)
-                except InputError as error:
-                    refusals.append(error)
-                    if len(refusals) < len(couplings) and shapes.likelihood:
-                        continue
-                    raise
+            try:
+                locations, matrices = estimates or shapes.estimate(train, coupling)
+            except InputError:
+                if i == len(couplings) - 1 and np.isnan(scores).all():
+                    raise  # none has a fit
+                continue
             densities = _densities(matrices, coupling, len(priors))
             log_posterior = _normalized(_log_joint(test.x, locations, densities, priors))
             true_class = log_posterior[np.arange(len(test.codes)), test.codes]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, check_indexes, numbers, plain
+from ._arrays import check_indexes, floats, plain
 from ._typing import Floats
 from .coupled import expm1_ratio, log1p_ratio
 from .errors import InputError, check_choice, place_text
@@ -581,7 +581,7 @@ def _centred(w: Floats, x: Floats, r: float, lowest: Floats, highest: Floats, to
 
 def _distributions(p: ArrayLike, name: str, axis: int) -> Floats:
     """Read distributions, their outcomes as last axis, and divide out what rounding leaves their sums off 1."""
-    array = numbers(as_array(p), name).astype(np.float64)
+    array = floats(p, name)
     if array.ndim == 0:
         raise InputError(f"{name}: expected an array of probabilities, got {p!r}.")
     bad = ~((array >= 0) & (array <= 1))

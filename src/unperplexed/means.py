@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, check_indexes, numbers
+from ._arrays import check_indexes, floats
 from ._typing import Floats
 from .errors import InputError, rows_text
 
@@ -88,7 +88,7 @@ def generalized_mean(
 def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
     """Probabilities and weights as float64 vectors without rows of weight 0, or an InputError."""
     check_indexes(p=p, sample_weight=sample_weight)
-    values = np.atleast_1d(numbers(as_array(p), "p").astype(np.float64, copy=False))
+    values = np.atleast_1d(floats(p, "p"))
     if values.ndim != 1:
         raise InputError(f"p: expected one probability a row, got an array of shape {values.shape}.")
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
@@ -107,7 +107,7 @@ def checked_points(p: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Float
 
 def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", first_row: int = 0) -> Floats:
     """Weights as a float64 vector of length n, finite and non-negative, or an InputError."""
-    weights = numbers(as_array(sample_weight), name, first_row).astype(np.float64, copy=False)
+    weights = floats(sample_weight, name, first_row)
     if weights.shape != (n,):
         raise InputError(f"{name}: expected one weight for each of {n} rows, got shape {weights.shape}.")
     bad = np.flatnonzero(~((weights == 0) | ((weights >= _WEIGHTS[0]) & (weights <= _WEIGHTS[1]))))

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
-from ._arrays import as_array, numbers
+from ._arrays import floats
 from ._log_odds import REACH, LogOdds
 from ._quadrature import line_nodes
 from ._typing import Floats, Ints, ReadOnlyArrays
+from .distributions._parameters import generator
 from .distributions.gaussian import CoupledGaussian
 from .errors import InputError, check_choice
 from .information import log_mean
@@ -215,7 +216,7 @@ class TwoClassModel:
         """
         check_choice("which", which, get_args(Which))
         amplitudes = np.array([c.amplitude for c in self._classes(which)])
-        return np.asarray(amplitudes * self._densities(which).pdf(_line(x)[..., None]))
+        return np.asarray(amplitudes * self._densities(which).pdf(floats(x, "x")[..., None]))
 
     def posteriors(self, x: ArrayLike, which: Which = "model") -> Floats:
         """Posterior probability of each class at x: what the model reports, or what is true.
@@ -237,7 +238,7 @@ class TwoClassModel:
             For another name.
         """
         check_choice("which", which, get_args(Which))
-        odds = self._log_odds(which).unbounded(_line(x))  # so that clipping gives the limits to the last digit
+        odds = self._log_odds(which).unbounded(floats(x, "x"))  # so that clipping gives the limits to the last digit
         p = expit(np.stack([-odds, odds], axis=-1))
         return np.asarray(np.clip(p, self.limit, 1 - self.limit) if which == "model" else p)
 
@@ -263,11 +264,11 @@ class TwoClassModel:
         Raises
         ------
         InputError
-            For n that is no whole number of at least 0.
+            For n that is no whole number of at least 0, or another seed.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"n: expected a whole number of at least 0, got {n!r}.")
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         y = (rng.random(int(n)) < self._weights("source")[1]).astype(np.int64)
         d = self._densities("source")
         x = CoupledGaussian(d.loc[y], d.scale[y], d.coupling[y]).rvs(random_state=rng)
@@ -369,7 +370,7 @@ class TwoClassModel:
         both compact supports end, the prior, are measured by that probability alone.
         """
         check_choice("view", view, get_args(ExactView))
-        p = _line(p, "p")
+        p = floats(p, "p")
         if np.any((p < 0) | (p > 1)):
             raise InputError(f"p: expected probabilities in [0, 1], got {p[(p < 0) | (p > 1)][0]}.")
         odds = np.asarray(logit(p))
@@ -530,7 +531,3 @@ def _priors(priors: Any) -> tuple[float, float]:
     if not (first > 0 and second > 0 and abs(first + second - 1) <= 1e-9):
         raise InputError(f"priors: must be positive and sum to 1, got {priors!r}.")
     return first, second
-
-
-def _line(x: ArrayLike, name: str = "x") -> Floats:
-    return np.asarray(numbers(as_array(x), name), dtype=np.float64)

@@ -58,11 +58,10 @@ def squared_deviate(x: Floats, loc: Floats, scale: Floats, coupling: Floats) -> 
     z = np.abs((x - loc) / scale)
     far = z > 1e100
     near_z = np.where(far, 1.0, z)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        base = np.maximum(base_of_power(coupling, np.where(far, loc, x), loc, scale, 2), 0.0)
-        inner = np.where(base < 0.75, np.log(base) / coupling, log1p_ratio(coupling, near_z * near_z))
-        # z^2 overflows where its logarithm does not.
-        outer = np.where(coupling > 0, np.logaddexp(0, 2 * np.log(z) + np.log(np.abs(coupling))) / coupling, np.inf)
+    base = np.maximum(base_of_power(coupling, np.where(far, loc, x), loc, scale, 2), 0.0)
+    inner = np.where(base < 0.75, np.log(base) / coupling, log1p_ratio(coupling, near_z * near_z))
+    # z^2 overflows where its logarithm does not.
+    outer = np.where(coupling > 0, np.logaddexp(0, 2 * np.log(z) + np.log(np.abs(coupling))) / coupling, np.inf)
     return np.where(far, outer, inner)
 
 

@@ -171,16 +171,13 @@ class _Whitened:
 
     def _solve(self, k: float) -> tuple[Floats, bool]:
         start = min(self.solved, key=lambda other: abs(other - k), default=None)
-        theta = self._start() if start is None else self.solved[start]
+        theta = self._vector(np.eye(self.d), np.zeros(self.d)) if start is None else self.solved[start]
         theta = self._inside(theta, k)
         if not (self.free_loc or self.free_shape) or not np.isfinite(self._value(theta, k)):
             return theta, True
         return minimize(
             lambda t: self._value(t, k), lambda t: self._gradient(t, k), lambda t, p: self._curvature(t, p, k), theta
         )
-
-    def _start(self) -> Floats:
-        return self._vector(np.eye(self.d), np.zeros(self.d))
 
     def _inside(self, theta: Floats, k: float) -> Floats:
         """Shrink the data into compact support, if the shape is free to."""

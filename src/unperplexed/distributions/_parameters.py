@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import as_array, numbers
+from .._arrays import floats
 from .._typing import Bools, Floats
 from ..errors import InputError, place_text
 
@@ -15,8 +15,8 @@ Seed = int | np.random.Generator | None
 
 
 def real(name: str, value: ArrayLike) -> Floats:
-    """Any numbers as float64; NaN stays."""
-    return np.array(numbers(as_array(value), name), dtype=np.float64)
+    """Any numbers as float64, in an array of their own; NaN stays."""
+    return np.array(floats(value, name))
 
 
 def finite(name: str, value: ArrayLike) -> Floats:

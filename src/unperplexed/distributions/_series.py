@@ -59,8 +59,7 @@ def base_of_power(coupling: Floats, x: Floats, loc: Floats, scale: Floats, power
     and products keep what they round away (Dekker 1971; Knuth).
     """
     z = (x - loc) / scale
-    with np.errstate(over="ignore", invalid="ignore"):
-        plain = 1 + coupling * z**power
+    plain = 1 + coupling * z**power
     near = (coupling < 0) & (np.abs(plain) < 0.75)
     if not near.any():
         return np.asarray(plain)

@@ -119,8 +119,7 @@ def quantile(q: Floats, k: Floats) -> Floats:
 def _point(y: Floats, k: Floats) -> Floats:
     """The z >= 0 of a deviate, where its square overflows too."""
     t = k * y * y
-    with np.errstate(all="ignore"):
-        return np.where(t > 1, np.exp(t / 2) * np.sqrt(-np.expm1(-t) / k), np.sqrt(expm1_ratio(k, y * y)))
+    return np.where(t > 1, np.exp(t / 2) * np.sqrt(-np.expm1(-t) / k), np.sqrt(expm1_ratio(k, y * y)))
 
 
 def _outer_deviate(log_q: Floats, k: Floats) -> Floats:

@@ -1,10 +1,10 @@
-"""What the one-dimensional distributions share: parameters, broadcasting, and the methods that follow from four."""
+"""What the one-dimensional distributions share: parameters, broadcasting, and the methods that follow from a few."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from .._arrays import plain
 from .._typing import Floats
 from ..errors import InputError
 from ._parameters import Seed, coupling_above, finite, generator, positive, real, shape_of, unit_interval
+from .fitting import CoupledFit, Sample, fixed
 
 
 class Univariate(ABC):
@@ -194,6 +195,56 @@ class Univariate(ABC):
                 raise InputError(f"r: expected one number, got an array of shape {order.shape}.")
         return plain(np.exp(self._of_parameters(lambda *parameters: self._log_average_density(order, *parameters))))
 
+    @classmethod
+    def fit(
+        cls,
+        data: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        floc: float | None = None,
+        fscale: float | None = None,
+        fcoupling: float | None = None,
+        coupling_bounds: tuple[float, float] | None = None,
+    ) -> CoupledFit[Self]:
+        """Maximum likelihood.
+
+        Parameters
+        ----------
+        data : array_like of shape (n,)
+            Values.
+        sample_weight : array_like of shape (n,), optional
+            Weights; weight 2 is the row twice, but for the standard errors.
+        floc, fscale, fcoupling : float, optional
+            Parameters that are known, and kept.
+        coupling_bounds : (float, float), optional
+            Where to look for the coupling; from -1/3 (the Gaussian) or -1/2 (the exponential), below which standard
+            errors fail, to 10 by default.
+
+        Returns
+        -------
+        CoupledFit
+            With ``distribution``, ``standard_errors`` of the free parameters by name, and more.
+
+        Raises
+        ------
+        InputError
+            For data that are not finite or all equal, bad weights or parameters, or fixed parameters whose support
+            does not hold the data.
+
+        Examples
+        --------
+        >>> from unperplexed import CoupledExponential, CoupledGaussian
+        >>> for family, known in ((CoupledGaussian, {}), (CoupledExponential, {"floc": 3})):
+        ...     data = family(loc=3, scale=2, coupling=0.25).rvs(4000, random_state=1)
+        ...     fit = family.fit(data, **known)
+        ...     print(bool(abs(fit.distribution.coupling - 0.25) < 2 * fit.standard_errors["coupling"]))
+        True
+        True
+        """
+        sample = Sample.of(data, sample_weight, 1)
+        loc, scale = fixed("floc", floc, finite), fixed("fscale", fscale, positive)
+        return cls._fit(sample, loc, scale, fcoupling, coupling_bounds)
+
     def _at(self, function: Callable[..., Floats], x: ArrayLike) -> Floats:
         """A function of points and parameters, all made one shape; NaN stays NaN."""
         points = real("x", x)
@@ -210,6 +261,17 @@ class Univariate(ABC):
     def _of_parameters(self, function: Callable[..., Floats]) -> Floats:
         with np.errstate(all="ignore"):
             return np.asarray(function(*np.broadcast_arrays(self._loc, self._scale, self._coupling)))
+
+    @classmethod
+    @abstractmethod
+    def _fit(
+        cls,
+        sample: Sample,
+        loc: float | None,
+        scale: float | None,
+        coupling: float | None,
+        bounds: tuple[float, float] | None,
+    ) -> CoupledFit[Self]: ...
 
     @abstractmethod
     def _logpdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats: ...

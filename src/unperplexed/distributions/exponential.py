@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import optimize
 
 from .._typing import Floats
 from ..coupled import expm1_ratio, log1p_ratio
 from ..errors import InputError, rows_text
-from ._parameters import finite, positive
 from ._series import base_of_power
 from ._univariate import Univariate
-from .fitting import CoupledFit, Sample, best_coupling, coupling_range, fixed, infinite_from, is_regular
+from .fitting import CoupledFit, Sample, best_coupling, coupling_range, infinite_from, is_regular
 
 REGULAR = -0.5
 """Above this coupling the density falls to 0 smoothly enough for standard errors (Smith 1985)."""
@@ -43,6 +41,10 @@ class CoupledExponential(Univariate):
     ``f(x) = (1 + kappa z)_+^(-(1/kappa + 1)) / scale``, z = (x - loc)/scale >= 0 ([RP] appendix). The density at
     loc + scale is its generalized average of order r = -kappa/(1 + kappa).
 
+    In a `fit`, a free location is the smallest value, which has the largest likelihood; its standard error is scale/n.
+    Where values at the location have a share s of the weight, the likelihood is infinite at couplings above 1/s - 1,
+    since a scale of 0 beats all. Unless bounds are given, the search ends at half of that.
+
     Examples
     --------
     >>> from unperplexed import CoupledExponential
@@ -58,28 +60,24 @@ class CoupledExponential(Univariate):
     def _logsf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         z = np.maximum((x - loc) / scale, 0.0)
         far = z > 1e100
-        with np.errstate(divide="ignore", invalid="ignore"):
-            base = np.maximum(base_of_power(k, np.where(far, loc, np.maximum(x, loc)), loc, scale, 1), 0.0)
-            inner = np.where(base < 0.75, -np.log(base) / k, -log1p_ratio(k, np.where(far, 1.0, z)))
-            # kappa z may overflow where its logarithm does not.
-            outer = np.where(k > 0, -np.logaddexp(0, np.log(z) + np.log(np.abs(k))) / k, -np.inf)
-            return np.where(far, np.where(k == 0, -z, outer), inner)
+        base = np.maximum(base_of_power(k, np.where(far, loc, np.maximum(x, loc)), loc, scale, 1), 0.0)
+        inner = np.where(base < 0.75, -np.log(base) / k, -log1p_ratio(k, np.where(far, 1.0, z)))
+        # kappa z may overflow where its logarithm does not.
+        outer = np.where(k > 0, -np.logaddexp(0, np.log(z) + np.log(np.abs(k))) / k, -np.inf)
+        return np.where(far, np.where(k == 0, -z, outer), inner)
 
     def _logpdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         return np.where(x < loc, -np.inf, (1 + k) * self._logsf(x, loc, scale, k) - np.log(scale))
 
     def _logcdf(self, x: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         tail = self._logsf(x, loc, scale, k)
-        with np.errstate(divide="ignore"):
-            return np.where(tail > -np.log(2), np.log(-np.expm1(tail)), np.log1p(-np.exp(tail)))
+        return np.where(tail > -np.log(2), np.log(-np.expm1(tail)), np.log1p(-np.exp(tail)))
 
     def _isf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return self._beyond(-np.log(q), loc, scale, k)
+        return self._beyond(-np.log(q), loc, scale, k)
 
     def _ppf(self, q: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return self._beyond(-np.log1p(-q), loc, scale, k)
+        return self._beyond(-np.log1p(-q), loc, scale, k)
 
     def _beyond(self, surprisal: Floats, loc: Floats, scale: Floats, k: Floats) -> Floats:
         """The x with ln P(X > x) = -surprisal."""
@@ -101,63 +99,21 @@ class CoupledExponential(Univariate):
         return np.asarray(inverse - np.log(scale))
 
     @classmethod
-    def fit(
+    def _fit(
         cls,
-        data: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        floc: float | None = None,
-        fscale: float | None = None,
-        fcoupling: float | None = None,
-        coupling_bounds: tuple[float, float] | None = None,
-    ) -> CoupledFit[CoupledExponential]:
-        """Maximum likelihood.
-
-        Parameters
-        ----------
-        data : array_like of shape (n,)
-            Values.
-        sample_weight : array_like of shape (n,), optional
-            Weights; weight 2 is the row twice, but for the standard errors.
-        floc, fscale, fcoupling : float, optional
-            Parameters that are known, and kept.
-        coupling_bounds : (float, float), optional
-            Where to look for the coupling; from -1/2, below which standard errors fail, to 10 by default.
-
-        Returns
-        -------
-        CoupledFit
-            With ``distribution``, ``standard_errors`` of the free parameters by name, and more.
-
-        Raises
-        ------
-        InputError
-            For data that are not finite or all equal, bad weights or parameters, or fixed parameters whose support
-            does not hold the data.
-
-        Notes
-        -----
-        A free location is the smallest value, which has the largest likelihood; its standard error is scale/n. Where
-        values at the location have a share s of the weight, the likelihood is infinite at couplings above 1/s - 1,
-        since a scale of 0 beats all. Unless bounds are given, the search ends at half of that.
-
-        Examples
-        --------
-        >>> from unperplexed import CoupledExponential
-        >>> data = CoupledExponential(loc=3, scale=2, coupling=0.25).rvs(4000, random_state=1)
-        >>> fit = CoupledExponential.fit(data, floc=3)
-        >>> bool(abs(fit.distribution.coupling - 0.25) < 2 * fit.standard_errors["coupling"])
-        True
-        """
-        sample = Sample.of(data, sample_weight, 1)
+        sample: Sample,
+        loc: float | None,
+        scale: float | None,
+        coupling: float | None,
+        bounds: tuple[float, float] | None,
+    ) -> CoupledFit[Self]:
         x = sample.x[:, 0]
-        known, scale = fixed("floc", floc, finite), fixed("fscale", fscale, positive)
-        loc = float(x.min()) if known is None else known
+        known, loc = loc, float(x.min()) if loc is None else loc
         if x.min() < loc:
             raise InputError(f"floc: {loc:.6g} is above {rows_text(np.flatnonzero(x < loc))} of the data.")
-        problem = _Excess(Sample(sample.x[:, 0] - loc, sample.w, sample.total), scale)
+        problem = _Excess(Sample(x - loc, sample.w, sample.total), scale)
         infinite = np.inf if scale is not None else infinite_from(sample, np.array([loc]))
-        k, at_bound = best_coupling(problem.loss, coupling_range(fcoupling, coupling_bounds, 1, REGULAR, infinite), 1)
+        k, at_bound = best_coupling(problem.loss, coupling_range(coupling, bounds, 1, REGULAR, infinite), 1)
         value = problem.loss(k)
         if not np.isfinite(value):
             raise InputError(
@@ -165,7 +121,7 @@ class CoupledExponential(Univariate):
                 " scale/|coupling|. Fix a larger scale or coupling, or fix less."
             )
         found = problem.scale_at(k)
-        free = {"scale": scale is None, "coupling": fcoupling is None}
+        free = {"scale": scale is None, "coupling": coupling is None}
         errors = _errors(found, k, sample.effective, free, at_bound)
         if known is None:
             errors["loc"] = found / len(x)

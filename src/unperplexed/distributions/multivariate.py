@@ -362,7 +362,7 @@ class MultivariateCoupledGaussian:
         z[:, np.isinf(flat).any(axis=1) & ~np.isnan(flat).any(axis=1)] = np.inf
         largest = z.max(axis=0)
         unit = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
-        squared = np.minimum((z / unit) ** 2, np.inf).sum(axis=0)
+        squared = ((z / unit) ** 2).sum(axis=0)
         return unit.reshape(points.shape[:-1]), squared.reshape(points.shape[:-1])
 
     def _squared(self, x: ArrayLike) -> Floats:
