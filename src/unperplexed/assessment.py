@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,7 @@ from .means import (
     apply_limit,
     mean_of_points,
 )
-from .measured import ESTIMATORS, Estimate
+from .measured import Estimate, estimator
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally, View
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _INTERVALS = 50
 
+Auto = Literal["auto"]
 AxesOrder = Literal["reported", "nelson"]
 
 
@@ -66,6 +67,14 @@ class BinTable(ReadOnlyArrays):
     def __len__(self) -> int:
         """Count the bins."""
         return self.measured.size
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(ReadOnlyArrays):
+    """Measured probability as estimated, for up to some 500 of the reported ones."""
+
+    reported: Floats
+    measured: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +110,8 @@ class Assessment:
     """Of those means, by the delta method for independent rows; NaN where the mean is infinite."""
     profile: RiskProfile
     bins: BinTable
+    curve: Curve
+    """Measured against reported probability, as a line."""
     distribution: Histogram
     """How the correct-class probabilities, unfloored, are spread over [0, 1]."""
     floor_sensitivity: dict[float, Averages]
@@ -120,8 +131,8 @@ class Assessment:
     view: View
     estimator: str
     """Name of the estimator of the measured probability."""
-    n_bins: int | Literal["auto"]
-    """Number of bins asked for."""
+    estimator_settings: dict[str, float]
+    """What the estimator was told, or found by its own rule: bins, neighbors, bandwidth, prior, share_of_isotonic."""
     exact: bool
     """Whether every distinct probability was counted by itself, not in cells."""
     exact_limit: int
@@ -227,7 +238,10 @@ def assess(
     floor: float = DEFAULT_FLOOR,
     limit: Limit = "floor",
     measured: str = "isotonic",
-    bins: int | Literal["auto"] = "auto",
+    bins: int | Auto = "auto",
+    neighbors: int | Auto = "auto",
+    bandwidth: float | Auto = "auto",
+    prior: float | Auto = "auto",
     view: View = "all-classes",
     orders: ArrayLike | None = None,
     scores: Sequence[str] = (),
@@ -259,10 +273,11 @@ def assess(
         Probabilities below it are raised to it before averaging ([CM]).
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
-    measured : {"isotonic", "equal-population", "equal-width"}, default "isotonic"
+    measured : str, default "isotonic"
         Estimator of the measured probability: a key of `ESTIMATORS`.
-    bins : int or "auto", default "auto"
-        How many bins, for estimators that have them.
+    bins, neighbors, bandwidth, prior : number or "auto", default "auto"
+        What that estimator can be told: how many bins, how many nearest neighbours, the bandwidth of the kernel in
+        log-odds, how many pairs the prior is worth. By default each follows the estimator's own rule.
     view : {"all-classes", "top-label"}, default "all-classes"
         Which pairs are measured. The top-label view has a curve, but no measured means, slope or divergence.
     orders : array_like, optional
@@ -341,7 +356,8 @@ def assess(
             from_log_probs=from_log_probs,
         )
         tally = Tally.count(forecasts, scores=scores, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _assess_tally(tally, floor, limit, measured, bins, view, orders)
+    told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
+    return _assess_tally(tally, floor, limit, measured, told, view, orders)
 
 
 def _assess_tally(
@@ -349,14 +365,11 @@ def _assess_tally(
     floor: float,
     limit: Limit,
     measured: str,
-    bins: int | Literal["auto"],
+    told: Mapping[str, Any],
     view: View,
     orders: ArrayLike | None,
 ) -> Assessment:
-    if isinstance(bins, bool) or not (bins == "auto" or isinstance(bins, int | np.integer)):
-        raise InputError(f"bins: expected 'auto' or a whole number of at least 1, got {bins!r}.")
-    if not isinstance(measured, str) or measured not in ESTIMATORS:
-        raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
+    measure = estimator(measured, **told)
     if not tally.weight > 0:
         if tally.n_rows:
             raise InputError("the total weight is 0; nothing is left to assess.")
@@ -371,7 +384,7 @@ def _assess_tally(
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = tally.weight / tally.weight_squared
     counts = (pairs.reported, pairs.happened * rows, pairs.total * rows)
-    estimate = ESTIMATORS[measured](*counts, None if bins == "auto" else int(bins), floor)
+    estimate = measure(*counts, floor=floor)
     seen = pairs.happened > 0
     if view == "all-classes":
         found = averages(apply_limit(estimate.measured[seen], floor, limit), pairs.happened[seen])
@@ -393,6 +406,7 @@ def _assess_tally(
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),
         bins=_bin_table(pairs, estimate, shown),
+        curve=_curve(pairs, estimate),
         distribution=_distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
         n_rows=tally.n_rows,
@@ -406,7 +420,7 @@ def _assess_tally(
         limit=limit,
         view=view,
         estimator=measured,
-        n_bins="auto" if bins == "auto" else int(bins),
+        estimator_settings=dict(estimate.settings),
         exact=tally.exact,
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
@@ -424,6 +438,15 @@ def _distribution(points: Points) -> Histogram:
     interval = np.minimum(np.searchsorted(edges, points.p, side="right") - 1, _INTERVALS - 1)
     weight = np.bincount(interval, points.weight, minlength=_INTERVALS)
     return Histogram(edges, weight / weight.sum())
+
+
+def _curve(pairs: Pairs, estimate: Estimate) -> Curve:
+    """Thin an estimate out to what a picture can show."""
+    most = 500
+    shown = np.arange(pairs.reported.size)
+    if shown.size > most:
+        shown = np.unique(np.searchsorted(pairs.reported, np.linspace(0, pairs.reported[-1], most)))
+    return Curve(pairs.reported[shown], estimate.measured[shown])
 
 
 def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
@@ -447,7 +470,7 @@ def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
         decisiveness=means[0],
         geometric_accuracy=means[1],
         robustness=means[2],
-        measured=estimate.measured[first],
+        measured=happened / total,
         happened=happened,
         total=total,
         contribution=contribution,

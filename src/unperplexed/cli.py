@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     _add_input(profile)
     _add_floor(profile)
-    profile.set_defaults(measured="isotonic", bins=None, view="all-classes", scores=[])
+    profile.set_defaults(measured="isotonic", view="all-classes", scores=[])
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
     _add_json(profile)
     _add_plot(profile)
@@ -206,11 +206,25 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     # load NumPy and SciPy for --help.
     add(
         "--measured",
-        choices=("isotonic", "equal-population", "equal-width"),
+        choices=(
+            "shrunk-isotonic",
+            "isotonic",
+            "logistic",
+            "equal-population",
+            "equal-width",
+            "cluster",
+            "nearest-neighbors",
+            "kernel",
+            "bayesian",
+        ),
+        metavar="NAME",
         default="isotonic",
-        help="estimator of the measured probability (default: isotonic)",
+        help="estimator of the measured probability: %(choices)s (default: %(default)s)",
     )
     add("--bins", type=int, metavar="B", help="number of bins, for estimators that have them")
+    add("--neighbors", type=int, metavar="K", help="number of neighbors, for nearest-neighbors")
+    add("--bandwidth", type=float, metavar="H", help="width of the kernel in log-odds")
+    add("--prior", type=float, metavar="S", help="how many pairs the prior of bayesian is worth")
     add("--view", choices=("all-classes", "top-label"), default="all-classes", help="which pairs are measured")
 
 

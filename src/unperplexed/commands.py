@@ -163,11 +163,12 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    told = {name: getattr(arguments, name, None) for name in ("bins", "neighbors", "bandwidth", "prior")}
     return {
         "floor": arguments.floor,
         "limit": arguments.limit,
         "measured": arguments.measured,
-        "bins": "auto" if arguments.bins is None else arguments.bins,
+        **{name: value for name, value in told.items() if value is not None},
         "view": arguments.view,
         "orders": getattr(arguments, "orders", None),
     }

@@ -112,11 +112,23 @@ def printable(text: str) -> str:
 
 def _header(a: Assessment) -> Iterator[str]:
     yield counted(a.n_rows, a.n_classes, a.labels)
-    bins = "" if a.n_bins == "auto" else f", {a.n_bins} bins"
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
+    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
     if a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
+
+
+_SETTINGS = {
+    "bins": "{:g} bins",
+    "neighbors": "{:g} neighbors",
+    "bandwidth": "bandwidth {:.3g}",
+    "prior": "prior {:g}",
+    "share_of_isotonic": "{:.0%} isotonic",
+}
+
+
+def _settings(a: Assessment) -> str:
+    return "".join(f", {_SETTINGS[name].format(value)}" for name, value in a.estimator_settings.items())
 
 
 def _notes(a: Assessment | Tally) -> Iterator[str]:
