@@ -42,7 +42,7 @@ def counted_for(
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
         tally = Tally.count(forecasts, parts=["classes"] if each else [])
     if not tally.weight > 0:
-        raise InputError("y_true: no rows of positive weight.")
+        raise InputError("no rows of positive weight.")
     return tally
 
 
@@ -52,7 +52,7 @@ def view_or(view: PairView | None, otherwise: PairView, n_classes: int) -> PairV
 
 
 def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
-    """Pairs of a view: one group, or one for each class."""
+    """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
     if view != "each-class":
         return [tally.pairs(view)]
     if tally.classes is None:
@@ -60,11 +60,17 @@ def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
             "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
             " parts=['classes'] (--parts classes), or take view='top-label' or view='all-classes'."
         )
-    known = [label for label in tally.labels if label is not None]
-    if tally.n_classes == 2:  # of which a part of a stream may not know the name of one
-        pairs = tally.class_pairs(known[-1])
-        return [mirrored(pairs), pairs]
-    return [tally.class_pairs(label) for label in known]
+    groups = [_of_class(tally, label) for label in tally.labels if label is not None]
+    if tally.n_classes > 2:
+        return groups
+    # A part of a stream may not have seen the positive class.
+    return [mirrored(groups[0]) if tally.labels[1] is None else groups[-1]]
+
+
+def _of_class(tally: Tally, label: Label) -> Pairs:
+    pairs = tally.class_pairs(label)
+    # As in `Tally.pairs`: the last digits of a mean are not to decide on which side of an edge a cell lies.
+    return pairs._replace(reported=without_last_digits(pairs.reported))
 
 
 def mirrored(pairs: Pairs) -> Pairs:

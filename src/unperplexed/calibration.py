@@ -92,8 +92,9 @@ def expected_calibration_error(
         How the bins' distances are averaged: 1 the mean (ECE), 2 the root mean square (RMSCE), inf the largest
         (MCE).
     view : {"top-label", "each-class", "all-classes"}, optional
-        Which pairs: those of the most probable class; of each class in bins of its own, averaged over classes; or of
-        all classes in the same bins. By default each-class for two classes, top-label for more.
+        Which pairs: those of the most probable class; of each class in bins of its own, averaged over classes, but of
+        two classes the positive one alone; or of all classes in the same bins. By default each-class for two
+        classes, top-label for more.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
     labels, pos_label : optional

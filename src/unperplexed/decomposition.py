@@ -130,7 +130,7 @@ def decompose(
 
 def _decomposed(tally: Tally, rule: str, view: PairView) -> Decomposition:
     groups = groups_of(tally, view)
-    if view == "top-label":
+    if view != "all-classes" and len(groups) == 1:  # one event: with its opposite, two classes
         groups = [*groups, mirrored(groups[0])]
     divergence = _DIVERGENCES[rule]
     parts = np.sum([_parts(divergence, pairs) for pairs in groups], axis=0) / tally.weight
@@ -144,19 +144,21 @@ def _decomposed(tally: Tally, rule: str, view: PairView) -> Decomposition:
 
 def _parts(divergence: Divergence, pairs: Pairs) -> tuple[float, float, float, float]:
     """Score, miscalibration, discrimination and uncertainty of pairs, summed over their weight."""
+    reported, happened, total = pairs
     measured = isotonic(*pairs).measured
-    base = pairs.happened.sum() / pairs.total.sum()
-    score, recalibrated, reference = (_cost(divergence, q, pairs) for q in (pairs.reported, measured, base))
-    # On a level stretch of the curve frequency and curve agree, so the divergences between curves add up as scores do.
-    discrimination = float(pairs.total @ divergence(measured, base))
-    return score, max(score - recalibrated, 0.0), discrimination, reference
+    all_happened, all_total = happened.sum(keepdims=True), total.sum(keepdims=True)
+    base = all_happened / all_total
+    score, recalibrated = (_cost(divergence, q, happened, total) for q in (reported, measured))
+    # On a level stretch of the curve frequency and curve agree, so that scores differ by the divergence between curves.
+    discrimination = float((total * divergence(measured, base)).sum())
+    return score, max(score - recalibrated, 0.0), discrimination, _cost(divergence, base, all_happened, all_total)
 
 
-def _cost(divergence: Divergence, q: Floats, pairs: Pairs) -> float:
+def _cost(divergence: Divergence, q: Floats, happened: Floats, total: Floats) -> float:
     """Score of saying q, summed over pairs; infinite only where something happened."""
-    some = pairs.happened > 0
-    hit = pairs.happened[some] * np.broadcast_to(divergence(1.0, q), some.shape)[some]
-    return float(hit.sum() + (pairs.total - pairs.happened) @ np.broadcast_to(divergence(0.0, q), some.shape))
+    some = happened > 0
+    hits, misses = happened[some] * divergence(1.0, q[some]), (total - happened) * divergence(0.0, q)
+    return float(hits.sum() + misses.sum())
 
 
 def _exact_score(tally: Tally, rule: str, groups: Sequence[Pairs]) -> float:
