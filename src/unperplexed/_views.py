@@ -55,7 +55,7 @@ def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
     """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
     if view != "each-class":
         return [tally.pairs(view)]
-    if tally.classes is None:
+    if "classes" not in tally.parts:
         raise InputError(
             "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
             " parts=['classes'] (--parts classes), or take view='top-label' or view='all-classes'."

@@ -168,8 +168,8 @@ def smooth_calibration_error(
     -----
     smECE (Błasiok and Nakkiran 2024): the integral over [0, 1] of ``|sum_i w_i (p_i - y_i) K(t, p_i)| / sum w``, K the
     Gaussian kernel reflected at 0 and 1 whose standard deviation equals the result. The reflected kernel damps
-    cosine waves; residuals are shared out to 2**14 points, so that its cost does not grow with their number. In the
-    each-class view the mean over classes.
+    cosine waves; residuals are shared out to 2**14 points, so that its cost does not grow with their number and the
+    result is right to about 1e-6. In the each-class view the mean over classes.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Calibration errors of real forecasts against the definitions of other libraries, written out from their sources.
 
-Run side by side, torchmetrics 1.9, netcal 1.4 and relplot 1.0.3 gave the figures in CHECKED; the functions below say
-where they come from.
+Run side by side, torchmetrics 1.9, netcal 1.4, relplot 1.0.3 and model-diagnostics 1.5 gave the figures below; the
+functions say where they come from.
 """
 
 import numpy as np
@@ -10,7 +10,9 @@ import pytest
 from shared.test_real_forecasts import SETS
 from unperplexed import Tally, expected_calibration_error
 from unperplexed._tables import Table, pooled
+from unperplexed._views import mirrored
 from unperplexed.calibration import binned_error, smooth_error
+from unperplexed.decomposition import _DIVERGENCES, _parts
 
 BINS = 15
 EDGES = np.linspace(0, 1, BINS + 1)
@@ -127,3 +129,24 @@ def test_smooth_error_of_overconfident_networks_is_their_excess(name):
     p, o = top_label(name)
     excess = p.astype(np.float64).mean() - o.mean()
     assert excess - 1e-9 <= smooth_error([exact_pairs(p, o)]) <= excess + 1e-4
+
+
+# Score, MCB, DSC and UNC that decompose of model-diagnostics gave; its squared error is that of one class.
+DECOMPOSED = {
+    ("nba", "brier_score"): (0.214654, 0.004077, 0.034284, 0.244861),
+    ("nba", "log_loss"): (0.619093, 0.010826, 0.074567, 0.682834),
+    ("nfl", "brier_score"): (0.220826, 0.003846, 0.030783, 0.247764),
+    ("nfl", "log_loss"): (0.631516, 0.01002, 0.067171, 0.688668),
+    ("review", "brier_score"): (0.030482, 0.005935, 0.223548, 0.248095),
+    ("review", "log_loss"): (0.105863, 0.025705, 0.609174, 0.689332),
+    ("brackets", "brier_score"): (0.015352, 0.000684, 0.106983, 0.121651),
+    ("brackets", "log_loss"): (0.048999, 0.002551, 0.361663, 0.408111),
+}
+
+
+@pytest.mark.parametrize(("name", "score"), DECOMPOSED)
+def test_decompositions_are_those_of_model_diagnostics(name, score):
+    p, o = top_label(name)
+    pairs = exact_pairs(p, o)
+    found = np.sum([_parts(_DIVERGENCES[score], group) for group in (pairs, mirrored(pairs))], axis=0) / p.size
+    assert found / (2 if score == "brier_score" else 1) == pytest.approx(DECOMPOSED[name, score], abs=6e-7)
