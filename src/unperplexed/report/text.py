@@ -120,7 +120,7 @@ def calibration_text(
             factors = (
                 f"{_rounded(f['divergence_probability']):>16}{_rounded(f['gain']):>16}{_rounded(f['reference']):>13}"
             )
-            lines.append(f"{'as factors':13}{_rounded(f['geometric_accuracy']):>8}{factors}   exp(-...)")
+            lines.append(f"{'as factors':13}{_rounded(f['geometric_accuracy']):>8}{factors}   multiplied")
     return "\n".join([*lines, *_notes(tally)])
 
 
