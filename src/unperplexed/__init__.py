@@ -9,7 +9,14 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .calibration import (
+        CalibrationErrors,
+        calibration_errors,
+        expected_calibration_error,
+        smooth_calibration_error,
+    )
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
+    from .decomposition import Decomposition, decompose
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
     from .distributions.fitting import CoupledFit
@@ -66,7 +73,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "calibration": [
+        "CalibrationErrors",
+        "calibration_errors",
+        "expected_calibration_error",
+        "smooth_calibration_error",
+    ],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
+    "decomposition": ["Decomposition", "decompose"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
     "distributions.fitting": ["CoupledFit"],
@@ -132,10 +146,12 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "CalibrationErrors",
     "ClassParameters",
     "CoupledExponential",
     "CoupledFit",
     "CoupledGaussian",
+    "Decomposition",
     "Forecasts",
     "InputError",
     "MultivariateCoupledGaussian",
@@ -150,15 +166,18 @@ __all__ = [
     "assess",
     "average_probability",
     "brier_score",
+    "calibration_errors",
     "coupled_entropy",
     "coupled_exp",
     "coupled_log",
     "coupling_from_order",
     "cross_entropy",
     "decisiveness",
+    "decompose",
     "divergence",
     "entropy",
     "escort",
+    "expected_calibration_error",
     "floor_sensitivity",
     "generalized_mean",
     "generalized_surprisal",
@@ -178,6 +197,7 @@ __all__ = [
     "robustness",
     "row_scores",
     "score_named",
+    "smooth_calibration_error",
     "spherical_score",
     "suggested_floor",
     "tally_files",

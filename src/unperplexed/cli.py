@@ -105,6 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_input(scores)
     _add_scores(scores)
     _add_json(scores)
+    calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
+    _add_input(calibration)
+    # As calibration.DEFAULT_BINS; importing it would load NumPy for --help.
+    calibration.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+    _add_json(calibration)
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     _add_input(tally)
     _add_scores(tally)

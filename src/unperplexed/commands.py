@@ -13,11 +13,13 @@ from ._json import json_text
 from ._readers.formats import matching
 from .assessment import Assessment
 from .assessment import assess as assess_tally
+from .calibration import calibration_errors
+from .decomposition import decompose
 from .engines.local import counted_files
 from .errors import InputError
 from .files import Reading, Selection
 from .outputs import check_output, write_whole
-from .report.text import profile_orders, profile_text, scores_text, tally_text
+from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -59,6 +61,22 @@ def scores(arguments: argparse.Namespace) -> None:
         raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
     summary = {name: value for name, value in counted.summary().items() if name != "sources"}
     _write(arguments, json_text(summary), scores_text(counted), {})
+
+
+def calibration(arguments: argparse.Namespace) -> None:
+    """Give the calibration errors, and the Brier score and the log loss in their parts."""
+    _check_outputs(arguments)
+    counted = _tally(arguments, parts=["classes"])
+    try:
+        errors = calibration_errors(counted, bins=arguments.bins)
+        decompositions = [decompose(counted, score=score) for score in ("brier_score", "log_loss")]
+    except InputError as error:
+        raise InputError(_named(arguments.files, error)) from None
+    summary = counted.summary()
+    result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
+    result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
+    text = calibration_text(counted, arguments.bins, errors, decompositions)
+    _write(arguments, json_text(result), text, {})
 
 
 def tally(arguments: argparse.Namespace) -> None:
@@ -112,15 +130,15 @@ def _named(names: Sequence[str], error: InputError) -> str:
     return text if any(text.startswith(f"{name}:") for name in names) else f"{files}: {text}"
 
 
-def _tally(arguments: argparse.Namespace) -> Tally:
-    """Add up the tally files that are given, and count the others."""
+def _tally(arguments: argparse.Namespace, **counting: Any) -> Tally:
+    """Add up the tally files that are given, and count the others, as the command has it if not as the user."""
     names = matching(arguments.files)
     tallies = [name for name in names if name.lower().endswith(_TALLY) and arguments.format is None]
     others = [name for name in names if name not in tallies]
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
-    counted = _counted(arguments, others)
+    counted = _counted(arguments, others, counting)
     return _merged(tallies, counted) if tallies else counted
 
 
@@ -143,7 +161,7 @@ def _merged(names: Sequence[str], start: Tally | None = None) -> Tally:
     return merged
 
 
-def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
+def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict[str, Any]) -> Tally:
     selection = Selection(
         arguments.truth, arguments.prob, arguments.pair, arguments.weight, getattr(arguments, "groups", None)
     )
@@ -157,8 +175,8 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
         arguments.format,
         whole=arguments.command != "tally",
     )
-    counting = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    given = {name: value for name, value in counting.items() if value is not None}
+    said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    given = counting | {name: value for name, value in said.items() if value is not None}
     return counted_files(names, selection, reading, given, _say, progress=True)
 
 
