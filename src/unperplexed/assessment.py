@@ -237,7 +237,7 @@ def assess(
     pos_label: Label | None = None,
     floor: float = DEFAULT_FLOOR,
     limit: Limit = "floor",
-    measured: str = "isotonic",
+    measured: str = "shrunk-isotonic",
     bins: int | Auto = "auto",
     neighbors: int | Auto = "auto",
     bandwidth: float | Auto = "auto",
@@ -273,7 +273,7 @@ def assess(
         Probabilities below it are raised to it before averaging ([CM]).
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
-    measured : str, default "isotonic"
+    measured : str, default "shrunk-isotonic"
         Estimator of the measured probability: a key of `ESTIMATORS`.
     bins, neighbors, bandwidth, prior : number or "auto", default "auto"
         What that estimator can be told: how many bins, how many nearest neighbours, the bandwidth of the kernel in

@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     _add_input(profile)
     _add_floor(profile)
-    profile.set_defaults(measured="isotonic", view="all-classes", scores=[])
+    profile.set_defaults(measured="shrunk-isotonic", view="all-classes", scores=[])
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
     _add_json(profile)
     _add_plot(profile)
@@ -223,7 +223,7 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
             "bayesian",
         ),
         metavar="NAME",
-        default="isotonic",
+        default="shrunk-isotonic",
         help="estimator of the measured probability: %(choices)s (default: %(default)s)",
     )
     add("--bins", type=int, metavar="B", help="number of bins, for estimators that have them")

@@ -183,11 +183,11 @@ def test_cells_within_tolerance_of_exact(name):
 def test_exact_isotonic_regression_tells_spellings_apart():
     """4Sight's cap is printed .974658869 and .9746588694. Exact counts take them for two; cells never do."""
     y, p = SETS["4Sight"]()
-    top = assess(y, p).bins
+    top = assess(y, p, measured="isotonic").bins
     assert top.highest[-1] - top.lowest[-1] < 1e-9
     assert top.measured[-1] == 18 / 32
-    rounded = assess(y, p.round(9))
-    cells = assess(y, p, exact_limit=0)
+    rounded = assess(y, p.round(9), measured="isotonic")
+    cells = assess(y, p, measured="isotonic", exact_limit=0)
     assert cells.measured.decisiveness == pytest.approx(rounded.measured.decisiveness, abs=1e-4)
     assert assess(y, p).measured.decisiveness - rounded.measured.decisiveness > 1e-3
 

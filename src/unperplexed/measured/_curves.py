@@ -89,7 +89,7 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     >>> from unperplexed.measured import logistic
     >>> p = np.array([0.1, 0.5, 0.9])
     >>> logistic(p, np.array([20.0, 50, 80]), np.array([100.0, 100, 100])).measured.round(3)
-    array([0.2, 0.5, 0.8])
+    array([0.199, 0.5  , 0.801])
     """
     measured = with_ends_apart(reported, happened, total, _recalibrated)
     return Estimate(measured, equal_population(reported, happened, total, floor=floor).bin, {})
@@ -161,9 +161,10 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     -----
     Two shrinkages follow one another. A block whose rarer outcome was seen m times has the weight m / (m + 4)
     against the line: four pairs is the z^2 that makes Wilson's interval (Agresti and Coull 1998), and a block in which
-    only one of the two outcomes was seen says nothing of how rare the other is. Then the curve as a whole is averaged
-    with the line by their Akaike weights (Burnham and Anderson 2002): log-likelihood less the number of blocks, against
-    log-likelihood less two; the blocks are the degrees of freedom of isotonic regression (Meyer and Woodroofe 2000).
+    only one of the two outcomes was seen says nothing of how rare the other is. Then the curve as a whole counts
+    1 - chance / LR, or 0, as in Stein's rule (1956): LR is twice what it gains in log-likelihood over the line, and
+    chance what it would gain if the line were the truth, 2w - w^2 for a block of weight w. Blocks are the degrees of
+    freedom of isotonic regression (Meyer and Woodroofe 2000).
 
     Examples
     --------
@@ -171,7 +172,7 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     >>> from unperplexed.measured import shrunk_isotonic
     >>> p = np.array([0.2, 0.4, 0.8])
     >>> shrunk_isotonic(p, np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured.round(3)
-    array([0.21 , 0.379, 0.859])
+    array([0.213, 0.43 , 0.831])
     """
     bin_ = ends_apart(reported, lambda between: isotonic(reported[between], happened[between], total[between]).bin)
     share = 0.0
@@ -181,10 +182,11 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
         line = _recalibrated(odds, happened, total)
         blocks = isotonic(odds, happened, total)
         seen, unseen = np.bincount(blocks.bin, happened), np.bincount(blocks.bin, total - happened)
-        rarer = np.minimum(seen, unseen)
-        bent = line + (rarer / (rarer + _SHRINKAGE))[blocks.bin] * (blocks.measured - line)
+        weight = np.minimum(seen, unseen) / (np.minimum(seen, unseen) + _SHRINKAGE)
+        bent = line + weight[blocks.bin] * (blocks.measured - line)
         gain = _log_likelihood(bent, happened, total) - _log_likelihood(line, happened, total)
-        share = float(expit(gain - (seen.size - 2)))
+        chance = float((weight * (2 - weight)).sum())
+        share = max(1 - chance / (2 * gain), 0.0) if gain > 0 else 0.0
         return line + share * (bent - line)
 
     return Estimate(with_ends_apart(reported, happened, total, curve), bin_, {"share_of_isotonic": share})

@@ -100,7 +100,8 @@ def kernel(
         Weight of the pairs that happened, and of all pairs, at each.
     bandwidth : float, optional
         Standard deviation of the kernel, in log-odds; by default Silverman's rule (1986, eq. 3.31) for the N
-        correct-class probabilities: 0.9 N^(-1/5) times the smaller of standard deviation and interquartile range/1.34.
+        correct-class probabilities: 0.9 N^(-1/5) times the smaller of standard deviation and interquartile range/1.34
+        (the former alone where the latter is less than a tenth of it).
     floor : float
         Not used, but for the bins that the result is read in, those of `equal_population`.
 
@@ -119,7 +120,7 @@ def kernel(
     >>> from unperplexed.measured import kernel
     >>> p = np.array([0.2, 0.25, 0.8])
     >>> kernel(p, np.array([1.0, 1, 3]), np.array([4.0, 6, 4]), bandwidth=0.2).measured.round(3)
-    array([0.224, 0.192, 0.75 ])
+    array([0.221, 0.183, 0.75 ])
     """
     used = None if bandwidth is None else checked_positive("bandwidth", bandwidth)
 
@@ -141,7 +142,8 @@ def _silverman(odds: Floats, weight: Floats) -> float:
     deviation = np.sqrt(weight @ (odds - mean) ** 2 / n)
     lower, upper = np.interp([0.25, 0.75], (np.cumsum(weight) - weight / 2) / n, odds)
     between = (upper - lower) / 1.34
-    return float(0.9 * n**-0.2 * (min(deviation, between) if between > 0 else deviation))
+    # Of a forecaster who mostly says the same thing, the middle half spans nothing, or the rounding of what is said.
+    return float(0.9 * n**-0.2 * (min(deviation, between) if between > 0.1 * deviation else deviation))
 
 
 def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -> Floats:
