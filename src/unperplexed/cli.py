@@ -239,9 +239,9 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     add(
         "--parts",
         nargs="+",
-        choices=("classes", "shards"),
+        choices=("classes", "predictions", "shards"),
         default=[],
-        help="what else to keep: coarse counts of each class, or of a thousand shards of the rows",
+        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows",
     )
     add("--groups", metavar="COLUMN", help="rows with the same value here go into the same shard")
     add("--exact-limit", type=int, metavar="N", help="so many distinct values are counted exactly (default: 65536)")
