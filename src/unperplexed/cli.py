@@ -211,7 +211,12 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
         help="estimator of the measured probability (default: isotonic)",
     )
     add("--bins", type=int, metavar="B", help="number of bins, for estimators that have them")
-    add("--view", choices=("all-classes", "top-label"), default="all-classes", help="which pairs are measured")
+    add(
+        "--view",
+        choices=("all-classes", "top-label", "each-class"),
+        default="all-classes",
+        help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself",
+    )
 
 
 def _add_picture_axes(command: argparse.ArgumentParser) -> None:

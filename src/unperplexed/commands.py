@@ -18,7 +18,7 @@ from .errors import InputError
 from .files import Reading, Selection
 from .outputs import check_output, write_whole
 from .report.text import profile_orders, profile_text, scores_text, tally_text
-from .tally import Tally
+from .tally import CLASS_PARTS, Tally
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,6 +159,8 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
     )
     counting = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
     given = {name: value for name, value in counting.items() if value is not None}
+    if getattr(arguments, "view", None) == "each-class":
+        given["parts"] = CLASS_PARTS
     return counted_files(names, selection, reading, given, _say, progress=True)
 
 

@@ -42,9 +42,12 @@ from .scores import score_named, scores_kept
 if TYPE_CHECKING:
     import polars as pl
 
-View = Literal["all-classes", "top-label"]
-VIEWS: tuple[View, ...] = ("all-classes", "top-label")
+View = Literal["all-classes", "top-label", "each-class"]
+VIEWS: tuple[View, ...] = get_args(View)
+PooledView = Literal["all-classes", "top-label"]
 ClassPart = Literal["classes", "predictions"]
+CLASS_PARTS: tuple[ClassPart, ...] = get_args(ClassPart)
+"""What the each-class view is made from."""
 
 EXACT_LIMIT = 1 << 16
 FRACTION_BITS = 9
@@ -362,7 +365,7 @@ class Tally:
         # What is less than the rounding of the squares is no variance.
         return math.sqrt(variance) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
 
-    def pairs(self, view: View = "all-classes") -> Pairs:
+    def pairs(self, view: PooledView = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
 
         Of two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
@@ -378,11 +381,10 @@ class Tally:
     def _groups(self, table: Table) -> Ints:
         return same_probability(table.key) if self.n_classes == 2 else np.arange(table.key.size)
 
-    def _table(self, view: View) -> Table:
+    def _table(self, view: PooledView) -> Table:
         if view == "all-classes":
             return self.pairs_table
-        if view != "top-label":
-            raise InputError(f"view: expected one of {', '.join(VIEWS)}, got {view!r}.")
+        check_choice("view", view, get_args(PooledView))
         shared = [
             replace(
                 table,
@@ -394,7 +396,7 @@ class Tally:
         ]
         return sum(shared, (Table if self.exact else Cells).empty())
 
-    def points(self, view: View = "all-classes") -> Points:
+    def points(self, view: PooledView = "all-classes") -> Points:
         """Values that happened as weighted points, by entry of the view's pairs.
 
         Those of all classes are the correct-class probabilities. Exact tallies give the values themselves. A cell
@@ -452,7 +454,7 @@ class Tally:
         return each, slice(int(each.first[at]), int(each.first[at + 1]))
 
     def _part(self, name: ClassPart) -> Grouped:
-        check_choice("part", name, get_args(ClassPart))
+        check_choice("part", name, CLASS_PARTS)
         table: Grouped | None = getattr(self, name)
         if table is None:
             raise InputError(f"this tally was made without the part {name!r}; count it with parts=[{name!r}].")
