@@ -9,6 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .classes import ClassAverage, ClassTable, PredictedTable
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "classes": ["ClassAverage", "ClassTable", "PredictedTable"],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
@@ -132,7 +134,9 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "ClassAverage",
     "ClassParameters",
+    "ClassTable",
     "CoupledExponential",
     "CoupledFit",
     "CoupledGaussian",
@@ -140,6 +144,7 @@ __all__ = [
     "InputError",
     "MultivariateCoupledGaussian",
     "Notes",
+    "PredictedTable",
     "RiskProfile",
     "Score",
     "Tally",

@@ -56,7 +56,7 @@ def class_tables(a: Assessment) -> Iterator[tuple[str, list[list[str]]]]:
             "each class, the largest loss first: geometric accuracies, and loss in nats",
             [
                 ["", "rows", "said", "happened", "reported", "measured", "slope", "loss"],
-                *_class_rows(c, [_weights(a, c.happened), *map(_figures, [*columns, c.slope, c.loss])]),
+                *_class_rows(c, [_weights(c.happened), *map(_figures, [*columns, c.slope, c.loss])]),
                 [f"average ({mean.n_classes:,})", "", "", "", *map(figure, means)],
             ],
         )
@@ -67,7 +67,7 @@ def class_tables(a: Assessment) -> Iterator[tuple[str, list[list[str]]]]:
             "rows that predicted each class, the largest part in all gaps first",
             [
                 ["", "rows", "said", "right", "gap", "error"],
-                *_class_rows(t, [_weights(a, t.predicted), *map(_figures, columns)]),
+                *_class_rows(t, [_weights(t.predicted), *map(_figures, columns)]),
             ],
         )
 
@@ -90,8 +90,12 @@ def _figures(column: Floats) -> list[str]:
     return [figure(value) for value in column[:_MOST_CLASSES].tolist()]
 
 
-def _weights(a: Assessment, column: Floats) -> list[str]:
-    return [f"{value:,.4g}" if a.weighted else f"{round(value):,}" for value in column[:_MOST_CLASSES].tolist()]
+def _weights(column: Floats) -> list[str]:
+    """Give weights of rows, which are counts unless rows have weights or ties share them."""
+    return [
+        f"{value:,.0f}" if value < 1e7 and abs(value - round(value)) < 1e-6 else f"{value:,.4g}"
+        for value in column[:_MOST_CLASSES].tolist()
+    ]
 
 
 def figure(value: float) -> str:
