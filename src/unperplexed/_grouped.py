@@ -180,6 +180,11 @@ class DenseCoarse:
         self.groups = groups
         self.total, self.happened, self.place = np.zeros((3, COARSE_CELLS * groups))
 
+    def start(self, cells: GroupCells) -> None:
+        """Begin from these counts of all pairs."""
+        at = cells.code * self.groups + cells.group
+        self.total[at], self.place[at] = cells.total, cells.place
+
     def add(self, p: AnyFloats, group: Ints, weights: Floats | None) -> Ints:
         """Count the probabilities of rows, each under its group: one for each class, or a column with each row's.
 
@@ -240,25 +245,28 @@ class ClassCounter:
         """Count rows of probabilities; correct are those of the class that happened."""
         w, nothing = np.ones(truth.size) if weights is None else weights, np.zeros(truth.size)
         happened = GroupTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
-        if isinstance(self._entries.counted, GroupTable):
-            self._entries.add(beside_each_other([_columns(p, weights), happened]))
+        if self._dense is not None:
+            self._dense.add(p, self._classes, weights)
+            self._entries.add(happened)
             return
-        if self._dense is None:
+        self._entries.add(beside_each_other([_columns(p, weights), happened]))
+        if isinstance(self._entries.counted, GroupCells):
             self._dense = DenseCoarse(self._classes.size)
-        self._dense.add(p, self._classes, weights)
-        self._entries.add(happened)
+            self._dense.start(self._entries.counted)
 
     def table(self) -> Grouped:
         """All that was counted."""
         counted = self._entries.table()
         if self._dense is None:
             return counted
+        # All cells are in the dense counts. What happened, few cells of many, is put in its places among them.
         cells = self._dense.table()
-        nothing, none = np.zeros(cells.key.size), np.full(cells.key.size, np.inf)
-        columns = {f.name: nothing for f in fields(GroupCells)} | {"low": none, "high": -none}
-        return counted.coarse() + GroupCells(
-            **{**columns, "key": cells.key, "total": cells.total, "place": cells.place}
-        )
+        at = np.searchsorted(cells.key, counted.key)
+        columns = {f.name: getattr(cells, f.name) for f in fields(Coarse) if f.name != "happened"}
+        for name in (f.name for f in fields(GroupCells) if f.name not in columns):
+            columns[name] = np.full(cells.key.size, {"low": np.inf, "high": -np.inf}.get(name, 0.0))
+            columns[name][at] = getattr(counted, name)
+        return GroupCells(**columns)
 
 
 def beside_each_other(tables: Sequence[GroupTable]) -> GroupTable:
