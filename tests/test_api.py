@@ -48,7 +48,12 @@ def test_docstrings_say_what_is_needed(name):
 
 
 @pytest.mark.parametrize(
-    "name", [*unperplexed.SCORES, "decisiveness", "geometric_accuracy", "robustness", "risk_profile"]
+    "name",
+    [
+        *unperplexed.SCORES,
+        *("decisiveness", "geometric_accuracy", "robustness", "risk_profile"),
+        *("calibration_errors", "expected_calibration_error", "smooth_calibration_error"),
+    ],
 )
 def test_direction_is_in_the_first_line(name):
     first = inspect.getdoc(getattr(unperplexed, name)).splitlines()[0]

@@ -191,7 +191,7 @@ def test_dictionary_and_json_have_the_attributes_names(result):
 
 def test_numpy_scalars_as_settings():
     result = assess([1, 0], [0.6, 0.3], floor=np.float32(0.01), measured="equal-population", bins=np.int64(2))
-    assert json.loads(result.to_json())["n_bins"] == 2
+    assert json.loads(result.to_json())["estimator_settings"] == {"bins": 2}
 
 
 def test_frames(result):
@@ -228,7 +228,7 @@ def test_notebook_card_escapes_what_it_shows(result):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"measured": "histogram"}, "measured: expected one of isotonic"),
+        ({"measured": "histogram"}, "measured: expected one of shrunk-isotonic"),
         ({"view": "each"}, "view: expected one of"),
         ({"floor": -0.1}, "floor"),
         ({"floor": 1.1}, "floor"),

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, row_scores
+from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose, row_scores
+from unperplexed.calibration import DEFAULT_BINS
 from unperplexed.cli import _FLAGS, _parser, main
 from unperplexed.forecasts import Forecasts
 from unperplexed.tally import CLASS_PARTS, PARTS, VIEWS
@@ -367,9 +368,39 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
         assert re.search(rf"^{re.escape(name.replace('_', ' '))} +{score['mean']:.3f} ", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("bins", [None, 7])
+def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
+    path, frame = forecasts
+    options = [] if bins is None else ["--bins", bins]
+    assert run("calibration", path, *TALLY_INPUT, *options, "--json", tmp_path / "c.json") == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    found = json.loads((tmp_path / "c.json").read_text())
+    data = (frame["happened"], frame["probability"])
+    errors = calibration_errors(*data, bins=bins or DEFAULT_BINS)
+    assert found["bins"] == (bins or DEFAULT_BINS)
+    assert found["errors"] == {view: vars(of_view) for view, of_view in errors.items()}
+    for name in ("ece", "smooth_ece"):
+        figures = " +".join(f"{getattr(of_view, name):.3f}" for of_view in errors.values())
+        assert re.search(rf"^{'ECE' if name == 'ece' else 'smooth ECE'} +{figures} ", out, re.MULTILINE)
+    for score in ("brier_score", "log_loss"):
+        parts = decompose(*data, score=score)
+        assert found["decompositions"][score] == vars(parts)
+        figures = [parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty]
+        line = " +".join(f"{figure:.3f}" for figure in figures)
+        assert re.search(rf"^{score.replace('_', ' ')} +{line} +each-class$", out, re.MULTILINE)
+    assert run("tally", path, *TALLY_INPUT, "--parts", "classes", "-o", tmp_path / "c.tally") == 0
+    capsys.readouterr()
+    assert run("calibration", tmp_path / "c.tally", *options) == 0
+    assert capsys.readouterr().out == out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["calibration", "{}.tally"], "made without the part 'classes'.*--parts classes"),
+        (["calibration", "{}empty.tally"], "empty.tally: no rows of positive weight"),
+        (["calibration", "{}.csv", *TALLY_INPUT, "--bins", "0"], "bins: expected a whole number"),
         (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
         (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
         (["scores", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),

@@ -9,8 +9,15 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .calibration import (
+        CalibrationErrors,
+        calibration_errors,
+        expected_calibration_error,
+        smooth_calibration_error,
+    )
     from .classes import ClassAverage, ClassTable, PredictedTable
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
+    from .decomposition import Decomposition, decompose
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
     from .distributions.fitting import CoupledFit
@@ -67,8 +74,15 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "calibration": [
+        "CalibrationErrors",
+        "calibration_errors",
+        "expected_calibration_error",
+        "smooth_calibration_error",
+    ],
     "classes": ["ClassAverage", "ClassTable", "PredictedTable"],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
+    "decomposition": ["Decomposition", "decompose"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
     "distributions.fitting": ["CoupledFit"],
@@ -134,12 +148,14 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "CalibrationErrors",
     "ClassAverage",
     "ClassParameters",
     "ClassTable",
     "CoupledExponential",
     "CoupledFit",
     "CoupledGaussian",
+    "Decomposition",
     "Forecasts",
     "InputError",
     "MultivariateCoupledGaussian",
@@ -155,15 +171,18 @@ __all__ = [
     "assess",
     "average_probability",
     "brier_score",
+    "calibration_errors",
     "coupled_entropy",
     "coupled_exp",
     "coupled_log",
     "coupling_from_order",
     "cross_entropy",
     "decisiveness",
+    "decompose",
     "divergence",
     "entropy",
     "escort",
+    "expected_calibration_error",
     "floor_sensitivity",
     "generalized_mean",
     "generalized_surprisal",
@@ -183,6 +202,7 @@ __all__ = [
     "robustness",
     "row_scores",
     "score_named",
+    "smooth_calibration_error",
     "spherical_score",
     "suggested_floor",
     "tally_files",

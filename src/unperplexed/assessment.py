@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -30,7 +30,7 @@ from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .labels import Label
 from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
-from .measured import ESTIMATORS, Estimate
+from .measured import Estimate, estimator
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _INTERVALS = 50
 
+Auto = Literal["auto"]
 AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted"]
 
@@ -76,6 +77,16 @@ class BinTable(ReadOnlyArrays):
 
 
 @dataclass(frozen=True, eq=False)
+class Curve(ReadOnlyArrays):
+    """Measured probability as estimated, for up to some 500 of the reported ones."""
+
+    reported: Floats
+    measured: Floats
+    label: tuple[Label | None, ...] = ()
+    """In the each-class view the class of each point; the curve of one class follows that of another."""
+
+
+@dataclass(frozen=True, eq=False)
 class Histogram(ReadOnlyArrays):
     """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
 
@@ -108,6 +119,8 @@ class Assessment:
     """Of those means, by the delta method for independent rows; NaN where the mean is infinite."""
     profile: RiskProfile
     bins: BinTable
+    curve: Curve
+    """Measured against reported probability, as a line."""
     distribution: Histogram
     """How the correct-class probabilities, unfloored, are spread over [0, 1]."""
     floor_sensitivity: dict[float, Averages]
@@ -127,8 +140,8 @@ class Assessment:
     view: View
     estimator: str
     """Name of the estimator of the measured probability."""
-    n_bins: int | Literal["auto"]
-    """Number of bins asked for."""
+    estimator_settings: dict[str, float]
+    """What the estimator was told, or found by its own rule: bins, neighbors, bandwidth, prior, share_of_isotonic."""
     exact: bool
     """Whether every distinct probability was counted by itself, not in cells."""
     exact_limit: int
@@ -255,7 +268,10 @@ def assess(
     floor: float = DEFAULT_FLOOR,
     limit: Limit = "floor",
     measured: str = "isotonic",
-    bins: int | Literal["auto"] = "auto",
+    bins: int | Auto = "auto",
+    neighbors: int | Auto = "auto",
+    bandwidth: float | Auto = "auto",
+    prior: float | Auto = "auto",
     view: View = "all-classes",
     orders: ArrayLike | None = None,
     scores: Sequence[str] = (),
@@ -287,10 +303,11 @@ def assess(
         Probabilities below it are raised to it before averaging ([CM]).
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
-    measured : {"isotonic", "equal-population", "equal-width"}, default "isotonic"
+    measured : str, default "isotonic"
         Estimator of the measured probability: a key of `ESTIMATORS`.
-    bins : int or "auto", default "auto"
-        How many bins, for estimators that have them.
+    bins, neighbors, bandwidth, prior : number or "auto", default "auto"
+        What that estimator can be told: how many bins, how many nearest neighbours, the bandwidth of the kernel in
+        log-odds, how many pairs the prior is worth. By default each follows the estimator's own rule.
     view : {"all-classes", "top-label", "each-class"}, default "all-classes"
         Which pairs are measured: those of all classes together, of each row's most probable class, or of each class
         by itself, which adds ``classes``, ``class_average`` and ``predicted``. The top-label view has a curve, but no
@@ -372,7 +389,8 @@ def assess(
         )
         parts = CLASS_PARTS if view == "each-class" else ()
         tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _assess_tally(tally, floor, limit, measured, bins, view, orders)
+    told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
+    return _assess_tally(tally, floor, limit, measured, told, view, orders)
 
 
 def _assess_tally(
@@ -380,14 +398,11 @@ def _assess_tally(
     floor: float,
     limit: Limit,
     measured: str,
-    bins: int | Literal["auto"],
+    told: Mapping[str, Any],
     view: View,
     orders: ArrayLike | None,
 ) -> Assessment:
-    if isinstance(bins, bool) or not (bins == "auto" or isinstance(bins, int | np.integer)):
-        raise InputError(f"bins: expected 'auto' or a whole number of at least 1, got {bins!r}.")
-    if not isinstance(measured, str) or measured not in ESTIMATORS:
-        raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {measured!r}.")
+    chosen = estimator(measured, **told)
     check_choice("view", view, VIEWS)
     if not tally.weight > 0:
         if tally.n_rows:
@@ -402,29 +417,24 @@ def _assess_tally(
             f" parts={[*CLASS_PARTS]} (--parts {' '.join(CLASS_PARTS)})."
         )
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
-    rows, number = tally.weight / tally.weight_squared, None if bins == "auto" else int(bins)
+    rows = tally.weight / tally.weight_squared
 
     def measure(pairs: Pairs) -> Estimate:
-        return ESTIMATORS[measured](pairs.reported, pairs.happened * rows, pairs.total * rows, number, floor)
+        return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
 
     points = tally.points()
     reported = averages(apply_limit(points.p, floor, limit), points.weight)
-    by_class: dict[str, Any] = {}
-    bin_labels: tuple[Label | None, ...] = ()
+    labels: tuple[Label | None, ...] = ()
     if view == "each-class":
-        each = tally.each_class()
-        pairs, shown, estimate = each.pairs, each.points, measured_each(each, measure)
-        by_class = _by_class(tally, each, estimate, measure, floor, limit)
-        starts = np.flatnonzero(np.diff(estimate.bin, prepend=-1))
-        bin_labels = tuple(tally.labels[at] for at in class_of_entries(each)[starts])
+        each, labels = tally.each_class(), tally.labels
     else:
-        pairs, shown = tally.pairs(view), tally.points(view)
-        estimate = measure(pairs)
+        pairs = tally.pairs(view)
+        each = EachGroup(pairs, tally.points(view), np.array([0, pairs.total.size]))
+    estimate = measured_each(each, measure)
     found = Averages(math.nan, math.nan, math.nan)
     if view != "top-label":
-        seen = pairs.happened > 0
-        found = averages(apply_limit(estimate.measured[seen], floor, limit), pairs.happened[seen])
-    shown = shown._replace(p=apply_limit(shown.p, floor, limit))
+        seen = each.pairs.happened > 0
+        found = averages(apply_limit(estimate.measured[seen], floor, limit), each.pairs.happened[seen])
     return Assessment(
         reported=reported,
         measured=found,
@@ -437,7 +447,8 @@ def _assess_tally(
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),
-        bins=_bin_table(pairs, estimate, shown, bin_labels),
+        bins=_bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
+        curve=_curve(each, estimate, labels),
         distribution=_distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
         n_rows=tally.n_rows,
@@ -451,11 +462,11 @@ def _assess_tally(
         limit=limit,
         view=view,
         estimator=measured,
-        n_bins="auto" if bins == "auto" else int(bins),
+        estimator_settings=dict(estimate.settings),
         exact=tally.exact,
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
-        **by_class,
+        **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
     )
 
 
@@ -484,8 +495,22 @@ def _distribution(points: Points) -> Histogram:
     return Histogram(edges, weight / weight.sum())
 
 
-def _bin_table(pairs: Pairs, estimate: Estimate, points: Points, labels: tuple[Label | None, ...]) -> BinTable:
-    """Bins of an estimate: points are the floored values that happened, by entry of the pairs."""
+def _curve(each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...]) -> Curve:
+    """Thin an estimate out to what a picture can show, each class's by itself."""
+    runs = [np.arange(*ends) for ends in zip(each.first[:-1], each.first[1:], strict=True)]
+    most = max(500 // len(runs), 10)
+    for at, run in enumerate(runs):
+        if run.size > most:
+            reported = each.pairs.reported[run]
+            runs[at] = run[np.unique(np.searchsorted(reported, np.linspace(0, reported[-1], most)))]
+    shown = np.concatenate(runs)
+    label = tuple(label for label, run in zip(labels, runs, strict=False) for _ in run)
+    return Curve(each.pairs.reported[shown], estimate.measured[shown], label)
+
+
+def _bin_table(each: EachGroup, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
+    """Bins of an estimate: p are the floored values that happened."""
+    pairs, points = each.pairs, each.points
     first: Ints = np.flatnonzero(np.diff(estimate.bin, prepend=-1))
     last = np.append(first[1:], estimate.bin.size) - 1
     happened = np.add.reduceat(pairs.happened, first)
@@ -493,7 +518,7 @@ def _bin_table(pairs: Pairs, estimate: Estimate, points: Points, labels: tuple[L
     means = np.full((3, first.size), np.nan)
     bin_of_point = estimate.bin[points.entry]
     starts = np.flatnonzero(np.diff(bin_of_point, prepend=-1))
-    means[:, bin_of_point[starts]] = means_of_runs(points.p, points.weight, starts)
+    means[:, bin_of_point[starts]] = means_of_runs(p, points.weight, starts)
     with np.errstate(divide="ignore", invalid="ignore"):
         contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)
     return BinTable(
@@ -503,9 +528,9 @@ def _bin_table(pairs: Pairs, estimate: Estimate, points: Points, labels: tuple[L
         decisiveness=means[0],
         geometric_accuracy=means[1],
         robustness=means[2],
-        measured=estimate.measured[first],
+        measured=happened / total,
         happened=happened,
         total=total,
         contribution=contribution,
-        label=labels,
+        label=tuple(labels[at] for at in class_of_entries(each)[first]) if labels else (),
     )

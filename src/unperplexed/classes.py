@@ -107,19 +107,19 @@ class PredictedTable(ReadOnlyArrays):
 
 
 def measured_each(each: EachGroup, measure: Measure) -> Estimate:
-    """Measure each class by itself; bins are numbered on from one class to the next."""
+    """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all."""
     measured, bin_ = np.zeros(each.pairs.total.size), np.zeros(each.pairs.total.size, dtype=np.int64)
+    settings: list[set[tuple[str, float]]] = []
     next_bin = 0
     for start, stop in zip(each.first[:-1].tolist(), each.first[1:].tolist(), strict=True):
-        here = slice(start, stop)
-        if not each.pairs.happened[here].any():  # nothing to measure: one bin in which nothing happened
-            bin_[here] = next_bin
-            next_bin += stop > start
+        if start == stop:  # a class that was never predicted
             continue
+        here = slice(start, stop)
         estimate = measure(Pairs(*(column[here] for column in each.pairs)))
         measured[here], bin_[here] = estimate.measured, estimate.bin + next_bin
         next_bin += int(estimate.bin[-1]) + 1
-    return Estimate(measured, bin_)
+        settings.append(set(estimate.settings.items()))
+    return Estimate(measured, bin_, dict(sorted(set.intersection(*settings))))
 
 
 def class_of_entries(each: EachGroup) -> Ints:

@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     _add_input(profile)
     _add_floor(profile)
-    profile.set_defaults(measured="isotonic", bins=None, view="all-classes", scores=[])
+    profile.set_defaults(measured="isotonic", view="all-classes", scores=[])
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
     _add_json(profile)
     _add_plot(profile)
@@ -105,6 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_input(scores)
     _add_scores(scores)
     _add_json(scores)
+    calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
+    _add_input(calibration)
+    # As calibration.DEFAULT_BINS; importing it would load NumPy for --help.
+    calibration.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+    _add_json(calibration)
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     _add_input(tally)
     _add_scores(tally)
@@ -206,11 +211,25 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     # load NumPy and SciPy for --help.
     add(
         "--measured",
-        choices=("isotonic", "equal-population", "equal-width"),
+        choices=(
+            "shrunk-isotonic",
+            "isotonic",
+            "logistic",
+            "equal-population",
+            "equal-width",
+            "cluster",
+            "nearest-neighbors",
+            "kernel",
+            "bayesian",
+        ),
+        metavar="NAME",
         default="isotonic",
-        help="estimator of the measured probability (default: isotonic)",
+        help="estimator of the measured probability: %(choices)s (default: %(default)s)",
     )
     add("--bins", type=int, metavar="B", help="number of bins, for estimators that have them")
+    add("--neighbors", type=int, metavar="K", help="number of neighbors, for nearest-neighbors")
+    add("--bandwidth", type=float, metavar="H", help="width of the kernel in log-odds")
+    add("--prior", type=float, metavar="S", help="how many pairs the prior of bayesian is worth")
     add(
         "--view",
         choices=("all-classes", "top-label", "each-class"),

@@ -13,11 +13,13 @@ from ._json import json_text
 from ._readers.formats import matching
 from .assessment import Assessment
 from .assessment import assess as assess_tally
+from .calibration import calibration_errors
+from .decomposition import decompose
 from .engines.local import counted_files
 from .errors import InputError
 from .files import Reading, Selection
 from .outputs import check_output, write_whole
-from .report.text import profile_orders, profile_text, scores_text, tally_text
+from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
 from .tally import CLASS_PARTS, Tally
 
 if TYPE_CHECKING:
@@ -61,6 +63,22 @@ def scores(arguments: argparse.Namespace) -> None:
     _write(arguments, json_text(summary), scores_text(counted), {})
 
 
+def calibration(arguments: argparse.Namespace) -> None:
+    """Give the calibration errors, and the Brier score and the log loss in their parts."""
+    _check_outputs(arguments)
+    counted = _tally(arguments, parts=["classes"])
+    try:
+        errors = calibration_errors(counted, bins=arguments.bins)
+        decompositions = [decompose(counted, score=score) for score in ("brier_score", "log_loss")]
+    except InputError as error:
+        raise InputError(_named(arguments.files, error)) from None
+    summary = counted.summary()
+    result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
+    result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
+    text = calibration_text(counted, arguments.bins, errors, decompositions)
+    _write(arguments, json_text(result), text, {})
+
+
 def tally(arguments: argparse.Namespace) -> None:
     """Count into a tally file."""
     _check_outputs(arguments)
@@ -101,7 +119,8 @@ def demo(arguments: argparse.Namespace) -> None:
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
     try:
-        return assess_tally(_tally(arguments), **_settings(arguments))
+        parts = CLASS_PARTS if arguments.view == "each-class" else ()
+        return assess_tally(_tally(arguments, parts=parts), **_settings(arguments))
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
 
@@ -112,15 +131,15 @@ def _named(names: Sequence[str], error: InputError) -> str:
     return text if any(text.startswith(f"{name}:") for name in names) else f"{files}: {text}"
 
 
-def _tally(arguments: argparse.Namespace) -> Tally:
-    """Add up the tally files that are given, and count the others."""
+def _tally(arguments: argparse.Namespace, **counting: Any) -> Tally:
+    """Add up the tally files that are given, and count the others, as the command has it if not as the user."""
     names = matching(arguments.files)
     tallies = [name for name in names if name.lower().endswith(_TALLY) and arguments.format is None]
     others = [name for name in names if name not in tallies]
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
-    counted = _counted(arguments, others)
+    counted = _counted(arguments, others, counting)
     return _merged(tallies, counted) if tallies else counted
 
 
@@ -143,7 +162,7 @@ def _merged(names: Sequence[str], start: Tally | None = None) -> Tally:
     return merged
 
 
-def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
+def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict[str, Any]) -> Tally:
     selection = Selection(
         arguments.truth, arguments.prob, arguments.pair, arguments.weight, getattr(arguments, "groups", None)
     )
@@ -157,19 +176,18 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str]) -> Tally:
         arguments.format,
         whole=arguments.command != "tally",
     )
-    counting = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    given = {name: value for name, value in counting.items() if value is not None}
-    if getattr(arguments, "view", None) == "each-class":
-        given["parts"] = CLASS_PARTS
+    said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    given = counting | {name: value for name, value in said.items() if value is not None}
     return counted_files(names, selection, reading, given, _say, progress=True)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    told = {name: getattr(arguments, name, None) for name in ("bins", "neighbors", "bandwidth", "prior")}
     return {
         "floor": arguments.floor,
         "limit": arguments.limit,
         "measured": arguments.measured,
-        "bins": "auto" if arguments.bins is None else arguments.bins,
+        **{name: value for name, value in told.items() if value is not None},
         "view": arguments.view,
         "orders": getattr(arguments, "orders", None),
     }

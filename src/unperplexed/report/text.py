@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..means import DECISIVE, GEOMETRIC, ROBUST
@@ -12,8 +12,11 @@ from ..scores import SCORES, Score, score_named
 
 if TYPE_CHECKING:
     from .._typing import Floats
+    from .._views import PairView
     from ..assessment import Assessment
+    from ..calibration import CalibrationErrors
     from ..classes import ClassTable, PredictedTable
+    from ..decomposition import Decomposition
     from ..forecasts import Notes
     from ..labels import Label
     from ..profile import RiskProfile
@@ -143,6 +146,49 @@ def scores_text(tally: Tally) -> str:
     return "\n".join([*lines, *_notes(tally)])
 
 
+ERRORS = {
+    "ece": ("ECE", "bins of equal width"),
+    "ece_equal_population": ("ECE", "bins of equal population"),
+    "rmsce": ("RMSCE", "root mean square over bins"),
+    "mce": ("MCE", "the largest of a bin"),
+    "smooth_ece": ("smooth ECE", "no bins"),
+}
+
+
+def calibration_text(
+    tally: Tally, bins: int, errors: Mapping[PairView, CalibrationErrors], decompositions: Sequence[Decomposition]
+) -> str:
+    """Give the calibration errors of each view, and scores in their parts."""
+    lines = [
+        counted(tally.n_rows, tally.n_classes, tally.labels),
+        "",
+        f"calibration errors in {bins} bins; 0 is best",
+        "",
+    ]
+    lines.append(f"{'':12}" + "".join(f"{view:>12}" for view in errors))
+    for name, (shown, meaning) in ERRORS.items():
+        figures = "".join(f"{_rounded(getattr(of_view, name)):>12}" for of_view in errors.values())
+        lines.append(f"{shown:12}{figures}   {meaning}")
+    lines.append("(of each class: the class-wise ECE, and the ACE)")
+    lines += ["", "score = miscalibration - discrimination + uncertainty", ""]
+    lines.append(f"{'':13}{'score':>8}{'miscalibration':>16}{'discrimination':>16}{'uncertainty':>13}")
+    for d in decompositions:
+        parts = f"{_rounded(d.miscalibration):>16}{_rounded(d.discrimination):>16}{_rounded(d.uncertainty):>13}"
+        lines.append(f"{d.rule.replace('_', ' '):13}{_rounded(d.score):>8}{parts}   {d.view}")
+        if d.rule == "log_loss":
+            f = d.factors
+            factors = (
+                f"{_rounded(f['divergence_probability']):>16}{_rounded(f['gain']):>16}{_rounded(f['reference']):>13}"
+            )
+            lines.append(f"{'as factors':13}{_rounded(f['geometric_accuracy']):>8}{factors}   multiplied")
+    return "\n".join([*lines, *_notes(tally)])
+
+
+def _rounded(value: float) -> str:
+    """Give a figure of which less than 1e-9 is rounding."""
+    return figure(0.0 if abs(value) < 1e-9 else value)
+
+
 def slope_meaning(a: Assessment) -> str:
     """Say in words on which side of 1 the slope lies: a side, not a verdict, which takes an interval."""
     if math.isnan(a.slope):
@@ -172,11 +218,23 @@ def printable(text: str) -> str:
 
 def _header(a: Assessment) -> Iterator[str]:
     yield counted(a.n_rows, a.n_classes, a.labels)
-    bins = "" if a.n_bins == "auto" else f", {a.n_bins} bins"
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{bins}, {a.view}"
+    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
     if a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
+
+
+_SETTINGS = {
+    "bins": "{:g} bins",
+    "neighbors": "{:g} neighbors",
+    "bandwidth": "bandwidth {:.3g}",
+    "prior": "prior {:g}",
+    "share_of_isotonic": "{:.0%} isotonic",
+}
+
+
+def _settings(a: Assessment) -> str:
+    return "".join(f", {_SETTINGS[name].format(value)}" for name, value in a.estimator_settings.items())
 
 
 def _notes(a: Assessment | Tally) -> Iterator[str]:

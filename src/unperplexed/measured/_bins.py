@@ -1,96 +1,19 @@
-"""Measured probability: how often events given a probability happened.
-
-An estimator is a function of pairs sorted by reported probability and a line in `ESTIMATORS`. It works on exact
-values and on cells alike, and never sees rows.
-"""
+"""Estimators that measure in bins: how often what a bin speaks of happened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import NamedTuple
-
 import numpy as np
-from scipy.optimize import isotonic_regression
+from scipy.special import logit
 
-from ._typing import Bools, Floats, Ints
-from .errors import InputError
-
-Bins = int | None
+from .._typing import Bools, Floats, Ints
+from ._estimate import Estimate, checked_positive, checked_whole, ends_apart, frequencies, number_of_bins
 
 _A_LITTLE_MORE = 1 + 1e-9
 """Weights that should be equal need not be to the last digit; where such sums meet a bound, they are taken as equal."""
 
 
-class Estimate(NamedTuple):
-    """Measured probability of each entry of the pairs, and the bin it was measured in."""
-
-    measured: Floats
-    bin: Ints
-    """Index of each entry's bin, from 0, non-decreasing."""
-
-
-Estimator = Callable[[Floats, Floats, Floats, Bins, float], Estimate]
-
-
-def isotonic(reported: Floats, happened: Floats, total: Floats, bins: Bins = None, floor: float = 0.0) -> Estimate:
-    """Measure by isotonic regression: the best non-decreasing curve, with no bins to choose.
-
-    The pool-adjacent-violators algorithm on tie-pooled pairs: CORP (Dimitriadis, Gneiting and Jordan, PNAS 2021).
-    Its blocks of equal measured probability are the bins.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
-    bins : None
-        Isotonic regression chooses its own blocks.
-    floor : float
-        Not used: the curve is measured on the probabilities as reported.
-
-    Returns
-    -------
-    Estimate
-
-    Raises
-    ------
-    InputError
-        When bins are asked for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from unperplexed.measured import isotonic
-    >>> isotonic(np.array([0.2, 0.4, 0.8]), np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured
-    array([0.25, 0.25, 1.  ])
-    """
-    if bins is not None:
-        raise InputError(
-            "bins: isotonic regression finds its own; choose another estimator to set them, such as"
-            " measured='equal-population' (--measured equal-population)."
-        )
-    blocks = isotonic_regression(happened / total, weights=total).blocks
-    sizes = np.diff(blocks)
-    bin_ = np.repeat(np.arange(sizes.size), sizes)
-    # From the counts again: the regression's own averages carry rounding that depends on its pooling order.
-    return _frequencies(happened, total, _joined_where_equal(bin_, happened, total))
-
-
-def _joined_where_equal(bin_: Ints, happened: Floats, total: Floats) -> Ints:
-    """Join neighbouring blocks whose frequencies rounding has told apart or put out of order."""
-    while bin_.size:
-        frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
-        keep = np.append(True, frequency[1:] > frequency[:-1] * (1 + 1e-14))
-        if keep.all():
-            break
-        bin_ = (np.cumsum(keep) - 1)[bin_]
-    return bin_
-
-
 def equal_population(
-    reported: Floats, happened: Floats, total: Floats, bins: Bins = None, floor: float = 0.0
+    reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
 ) -> Estimate:
     """Measure in bins that hold equally many of the probabilities given to what happened.
 
@@ -129,8 +52,9 @@ def equal_population(
     array([0, 0, 1, 1])
     """
     n = float(happened.sum())
-    wanted = int(np.ceil(round((2 * n) ** (1 / 3), 9))) if bins is None else _checked_bins(bins)
-    apart = _set_apart(reported, happened, n / wanted, floor)
+    wanted = number_of_bins(bins, happened)
+    share = n / wanted
+    apart = _set_apart(reported, happened, share, floor)
     # Number what lies in bins set apart and between them, from the left: odd in such a bin, even between.
     stretch = np.zeros(reported.size, dtype=np.int64)
     inside = np.zeros(reported.size, dtype=bool)
@@ -139,9 +63,10 @@ def equal_population(
         inside |= here
         stretch += (reported >= low).astype(np.int64) + (reported > high)
     rest = float(happened[~inside].sum())
-    group = _equal_groups(happened, inside, max(int(rest / (n / wanted) * _A_LITTLE_MORE + 0.5), 1))
+    group = _equal_groups(happened, inside, max(int(rest / share * _A_LITTLE_MORE + 0.5), 1) if share else 1)
     change = np.diff(stretch, prepend=stretch[:1]) != 0
-    return _frequencies(happened, total, np.cumsum(change | _starts(reported, happened, group, stretch)))
+    bin_ = np.cumsum(change | _starts(reported, happened, group, stretch))
+    return Estimate(frequencies(happened, total, bin_), bin_, {"bins": wanted})
 
 
 def _set_apart(reported: Floats, happened: Floats, share: float, floor: float) -> list[tuple[float, float]]:
@@ -187,7 +112,9 @@ def _starts(reported: Floats, happened: Floats, group: Ints, stretch: Ints) -> B
     return starts
 
 
-def equal_width(reported: Floats, happened: Floats, total: Floats, bins: Bins = None, floor: float = 0.0) -> Estimate:
+def equal_width(
+    reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
+) -> Estimate:
     """Measure in bins of equal width, 0.01 by default as in [N17]'s discussion.
 
     Parameters
@@ -217,26 +144,119 @@ def equal_width(reported: Floats, happened: Floats, total: Floats, bins: Bins = 
     >>> equal_width(np.array([0.1, 0.12, 1.0]), np.array([0.0, 1, 1]), np.array([1.0, 1, 1]), bins=10).measured
     array([0.5, 0.5, 1. ])
     """
-    number = 100 if bins is None else _checked_bins(bins)
+    number = 100 if bins is None else checked_whole("bins", bins)
     bin_ = np.floor(reported * number)
     # Compared with k / number, not multiplied alone: 0.29 * 100 is below 29.
     bin_ += (bin_ + 1) / number <= reported
     bin_ -= bin_ / number > reported
     bin_ = np.minimum(bin_, number - 1)
-    return _frequencies(happened, total, np.unique(bin_, return_inverse=True)[1])
+    bin_ = np.unique(bin_, return_inverse=True)[1]
+    return Estimate(frequencies(happened, total, bin_), bin_, {"bins": number})
 
 
-def _checked_bins(bins: int) -> int:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins < 2**53:
-        raise InputError(f"bins: expected a whole number of at least 1, got {bins!r}.")
-    return int(bins)
+def cluster(
+    reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
+) -> Estimate:
+    """Measure in clusters of similar probabilities ([N17] step 2).
+
+    Clusters of the log-odds of the correct-class probabilities by Lloyd's algorithm (1982), started from groups of
+    equal population; every other pair goes to the nearest cluster. Exact 0 and 1 are bins of their own.
+
+    Parameters
+    ----------
+    reported : array of shape (m,)
+        Distinct reported probabilities in increasing order.
+    happened, total : arrays of shape (m,)
+        Weight of the pairs that happened, and of all pairs, at each.
+    bins : int, optional
+        How many clusters at most; by default (2N)^(1/3) rounded up, as for `equal_population`.
+    floor : float
+        Not used.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InputError
+        For fewer than one bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.measured import cluster
+    >>> p = np.array([0.1, 0.11, 0.5, 0.8, 0.82])
+    >>> cluster(p, np.array([1.0, 0, 1, 1, 1]), np.array([4.0, 4, 2, 1, 1]), bins=3).bin
+    array([0, 0, 1, 2, 2])
+    """
+    number = number_of_bins(bins, happened)
+    bin_ = ends_apart(reported, lambda between: _clusters(logit(reported[between]), happened[between], number))
+    return Estimate(frequencies(happened, total, bin_), bin_, {"bins": number})
 
 
-def _frequencies(happened: Floats, total: Floats, bin_: Ints) -> Estimate:
-    return Estimate((np.bincount(bin_, happened) / np.bincount(bin_, total))[bin_], bin_)
+def _clusters(odds: Floats, weight: Floats, number: int) -> Ints:
+    """Nearest of so many centres to each entry; centres are means of the weighted entries nearest to them."""
+    if not weight.any():
+        return np.zeros(odds.size, dtype=np.int64)
+    sums = np.concatenate([[0.0], np.cumsum(weight)])
+    moments = np.concatenate([[0.0], np.cumsum(weight * odds)])
+    middles = (np.arange(number) + 0.5) / number * sums[-1]
+    centres = np.unique(odds[np.searchsorted(sums[1:], middles)])
+    for _ in range(1000):
+        edges = np.concatenate([[0], np.searchsorted(odds, (centres[1:] + centres[:-1]) / 2), [odds.size]])
+        held = np.diff(sums[edges])
+        moved = (np.diff(moments[edges])[held > 0]) / held[held > 0]
+        if np.array_equal(moved, centres):
+            break
+        centres = moved
+    return np.searchsorted((centres[1:] + centres[:-1]) / 2, odds, side="right")
 
 
-ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
-    {"isotonic": isotonic, "equal-population": equal_population, "equal-width": equal_width}
-)
-"""Estimators of the measured probability by name: (reported, happened, total, bins, floor) -> Estimate."""
+def bayesian(
+    reported: Floats,
+    happened: Floats,
+    total: Floats,
+    *,
+    bins: int | None = None,
+    prior: float = 1.0,
+    floor: float = 0.0,
+) -> Estimate:
+    """Measure in bins of equal population, each with a beta prior centred on what it was given ([N17]).
+
+    The measured probability of a bin is the posterior mean, (happened + prior * mean reported) / (total + prior).
+
+    Parameters
+    ----------
+    reported : array of shape (m,)
+        Distinct reported probabilities in increasing order.
+    happened, total : arrays of shape (m,)
+        Weight of the pairs that happened, and of all pairs, at each.
+    bins : int, optional
+        As for `equal_population`.
+    prior : float, default 1
+        Strength of the prior: how many pairs it is worth.
+    floor : float
+        Width of the bins set apart.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    InputError
+        For fewer than one bin, or a prior that is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.measured import bayesian
+    >>> bayesian(np.array([0.2]), np.array([1.0]), np.array([3.0])).measured
+    array([0.3])
+    """
+    strength = checked_positive("prior", prior)
+    _, bin_, settings = equal_population(reported, happened, total, bins=bins, floor=floor)
+    given, pairs, weight = (np.bincount(bin_, x) for x in (happened, total * reported, total))
+    measured = (given + strength * pairs / weight) / (weight + strength)
+    return Estimate(measured[bin_], bin_, {**settings, "prior": strength})

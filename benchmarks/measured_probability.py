@@ -1,0 +1,215 @@
+"""How wrong each estimator of the measured probability is where the truth is known.
+
+    python benchmarks/measured_probability.py [--json FILE] [--only WORD] [--largest N] [--jobs J]
+    python benchmarks/measured_probability.py --show FILE
+
+Scenarios, sizes, what is recorded and the rule by which the default is chosen are in scenarios.py, which was written
+down first. The whole takes about an hour on two cores; --only and --largest make it smaller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scenarios import FLOORS, SCENARIOS, SIZES, Scenario, runs
+from unperplexed import ESTIMATORS, Forecasts, Tally, __version__
+from unperplexed.means import apply_limit
+from unperplexed.profile import Averages, averages
+
+ROWS_AT_A_TIME = 10_000
+MEANS = ("decisiveness", "geometric_accuracy", "robustness")
+
+
+class Population:
+    """The rows of a scenario, and the truth about them at every floor."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Make the rows of a scenario."""
+        self.scenario = scenario
+        seed = np.random.SeedSequence([20261121, SCENARIOS.index(scenario)])
+        self.reported, self.true = scenario.make(np.random.default_rng(seed), scenario.rows)
+        value, weight, measured = self._truth()
+        self.truth = {
+            floor: (averages(np.maximum(value, floor), weight), averages(np.maximum(measured, floor), weight))
+            for floor in FLOORS
+        }
+
+    def _truth(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Reported value, how much of it happens, and measured probability, of each cell of the population."""
+        grid = Tally().grid
+        happens, total, moment = np.zeros((3, grid.size))
+        for p, q in zip(*(np.array_split(x, 100) for x in (self.reported, self.true)), strict=True):
+            code, p, q = grid.codes(p.ravel()), p.ravel().astype(float), q.ravel().astype(float)  # noqa: PLW2901
+            happens += np.bincount(code, q, grid.size)
+            total += np.bincount(code, minlength=grid.size)
+            moment += np.bincount(code, p * q, grid.size)
+        some = happens > 0
+        return moment[some] / happens[some], happens[some], happens[some] / total[some]
+
+    def sample(self, n: int, rng: np.random.Generator) -> Tally:
+        """Draw rows, and what happens in each, and count them."""
+        return Tally.count(self._forecasts(n, rng))
+
+    def _forecasts(self, n: int, rng: np.random.Generator) -> Iterator[Forecasts]:
+        for start in range(0, n, ROWS_AT_A_TIME):
+            rows = rng.integers(0, len(self.reported), min(ROWS_AT_A_TIME, n - start))
+            up_to = np.cumsum(self.true[rows], axis=1)
+            drawn = rng.random((rows.size, 1)) * up_to[:, -1:]
+            y = np.minimum((up_to <= drawn).sum(axis=1), self.scenario.classes - 1)
+            yield Forecasts(y, self.reported[rows], labels=range(self.scenario.classes), whole=False)
+
+
+def slope(reported: Averages, measured: Averages) -> float:
+    """Slope of the D-R line."""
+    return measured.spread / reported.spread if reported.spread else math.nan
+
+
+def figures(tally: Tally) -> dict[tuple[str, float], list[float]]:
+    """Measured averages, slope and logarithm of the divergence probability by estimator and floor."""
+    pairs, points = tally.pairs(), tally.points()
+    seen = pairs.happened > 0
+    found = {}
+    for floor in FLOORS:
+        reported = averages(apply_limit(points.p, floor, "floor"), points.weight)
+        for name, estimator in ESTIMATORS.items():
+            estimate = estimator(*pairs, floor=floor)
+            measured = averages(np.maximum(estimate.measured[seen], floor), pairs.happened[seen])
+            with np.errstate(divide="ignore"):
+                divergence = np.log(reported.geometric_accuracy) - np.log(measured.geometric_accuracy)
+            found[name, floor] = [getattr(measured, m) for m in MEANS] + [slope(reported, measured), float(divergence)]
+    return found
+
+
+def study(index: int, largest: int) -> list[dict[str, Any]]:
+    """Every size, floor and estimator of one scenario."""
+    scenario = SCENARIOS[index]
+    population = Population(scenario)
+    records = []
+    for n in (n for n in SIZES if n <= largest):
+        samples = [
+            figures(population.sample(n, np.random.default_rng([20261121, index, n, run])))
+            for run in range(runs(n, scenario.classes))
+        ]
+        for name, floor in samples[0]:
+            values = np.array([sample[name, floor] for sample in samples])
+            records.append(record(population, n, floor, name, values))
+        print(f"{scenario.name}, N = {n:,}", file=sys.stderr, flush=True)
+    return records
+
+
+def record(population: Population, n: int, floor: float, name: str, values: np.ndarray) -> dict[str, Any]:
+    """Errors of one estimator at one size and floor."""
+    reported, measured = population.truth[floor]
+    true_slope = slope(reported, measured)
+    true_divergence = (
+        math.log(reported.geometric_accuracy / measured.geometric_accuracy)
+        if reported.geometric_accuracy
+        else -math.inf
+    )
+    truth = np.array([getattr(measured, m) for m in MEANS])
+    slopes, divergences = values[:, 3], values[:, 4]
+    finite = np.isfinite(divergences) & math.isfinite(true_divergence)
+    return {
+        "scenario": population.scenario.name,
+        "group": population.scenario.group,
+        "n": n,
+        "floor": floor,
+        "estimator": name,
+        "runs": len(values),
+        "true_measured": truth.round(5).tolist(),
+        "bias_measured": (values[:, :3].mean(axis=0) - truth).round(5).tolist(),
+        "rmse_measured": np.sqrt(((values[:, :3] - truth) ** 2).mean(axis=0)).round(5).tolist(),
+        "true_slope": round(true_slope, 5),
+        "slope_bias": round(float(np.nanmean(slopes)) - true_slope, 5),
+        "slope_sd": round(float(np.nanstd(slopes)), 5),
+        "right": round(float(((slopes < 1) == (true_slope < 1))[~np.isnan(slopes)].sum() / len(slopes)), 4),
+        "true_log_divergence": round(true_divergence, 5),
+        "divergence_bias": round(float(divergences[finite].mean()) - true_divergence, 5) if finite.any() else None,
+        "divergence_sd": round(float(divergences[finite].std()), 5) if finite.any() else None,
+    }
+
+
+def decidable(r: dict[str, Any]) -> bool:
+    """Whether the true slope is further from 1 than two standard deviations of the estimate."""
+    return abs(r["true_slope"] - 1) > 2 * r["slope_sd"]
+
+
+def rmse(r: dict[str, Any]) -> float:
+    """Root mean square error of the slope."""
+    return math.hypot(r["slope_bias"], r["slope_sd"])
+
+
+def show(records: list[dict[str, Any]]) -> None:
+    """Print the tables."""
+    names = list(dict.fromkeys(r["estimator"] for r in records))
+    print("estimator             decidable  right  wrong elsewhere   slope: bias  rmse   D     A     R     ln div")
+    for name in names:
+        own = [r for r in records if r["estimator"] == name]
+        print(f"{name:21} {line(own)}")
+    for key, values in (("n", SIZES), ("floor", FLOORS), ("group", dict.fromkeys(r["group"] for r in records))):
+        for value in values:
+            print(f"\n{key} {value}")
+            for name in names:
+                own = [r for r in records if r["estimator"] == name and r[key] == value]
+                if own:
+                    print(f"{name:21} {line(own)}")
+    print("\nDecidable, but right in less than 95 % of the runs")
+    for r in records:
+        if decidable(r) and r["right"] < 0.95:
+            print(
+                f"{r['estimator']:18} {r['scenario']:24} N {r['n']:<8} floor {r['floor']:<7} true {r['true_slope']:.3f}"
+                f" bias {r['slope_bias']:+.3f} sd {r['slope_sd']:.3f} right {r['right']:.3f}"
+            )
+
+
+def line(own: list[dict[str, Any]]) -> str:
+    """Figures of one estimator over some cases: counts, rates and medians."""
+    clear = [r for r in own if decidable(r)]
+    good = sum(r["right"] >= 0.95 for r in clear)
+    elsewhere = [1 - r["right"] for r in own if not decidable(r) and abs(r["true_slope"] - 1) > 1e-3]
+    wrong = f"{np.mean(elsewhere):.2f}" if elsewhere else "-"
+    measured = np.median([r["rmse_measured"] for r in own], axis=0)
+    divergence = [math.hypot(r["divergence_bias"], r["divergence_sd"]) for r in own if r["divergence_sd"] is not None]
+    apart = f"{np.median(divergence):.3f}" if divergence else "-"
+    return (
+        f"{len(clear):5}/{len(own):<5} {good / max(len(clear), 1):6.1%} {wrong:>8}"
+        f"          {np.median([abs(r['slope_bias']) for r in own]):.3f}  {np.median([rmse(r) for r in own]):.3f}"
+        f"   {measured[0]:.3f} {measured[1]:.3f} {measured[2]:.3f} {apart}"
+    )
+
+
+def main() -> None:
+    """Run the study, or show one that was run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--show", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--largest", type=int, default=max(SIZES))
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    if arguments.show:
+        show(json.loads(arguments.show.read_text())["records"])
+        return
+    chosen = [i for i, scenario in enumerate(SCENARIOS) if arguments.only in scenario.name + scenario.group]
+    chosen.sort(key=lambda i: -SCENARIOS[i].classes)  # the longest first
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        parts = list(pool.map(study, chosen, [arguments.largest] * len(chosen)))
+    records = [r for _, part in sorted(zip(chosen, parts, strict=True)) for r in part]
+    if arguments.json:
+        machine = {"python": platform.python_version(), "numpy": np.__version__, "unperplexed": __version__}
+        arguments.json.write_text(json.dumps({**machine, "records": records}))
+    show(records)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""The three views as lists of pairs, from rows or a tally: what calibration errors and decompositions are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from ._tables import Pairs, without_last_digits
+from .errors import InputError, check_choice
+from .forecasts import Forecasts
+from .labels import Label
+from .tally import Tally
+
+PairView = Literal["top-label", "each-class", "all-classes"]
+PAIR_VIEWS: tuple[PairView, ...] = ("top-label", "each-class", "all-classes")
+
+
+def counted_for(
+    views: Sequence[PairView | None],
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    labels: Sequence[Label] | None,
+    pos_label: Label | None,
+) -> Tally:
+    """Count rows with what the views need, None being a default view, or take a tally as it is."""
+    for view in views:
+        if view is not None:
+            check_choice("view", view, PAIR_VIEWS)
+    if isinstance(y_true, Tally):
+        rows_only = {"y_prob": y_prob, "sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+        for name, value in rows_only.items():
+            if value is not None:
+                raise InputError(f"{name}: a tally's rows are already counted; give it to Tally.of instead.")
+        tally = y_true
+    elif y_prob is None:
+        raise InputError("y_prob: missing; expected outcomes and probabilities, or a Tally.")
+    else:
+        forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+        each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
+        tally = Tally.count(forecasts, parts=["classes"] if each else [])
+    if not tally.weight > 0:
+        raise InputError("no rows of positive weight.")
+    return tally
+
+
+def view_or(view: PairView | None, otherwise: PairView, n_classes: int) -> PairView:
+    """Give the view that is meant: by default each class for two classes, for more the other one."""
+    return view or ("each-class" if n_classes == 2 else otherwise)
+
+
+def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
+    """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
+    if view != "each-class":
+        return [tally.pairs(view)]
+    if "classes" not in tally.parts:
+        raise InputError(
+            "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
+            " parts=['classes'] (--parts classes), or take view='top-label' or view='all-classes'."
+        )
+    groups = [tally.class_pairs(label) for label in tally.labels if label is not None]
+    if tally.n_classes > 2:
+        return groups
+    # A part of a stream may not have seen the positive class.
+    return [mirrored(groups[0]) if tally.labels[1] is None else groups[-1]]
+
+
+def mirrored(pairs: Pairs) -> Pairs:
+    """Pairs of the opposite: that it did not happen."""
+    reported, happened, total = (column[::-1] for column in pairs)
+    return Pairs(without_last_digits(1 - reported), total - happened, total)

@@ -1,0 +1,83 @@
+"""Measured probability: how often events given a probability happened.
+
+An estimator is a function ``(reported, happened, total, *, floor, ...)`` of pairs sorted by reported probability, and a
+line in `ESTIMATORS`. It works on exact values and on cells alike, and never sees rows. What else it can be told, such
+as the number of bins, are further keywords of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import InputError
+from ._bins import bayesian, cluster, equal_population, equal_width
+from ._curves import isotonic, logistic, shrunk_isotonic
+from ._estimate import Estimate
+from ._smooth import kernel, nearest_neighbors
+
+__all__ = [
+    "ESTIMATORS",
+    "Estimate",
+    "Estimator",
+    "bayesian",
+    "cluster",
+    "equal_population",
+    "equal_width",
+    "estimator",
+    "isotonic",
+    "kernel",
+    "logistic",
+    "nearest_neighbors",
+    "shrunk_isotonic",
+]
+
+Estimator = Callable[..., Estimate]
+
+ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
+    {
+        "shrunk-isotonic": shrunk_isotonic,
+        "isotonic": isotonic,
+        "logistic": logistic,
+        "equal-population": equal_population,
+        "equal-width": equal_width,
+        "cluster": cluster,
+        "nearest-neighbors": nearest_neighbors,
+        "kernel": kernel,
+        "bayesian": bayesian,
+    }
+)
+"""Estimators of the measured probability by name."""
+
+
+def estimator(name: str, **settings: Any) -> Estimator:
+    """Find an estimator by name, with its settings; those that are "auto" are left to its own rule.
+
+    Raises
+    ------
+    InputError
+        For a name that is none, or a setting that the estimator does not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.measured import estimator
+    >>> measure = estimator("equal-width", bins=2, bandwidth="auto")
+    >>> measure(np.array([0.1, 0.2, 0.9]), np.array([1.0, 0, 2]), np.array([2.0, 2, 2]), floor=0.005).measured
+    array([0.25, 0.25, 1.  ])
+    """
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {name!r}.")
+    given = {key: value for key, value in settings.items() if not (isinstance(value, str) and value == "auto")}
+    for key, value in given.items():
+        if value is None:
+            raise InputError(f"{key}: expected 'auto' or a number, got None.")
+        if key not in signature(ESTIMATORS[name]).parameters:
+            able = [other for other, function in ESTIMATORS.items() if key in signature(function).parameters]
+            raise InputError(
+                f"{key}: {name} has none to set, got {value!r}; {', '.join(able)} can be told (--measured)."
+            )
+    return partial(ESTIMATORS[name], **given)
