@@ -97,7 +97,7 @@ class PredictedTable(ReadOnlyArrays):
     right: Floats
     """Share of these rows in which it happened. Larger is better."""
     gap: Floats
-    """mean_confidence - right: above 0, the side of overconfidence. 0 is best; sorted by share * |gap|."""
+    """mean_confidence - right: above 0, the side of overconfidence. 0 is best; the largest part of all is first."""
     calibration_error: Floats
     """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
 
