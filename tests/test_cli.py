@@ -15,7 +15,7 @@ from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibrat
 from unperplexed.calibration import DEFAULT_BINS
 from unperplexed.cli import _FLAGS, _parser, main
 from unperplexed.forecasts import Forecasts
-from unperplexed.tally import VIEWS
+from unperplexed.tally import CLASS_PARTS, PARTS, VIEWS
 
 
 @pytest.fixture
@@ -53,6 +53,7 @@ SETTINGS = [
     (["--floor", "0.05", "--limit", "both"], {"floor": 0.05, "limit": "both"}),
     (["--measured", "equal-population", "--bins", "7"], {"measured": "equal-population", "bins": 7}),
     (["--view", "top-label"], {"view": "top-label"}),
+    (["--view", "each-class"], {"view": "each-class"}),
     (["--weight", "heft"], {"sample_weight": "heft"}),
     (["--pos-label", "0"], {"pos_label": 0}),
     (["--labels", "1", "0"], {"labels": [1, 0]}),
@@ -226,8 +227,24 @@ def test_choices_are_those_of_the_library():
     for command in ("assess", "demo"):
         assert set(choices(command, "--measured")) == set(ESTIMATORS)
         assert set(choices(command, "--view")) == set(VIEWS)
+    assert choices("tally", "--parts") == PARTS
     for flag in _FLAGS:
         assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__
+
+
+def test_the_each_class_view_of_tallies(forecasts, tmp_path, capsys):
+    path, _ = forecasts
+    columns = ["--truth", "happened", "--prob", "probability"]
+    assert run("assess", path, *columns, "--view", "each-class", "--json", "-") == 0
+    whole = capsys.readouterr().out
+    with_parts, without = tmp_path / "with.tally", tmp_path / "without.tally"
+    assert run("tally", path, *columns, "--parts", *CLASS_PARTS, "-o", with_parts) == 0
+    assert run("tally", path, *columns, "-o", without) == 0
+    capsys.readouterr()
+    assert run("assess", with_parts, "--view", "each-class", "--json", "-") == 0
+    assert capsys.readouterr().out == whole
+    assert run("assess", without, "--view", "each-class") == 2
+    assert "(--parts classes predictions)" in capsys.readouterr().err
 
 
 def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypatch):

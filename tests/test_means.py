@@ -12,7 +12,7 @@ from unperplexed import (
     order_from_coupling,
     suggested_floor,
 )
-from unperplexed.means import DEFAULT_ORDERS
+from unperplexed.means import DECISIVE, DEFAULT_ORDERS, GEOMETRIC, ROBUST, means_of_runs
 
 SMALLEST_NORMAL = np.finfo(float).tiny
 ORDERS = [0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 2 / 3, 1, 3, 50, 1e3, 1e6]
@@ -204,3 +204,24 @@ def test_default_orders_hold_the_named_ones():
     assert DEFAULT_ORDERS.size == 121
     assert {-3.0, -2 / 3, 0.0, 1.0, 3.0} <= set(DEFAULT_ORDERS)
     assert (np.diff(DEFAULT_ORDERS) > 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighting", WEIGHTS)
+def test_means_of_runs_against_50_digits(rng, kind, weighting):
+    lengths = np.array([1, 2, 7, 30, 1])
+    first = np.cumsum(lengths) - lengths
+    p = np.clip(KINDS[kind](rng, lengths.sum()), SMALLEST_NORMAL, 1)
+    w = WEIGHTS[weighting](rng, lengths.sum())
+    found = means_of_runs(p, w, first)
+    for run, (start, length) in enumerate(zip(first, lengths, strict=True)):
+        here = slice(start, start + length)
+        for mean, r in zip(found[:, run], (DECISIVE, GEOMETRIC, ROBUST), strict=True):
+            expected = reference(p[here], w[here], r)
+            assert abs(mpmath.mpf(float(mean)) - expected) / expected <= 2e-13
+            assert p[here].min() <= mean <= p[here].max()
+
+
+def test_means_of_runs_with_zeros():
+    means = means_of_runs(np.array([0.0, 0.5, 0.0, 0.5, 0.5]), np.ones(5), np.array([0, 2, 3]))
+    assert means.tolist() == [[0.25, 0, 0.5], [0, 0, 0.5], [0, 0, 0.5]]

@@ -1,4 +1,4 @@
-"""Opt-in parts of a tally: coarse counts of each class, and shards of the rows."""
+"""Opt-in parts of a tally: counts of each class and each predicted class, and shards of the rows."""
 
 from fractions import Fraction
 
@@ -6,14 +6,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import softmax_forecasts
-from unperplexed import SCORES, InputError, Tally, row_scores
-from unperplexed._kernels import COARSE_CELLS, coarse_places, coarse_sums
+from unperplexed import SCORES, InputError, Tally, generalized_mean, row_scores
+from unperplexed._grouped import ClassCounter, GroupCells, GroupCounter, GroupTable, paired
+from unperplexed._kernels import COARSE, COARSE_CELLS
 from unperplexed._shards import N_SHARDS, shards_of_groups, shards_of_rows
 from unperplexed._sums import UNIT_BITS, exact_sum
+from unperplexed._tables import points_of
 
-PARTS = ("classes", "shards")
+PARTS = ("classes", "predictions", "shards")
+BY_CLASS = ("classes", "predictions")
 
 
 def test_exact_sums_are_exact_and_know_no_order(rng):
@@ -36,37 +41,249 @@ def test_exact_sums_of_large_and_infinite_values():
 def test_coarse_cells():
     """Monotone, mirrored, of relative width 1/8, with exactly 0, 1/2 and 1 at their places."""
     u = np.geomspace(2.0**-17 * 1.375, 0.5, 20_000)
-    code, place = coarse_places(u)
+    code, place = COARSE.places(u)
     assert code.min() == 2
     assert code.max() == 127
     assert (np.diff(code) >= 0).all()
-    assert (coarse_places(1 - u[u < 0.499])[0] == COARSE_CELLS - 1 - coarse_places(1 - (1 - u[u < 0.499]))[0]).all()
+    mirrored = COARSE_CELLS - 1 - COARSE.places(1 - (1 - u[u < 0.499]))[0]
+    assert (COARSE.places(1 - u[u < 0.499])[0] == mirrored).all()
     for c in range(2, 127):
         inside = u[code == c]
         assert inside.max() / inside.min() < 1.126
     for p in (u, 1 - u):
-        code, place = coarse_places(p)
-        assert coarse_sums(code, np.ones(p.size), place) == pytest.approx(p, rel=1.1e-6)
-    assert coarse_places(np.array([0.0, 1e-300, 0.5, 1.0]))[0].tolist() == [0, 1, 127, 255]
+        code, place = COARSE.places(p)
+        within = COARSE.within(code, place)
+        assert ((within >= 0) & (within <= 2**16)).all()
+        value, step = COARSE.values(code, within)
+        assert value == pytest.approx(p, rel=1.1e-6)
+        assert (np.abs(value - p) <= step).all()
+        assert COARSE.means(code, np.ones(p.size), place) == pytest.approx(p, rel=1.1e-6)
+    assert COARSE.places(np.array([0.0, 1e-300, 0.5, 1.0]))[0].tolist() == [0, 1, 127, 255]
+
+
+def pairs_by_hand(reported, happened, w):
+    """Distinct reported probabilities, the weight of those that happened and of all."""
+    values, at = np.unique(reported[w > 0], return_inverse=True)
+    return values, np.bincount(at, (w * happened)[w > 0]), np.bincount(at, w[w > 0])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_class_pairs_are_the_pairs_of_the_class(rng, weighted):
+@pytest.mark.parametrize("classes", [3, 4, 40])
+def test_class_pairs_are_the_pairs_of_the_class(rng, weighted, classes):
+    y, p = softmax_forecasts(rng, 500, classes)
+    w = rng.integers(0, 4, y.size) if weighted else np.ones(y.size)
+    tally = Tally.of(y, p, sample_weight=w if weighted else None, parts=BY_CLASS)
+    assert tally.parts == BY_CLASS
+    assert isinstance(tally.classes, GroupTable)
+    table, each = tally.by_class(), tally.each_class()
+    assert (
+        each.first.tolist()
+        == np.concatenate(
+            ([0], np.cumsum([pairs.total.size for pairs in map(tally.class_pairs, range(classes))]))
+        ).tolist()
+    )
+    for label in range(classes):
+        pairs, points = tally.class_pairs(label), tally.class_points(label)
+        values, happened, total = pairs_by_hand(p[:, label], y == label, w)
+        assert pairs.reported == pytest.approx(values, abs=1e-12)
+        assert pairs.happened.tolist() == happened.tolist()
+        assert pairs.total.tolist() == total.tolist()
+        assert points.p.tolist() == values[happened > 0].tolist()
+        assert points.entry.tolist() == np.flatnonzero(happened).tolist()
+        assert points.weight.tolist() == happened[happened > 0].tolist()
+        assert points.weight_squared.sum() == (w * w)[y == label].sum()
+        here = slice(each.first[label], each.first[label + 1])
+        assert all((a[here] == b).all() for a, b in zip(each.pairs, pairs, strict=True))
+        assert table["happened"][label] == w[y == label].sum()
+        assert table["mean_reported"][label] == pytest.approx(np.average(p[:, label], weights=w), rel=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coarse_class_pairs(rng, weighted):
     y, p = softmax_forecasts(rng, 3000, 4)
+    p[:50] = np.eye(4)[rng.integers(0, 4, 50)]
+    p[50:60] = [1e-13, 1 - 1e-13, 0, 0]
     w = rng.integers(0, 4, y.size) if weighted else None
-    tally = Tally.of(y, p, sample_weight=w, parts=["classes"])
-    assert tally.parts == ("classes",)
+    tally = Tally.of(y, p, sample_weight=w, parts=BY_CLASS, exact_limit=1000)
+    assert isinstance(tally.classes, GroupCells)
     ones = np.ones(y.size) if w is None else w
     table = tally.by_class()
     for label in range(4):
-        pairs = tally.class_pairs(label)
+        pairs, here = tally.class_pairs(label), y == label
         assert (np.diff(pairs.reported) > 0).all()
         assert pairs.total.sum() == ones.sum()
-        assert pairs.happened.sum() == ones[y == label].sum() == table["happened"][label]
+        assert pairs.happened.sum() == ones[here].sum() == table["happened"][label]
         assert pairs.total @ pairs.reported == pytest.approx(ones @ p[:, label], rel=1e-6)
         assert table["mean_reported"][label] == pytest.approx(np.average(p[:, label], weights=ones), rel=1e-6)
-        code = coarse_places(p[:, label])[0]
-        assert pairs.happened.tolist() == [ones[(code == c) & (y == label)].sum() for c in np.unique(code[ones > 0])]
+        code = COARSE.places(p[:, label])[0]
+        assert pairs.happened.tolist() == [ones[(code == c) & here].sum() for c in np.unique(code[ones > 0])]
+
+
+@pytest.mark.parametrize("spread", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_points_of_coarse_cells_have_the_means_of_what_happened(rng, spread, weighted):
+    y, p = softmax_forecasts(rng, 4000, 3, spread=spread)
+    w = rng.exponential(size=y.size) if weighted else None
+    tally = Tally.of(y, p, sample_weight=w, parts=BY_CLASS, exact_limit=0)
+    top, hit = p.argmax(axis=1), p.argmax(axis=1) == y
+    for label in range(3):
+        for part, here in (("classes", y == label), ("predictions", (top == label) & hit)):
+            points = tally.class_points(label, part)
+            each, pairs = p[here, label], tally.class_pairs(label, part)
+            assert points.weight_squared.sum() == pytest.approx((w[here] ** 2).sum() if weighted else here.sum())
+            assert np.bincount(points.entry, points.weight, pairs.total.size) == pytest.approx(pairs.happened)
+            for order in (-3, -2 / 3, 0, 1, 3):
+                for floor in (0.0, 0.005):
+                    exact = generalized_mean(each, order, None if w is None else w[here], floor=floor)
+                    found = generalized_mean(points.p, order, points.weight, floor=floor)
+                    assert found == pytest.approx(exact, rel=2e-5 if order >= 0 or floor else 2e-3)
+
+
+def test_top_classes_by_hand():
+    p = np.array([[0.5, 0.5, 0.0], [0.4, 0.2, 0.4], [1 / 3] * 3, [0.7, 0.2, 0.1], [0.5, 0.25, 0.25]])
+    tally = Tally.of([0, 1, 2, 0, 1], p, parts=["predictions"])
+    for label, (reported, happened, total) in {
+        0: ([1 / 3, 0.4, 0.5, 0.7], [0, 0, 0.5, 1], [1 / 3, 0.5, 1.5, 1]),
+        1: ([1 / 3, 0.5], [0, 0], [1 / 3, 0.5]),
+        2: ([1 / 3, 0.4], [1 / 3, 0], [1 / 3, 0.5]),
+    }.items():
+        pairs = tally.class_pairs(label, "predictions")
+        assert pairs.reported == pytest.approx(reported)
+        assert pairs.happened == pytest.approx(happened, abs=1e-7)
+        assert pairs.total == pytest.approx(total, abs=1e-7)
+    assert sum(tally.class_pairs(label, "predictions").total.sum() for label in range(3)) == 5  # to the last digit
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_predictions_of_all_classes_are_the_top_label_pairs(rng, exact_limit):
+    p = rng.multinomial(6, np.full(4, 0.25), 1000) / 6
+    y, w = rng.integers(0, 4, 1000), rng.exponential(size=1000)
+    tally = Tally.of(y, p, sample_weight=w, parts=["predictions"], exact_limit=exact_limit)
+    each, top = tally.each_class("predictions").pairs, tally.pairs("top-label")
+    assert each.total.sum() == pytest.approx(tally.weight, rel=1e-12)
+    assert each.happened.sum() == pytest.approx(tally.prediction_accuracy * tally.weight, rel=1e-6)
+    if tally.exact:
+        values, at = np.unique(each.reported, return_inverse=True)
+        assert values == pytest.approx(top.reported)
+        assert np.bincount(at, each.total) == pytest.approx(top.total, rel=1e-6)
+        assert np.bincount(at, each.happened) == pytest.approx(top.happened, rel=1e-6)
+
+
+@pytest.mark.parametrize("exact_limit", [0, 40, 1 << 16])
+@pytest.mark.parametrize("kind", ["ties", "continuous", "float32", "hard", "binary"])
+def test_any_split_in_any_order_is_the_whole(rng, kind, exact_limit):
+    y, p = softmax_forecasts(rng, 600, 2 if kind == "binary" else 4, dtype=np.float32 if kind == "float32" else float)
+    if kind == "ties":
+        p = rng.multinomial(6, np.full(4, 0.25), 600) / 6
+    elif kind == "hard":
+        p = -np.eye(4)[y] * -1.0  # with zeros of both signs
+    elif kind == "binary":
+        p = p[:, 1].round(2)
+    whole = Tally.of(y, p, parts=BY_CLASS, exact_limit=exact_limit)
+    for pieces in (2, 7):
+        parts = [
+            Tally.of(y[i], p[i], parts=BY_CLASS, exact_limit=exact_limit)
+            for i in np.array_split(rng.permutation(600), pieces)
+        ]
+        assert sum(parts, Tally()).to_bytes() == whole.to_bytes()
+        assert (parts[0] + sum(parts[:0:-1], Tally())).to_bytes() == whole.to_bytes()
+
+
+@given(st.lists(st.integers(0, 2), max_size=30), st.integers(0, 40), st.integers(0, 30), st.integers(1, 3))
+def test_exact_or_coarse_depends_on_the_union_alone(truth, exact_limit, cut, digits):
+    rng = np.random.default_rng(len(truth) * 1000 + exact_limit)
+    p = rng.dirichlet(np.ones(3), len(truth)).round(digits)
+    p[:, 2] = np.abs(1 - p[:, 0] - p[:, 1])
+    y = np.array(truth, dtype=int)
+    settings = {"parts": BY_CLASS, "exact_limit": exact_limit}
+    whole = Tally.of(y, p, **settings)
+    distinct = sum(np.unique(column).size for column in p.T)
+    assert isinstance(whole.classes, GroupTable) == (distinct <= exact_limit)
+    tops = np.where(p == p.max(axis=1, keepdims=True, initial=0), p, -1)
+    distinct = sum(np.unique(column[column >= 0]).size for column in tops.T)
+    assert isinstance(whole.predictions, GroupTable) == (distinct <= exact_limit)
+    parts = [Tally.of(y[s], p[s], **settings) for s in (slice(cut, None), slice(0, cut))]
+    assert (parts[0] + parts[1]).to_bytes() == whole.to_bytes()
+
+
+def test_weight_two_is_the_row_twice(rng):
+    y, p = softmax_forecasts(rng, 300, 3)
+    w = rng.integers(0, 3, 300)
+    for exact_limit in (0, 1 << 16):
+        weighted = Tally.of(y, p, sample_weight=w, parts=BY_CLASS, exact_limit=exact_limit)
+        repeated = Tally.of(np.repeat(y, w), np.repeat(p, w, axis=0), parts=BY_CLASS, exact_limit=exact_limit)
+        for part in BY_CLASS:
+            mine, theirs = weighted.each_class(part), repeated.each_class(part)
+            assert all(a == pytest.approx(b, rel=1e-12) for a, b in zip(mine.pairs, theirs.pairs, strict=True))
+            for a, b in ((mine.points.p, theirs.points.p), (mine.points.weight, theirs.points.weight)):
+                assert a == pytest.approx(b, rel=1e-9)
+
+
+SPELLED = [
+    0.1,
+    1 - 0.9,
+    0.3,
+    1 - 0.7,
+    0.9,
+    0.7,
+    0.5,
+    0.0,
+    1.0,
+    0.0004,
+    1 - 0.9996,
+    np.float32(0.2),
+    1 - np.float32(0.8),
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(SPELLED), st.booleans()), min_size=1, max_size=40))
+def test_the_pairs_of_two_classes_mirror_each_other(rows):
+    """However a probability was spelled: 0.1 and 1 - 0.9 are one, for the one class and for the other."""
+    p, y = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    tally = Tally.of(y.astype(int), p, labels=[0, 1], parts=BY_CLASS)
+    no, yes = tally.class_pairs(0), tally.class_pairs(1)
+    assert yes.reported == pytest.approx(1 - no.reported[::-1], abs=1e-7)
+    assert yes.total.tolist() == no.total[::-1].tolist()
+    assert yes.happened.tolist() == (no.total - no.happened)[::-1].tolist()
+    assert set(np.round(yes.reported, 6)) == set(np.round(p, 6))
+    assert (np.diff(yes.reported) > 0).all()
+
+
+def test_the_coarse_pairs_of_two_classes_mirror_each_other(rng):
+    p = rng.beta(0.3, 0.3, 2000)
+    y = (rng.uniform(size=2000) < p).astype(int)
+    tally = Tally.of(y, p, parts=["classes"], exact_limit=0)
+    no, yes = tally.class_pairs(0), tally.class_pairs(1)
+    assert yes.reported == pytest.approx(1 - no.reported[::-1], abs=1e-6)
+    assert yes.total.tolist() == no.total[::-1].tolist()
+    assert yes.happened.tolist() == (no.total - no.happened)[::-1].tolist()
+
+
+@pytest.mark.parametrize("grid", [False, True])
+def test_what_is_held_while_counting_is_bounded(rng, grid):
+    """About exact_limit entries and a block, however many blocks come."""
+    counter, limit = GroupCounter(5000), 5000
+    for _ in range(200):
+        group, value = rng.integers(0, 4, 2000), rng.uniform(size=2000)
+        key = paired(group, value.round(2) if grid else value)
+        counter.add(GroupTable(key, np.ones(2000), np.zeros(2000), np.zeros(2000)))
+        assert counter.counted.key.size <= limit
+        assert counter._n_waiting <= (1 << 15) + 2000
+    assert isinstance(counter.table(), GroupTable) == grid
+    assert counter.table().total.sum() == 400_000
+
+
+def test_blocks_before_and_after_the_cells_took_over(rng):
+    """The first block is counted by value, the others in dense cells; together they are what one block would be."""
+    y, p = softmax_forecasts(rng, 20_000, 3)
+    counter, correct = ClassCounter(3, 1000), p[np.arange(20_000), y]
+    for rows in np.array_split(np.arange(20_000), 4):
+        counter.add(p[rows], y[rows], correct[rows], None)
+    assert 0 < counter._dense.total[counter._dense.total > 0].size < 3 * COARSE_CELLS
+    whole = Tally.of(y, p, parts=["classes"], exact_limit=1000)
+    for name, column in vars(counter.table()).items():
+        assert (column == getattr(whole.classes, name)).all(), name
+    assert points_of(whole.classes, COARSE).weight.sum() == pytest.approx(20_000)
 
 
 def test_class_pairs_go_by_label():
@@ -76,10 +293,12 @@ def test_class_pairs_go_by_label():
     assert tally.by_class()["label"].to_list() == ["cat", "dog"]
     with pytest.raises(InputError, match="'cow' is not one"):
         tally.class_pairs("cow")
-    with pytest.raises(InputError, match="without the part 'classes'"):
-        Tally.of([1], [0.5]).class_pairs(1)
-    with pytest.raises(InputError, match="without the part 'classes'"):
-        Tally.of([1], [0.5]).by_class()
+    with pytest.raises(InputError, match="expected one of 'classes', 'predictions', got 'shards'"):
+        tally.class_pairs("cat", "shards")
+    without = Tally.of([1], [0.5], parts=["predictions"])
+    for ask in (without.each_class, without.by_class, lambda: without.class_pairs(1), lambda: without.class_points(1)):
+        with pytest.raises(InputError, match=r"without the part 'classes'; count it with parts=\['classes'\]"):
+            ask()
 
 
 def test_shards_with_ties_of_every_size_are_the_same_to_the_last_digit(rng):
@@ -190,7 +409,7 @@ def test_groups_of_any_text_and_of_moments():
         ({"groups": [1.0, np.nan]}, r"groups: no group in 1 row \(1;"),
         ({"groups": [1]}, "groups has 1 rows"),
         ({"groups": [[1, 2]]}, "one group a row"),
-        ({"parts": ["class"]}, "parts: expected a list of 'classes' and 'shards'"),
+        ({"parts": ["class"]}, "parts: expected a list of some of 'classes', 'predictions', 'shards'"),
         ({"parts": "shards"}, "parts: expected a list"),
     ],
 )
@@ -200,7 +419,7 @@ def test_bad_arguments(arguments, message):
 
 
 def test_unlike_parts_do_not_add_up():
-    with pytest.raises(InputError, match="different parts do not add up: classes, shards and none"):
+    with pytest.raises(InputError, match="different parts do not add up: classes, predictions, shards and none"):
         Tally.of([1], [0.5], parts=PARTS) + Tally.of([1], [0.5])
 
 

@@ -42,6 +42,48 @@ def test_marks_and_bubbles_are_where_the_numbers_say(result, axes, swap):
     assert ax.get_xlim() == ax.get_ylim()
 
 
+def bubbles_of(ax):
+    """Positions of the bubbles by the colour they have, and their sizes."""
+    found = {tuple(each.get_facecolor()[0][:3]): (each.get_offsets(), each.get_sizes()) for each in ax.collections}
+    assert len(found) == len(ax.collections)
+    return found
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_few_classes_have_a_colour_each(rng, classes):
+    y, p = softmax_forecasts(rng, 200, classes)
+    result = assess(y, p, view="each-class")
+    ax = Figure().subplots()
+    result.plot(ax)
+    found = list(bubbles_of(ax).values())
+    assert len(found) == classes
+    label = np.array(result.bins.label)
+    for at, (offsets, _) in enumerate(found):
+        assert set(offsets[:, 1]) <= set(result.bins.measured[label == at])
+        assert classes > 3 or offsets.shape[0] == (label == at).sum()
+    texts = [text.get_text() for text in ax.figure.axes[1].get_legend().get_texts()]
+    assert {f"class {at}" for at in range(classes)} <= set(texts)
+
+
+def test_many_classes_are_the_largest_bubbles_of_each_tenth(rng):
+    result = assess(*softmax_forecasts(rng, 2000, 40, spread=4), view="each-class")
+    ax = Figure().subplots()
+    result.plot(ax)
+    ((offsets, sizes),) = bubbles_of(ax).values()
+    tenth = np.minimum((offsets[:, 0] * 10).astype(int), 9)
+    counts = np.bincount(tenth, minlength=10)
+    assert counts.max() == 15
+    part = np.abs(result.bins.contribution)
+    reported = np.where(result.bins.happened > 0, result.bins.geometric_accuracy, result.bins.mean_reported)
+    of_bin = np.minimum((reported * 10).astype(int), 9)
+    for t in range(10):
+        largest = np.sort(part[of_bin == t])[::-1][:15]
+        assert counts[t] == largest.size
+        assert np.sort(sizes[tenth == t])[::-1] == pytest.approx(14 + (sizes.max() - 14) * largest / part.max())
+    texts = [text.get_text() for text in ax.figure.axes[1].get_legend().get_texts()]
+    assert f"{counts.sum()} of {len(result.bins):,} bins, by contribution" in texts
+
+
 def test_the_distribution_lies_along_the_reported_axis(result):
     figure = Figure()
     result.plot(figure.subplots())
@@ -85,6 +127,8 @@ def test_it_can_be_saved(result, kind):
         ([1, 0], [1.0, 0.0], {}),
         ([1, 1], [0.0, 1.0], {"floor": 0.0}),
         ([1, 0, 1], [0.2, 0.3, 0.9], {"view": "top-label"}),
+        ([1], [0.5], {"view": "each-class"}),
+        ([1, 1], [0.0, 1.0], {"view": "each-class", "floor": 0.0}),
     ],
 )
 def test_corners_draw_without_a_warning(y, p, settings):

@@ -14,7 +14,7 @@ from conftest import softmax_forecasts
 from unperplexed import InputError, Tally, assess
 from unperplexed._tally_file import _PREFIX, MAGIC, _columns, tally_state
 
-PARTS = ("classes", "shards")
+PARTS = ("classes", "predictions", "shards")
 
 
 def tallies(rng):
@@ -29,6 +29,8 @@ def tallies(rng):
         "cells": Tally.of(y, p, exact_limit=0),
         "weighted": Tally.of(y, p, sample_weight=w, parts=PARTS),
         "parts": Tally.of(y, p, exact_limit=9, parts=PARTS, source="a.csv"),
+        "exact parts": Tally.of(z, tenths, parts=PARTS),
+        "exact predictions, coarse classes": Tally.of(y, p.round(2), exact_limit=300, renormalize=True, parts=PARTS),
         "infinite": Tally.of([1, 0], [0.0, 0.3], parts=PARTS),
         "labels": Tally.of(["é\n\u202e", "b"], [0.4, 0.3], labels=["b", "é\n\u202e"]),
         "surrogates": Tally.of(["\ud800", "b"], [0.4, 0.3], labels=["b", "\ud800"]),
@@ -125,7 +127,8 @@ WRONG = {
             "sources": [["a"], {"a": "b"}],
             "scores": [[], {"x": []}, {"x": [["1", "nan"]] * 3}, {"x": [["inf", "0"]] * 3}, {"x": [[1, 0]] * 3}],
             "top_tables": [3, ["1"], [-1], [10**9]],
-            "parts": [None, ["classes"], "zz", ["zz"]],
+            "parts": [None, ["classes"], ["predictions"], "zz", ["zz"]],
+            "exact_parts": [None, 3, ["classes"], ["shards"]],
             "sections": [{}, [{}], [[]]],
         }.items()
         for value in values
@@ -173,6 +176,26 @@ IMPOSSIBLE = {
     "low above 1": with_column("pairs_table/low", put(0, 1.5)),
     "negative squares": with_column("pairs_table/squared", put(0, -1)),
     "class beyond the last": with_column("classes/key", put(-1, 3 * 256)),
+    "predicted class beyond the last": with_column("predictions/key", put(-1, 3 * 256)),
+    "place that is none": with_column("classes/place", put(0, np.nan)),
+    "more pairs than rows": with_column("classes/total", lambda v: v.__imul__(2)),
+    "fewer pairs than rows": with_column("predictions/total", lambda v: v.__imul__(0.9)),
+    "nothing happened": with_column("classes/happened", lambda v: v.fill(0)),
+}
+
+IMPOSSIBLE_IN_EXACT_PARTS = {
+    "class beyond the last": with_column("classes/key", put(-1, 3 + 0.5j)),
+    "class before the first": with_column("classes/key", put(0, -1 + 0.5j)),
+    "half a class": with_column("predictions/key", put(-1, 1.5 + 0.5j)),
+    "no probability": with_column("classes/key", put(0, 0 - 0.5j)),
+    "above 1": with_column("predictions/key", put(-1, 2 + 1.5j)),
+    "not a number": with_column("classes/key", put(0, complex(0, np.nan))),
+    "keys twice": with_column("classes/key", lambda v: put(1, v[0])(v)),
+    "keys out of order": with_column("predictions/key", lambda v: v[::-1].sort()),
+    "negative count": with_column("classes/total", put(0, -1)),
+    "more happened than there is": with_column("predictions/happened", put(0, 1e9)),
+    "more pairs than rows": with_column("classes/total", lambda v: v.__imul__(2)),
+    "nothing was right": with_column("predictions/happened", lambda v: v.fill(0)),
 }
 
 
@@ -182,6 +205,22 @@ def test_impossible_counts_are_refused(rng, case):
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match="do not fit together"):
         Tally.from_bytes(IMPOSSIBLE[case](tally).to_bytes())
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE_IN_EXACT_PARTS)
+def test_impossible_exact_parts_are_refused(rng, case):
+    tally = Tally.of(*softmax_forecasts(rng, 50, 3), parts=PARTS)
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(IMPOSSIBLE_IN_EXACT_PARTS[case](tally).to_bytes())
+
+
+def test_exact_parts_hold_plain_numbers(rng):
+    """Anyone can read the file: no column of it is of complex numbers."""
+    tally = Tally.of(*softmax_forecasts(rng, 50, 3), parts=PARTS)
+    columns = dict(_columns({f.name: getattr(tally, f.name) for f in fields(tally)}))
+    assert {column.dtype.str for column in columns.values()} == {"<f8", "<i8"}
+    assert {"classes/group", "classes/value", "predictions/group", "predictions/value"} <= set(columns)
 
 
 @pytest.mark.parametrize(
@@ -242,31 +281,29 @@ def test_size_on_disk_is_bounded(rng):
 
 
 VERSION_1 = (
-    "eNq1lw9QXMUdx/fdg7sLQo7UpBBK4DjHJB0N7Nt9fyHBS01lVNKAMbUVmbvH8Y679HJ33h1wEDMhAW1MCqPjqCRqqkmbyVQ7/es0xaigNY2OJLE6"
-    "bZrpdCS1rUZtplNJQ0yT7nsH5O68494BAsPc/t7uZ7/7+3137+3DmxruLsgryaMAAEVLANhSArSfN16q3LvyluLlt5eNVh0a21P325K/bhj79Mm1"
-    "xSe6/7T0bOPhrbbOkDcSUfyOli5btdXW7g8qoaBPiSqtVljJVELbzVabEpVdEYfPu8UbIX0gibhDJOINkFHeSJjEJBLzO0KBTrXBaQ2XTw6HFbWN"
-    "SbtT8bZ5IkorabplX1iZDqn9K+F00xG+v10Oaf1iYW3uuFH+QESDbrV52/yBWE+GxFtDgWBQa23dRpohJeySfVpbpfjkUJsSjjhalQ6vrApX45VQ"
-    "7RkOtIdck8iwN1rpCneok6uPgnJIW12TbWoxan+PHGoN25rJx0gg6IjILT5tdBNRgdRo2EVkxXi+QJvDFwhrj5tsPIMhI7GswLBYhLzEMiISEc/z"
-    "ggAxYiAPeU5C6hxev1udYFZDWJHHnMjzCGMWkgEcL3KiyEJehBwUJUGSsIDE6SGq4paQVwk5NN0xpQIviohjBSTwjCRxmEc8A4kKERE6zzESEjmB"
-    "VxkkibFpZzGEgQxmJSwyDCuRjxhxDIexyGGJaBYg4pBA9F4boyU36FFCXlLaeLk8jyUEISK/jCBhLDAQSSKEnIQRRpBneYET2YS5ZzGEQyRzLEuW"
-    "xfMsA4lINcMkyEOiWy0Hhlyi2qDil33ebqXV8YUUSyLDkdJyCIpkJkbkOMgxRBODSIuVEEIilBLzNYshjCCQjliCxDQcYhExBMSYgQIWMcMIGMcI"
-    "aUQn2lcgCWKxRP4kxIs8mY6HkGd4FrKQEQViTiSyYoIXZzOEpB4xrIh5SSTVV7uxLMIiTyrFIawunolzfLO2hRXtMNJ0brX55S1qjsmeb1F82paN"
-    "dAW1yOYw2fjqaaD42yKeyWMrHJk6RQTCujY8KHtD4arvKV3xhNVeMQEgoHgCC1MQIoGI7EtguGdiICkFwyOTs81PnuvHcCkwU2fr3Chu8i+in8Gk"
-    "WhCpWMDf6vCQIz8LNUx6ki/QOUdQVgTMpqpSVqvBibkl3yVVTCa74ZmqEyNktFsiI8n0MYYeu+GZihzD6LCbDkpGuyUlBadSos9uSSSUnpTBLDpA"
-    "2RH4VFXKbjVfRKBMdhMTioNSADK6LRGBUyD0mC0zRYfXMkMyWi0RwabSoc9pukEZbJKZM2fAXJYy+dqcyWcMgglfo1JKSEavJWGSjrYpjB6/JZGS"
-    "9s4UKeiTXUoWmKTXg9hFokq9NGV57jNpOdoNbLbnbTxo8nI2HyiPekWcI0jXy5iYmG0mPSjzsZVYfzE9StfxBTOXL0bLaKlEFOZToWIX0Kqpt/f5"
-    "MFcy0hWQQ2FFf1Ux1EN1e/1ZMJEwAzPuvjWP64+nZpsC3XKzzAKeAZt0W57HTCSTs84GlwU8u4zM6LWUN/J5zEtqftbbBWU9RZY50reGL+EISQGf"
-    "18MkBT/LDSVua94Wpfbwpxrhe41wdy5Y0EF9EKVczh7w2PmGSyv63Jdzn3v3uV+/GTh8sdy85p9Vfe4rI2Y3AHc0L+hQ+wHaZB4fKfsGtk98yJr2"
-    "VQ9eslwAz/QZc7WHOywXnLvhGGg0bLQcXFoM2gvoEzM+sFJvn/mo50DJwxYgHaZXxEJ3199vb2x+MeeECcAyw/OxoGc/CS6LGEhw1dcNj6hBu7H8"
-    "XMXq+u4/1hce8Voe3e78odF48tnLlnFwIqewd7LHlVujg5+9sNcafLfMdnW4tiB//9qJ8is0WPnY9XSUwhOjwPiD7dbPnn61cN+E6YZBCjRV57w2"
-    "rTnvugKw1pfz8rVAr9sJwC3r6YF0oZ3fvWmZfXEpWRdw0UB4ny6KhXd/1VSYa9p0Z6nTByq/bXhKixpG1yy05i3c+S1x+DS4STb0RKmnuOtz/Gdw"
-    "zwj9OQujxr9vP2wCx6m836d4ctECju+4rm5yGcD8IAWnVAHDiowNVSmgPVTftEBgOEKtmRYGDDXU8qlpabBkKOfnya1Vb1V8BVjz6ZHhzkeXfFq/"
-    "7saTxnf2/HnXnaN5/UXlm0cX1N/Mbt7QCU+dvki94jG+eM0LAywwvLxIS/Swqfb0wbcO/KdRWVq86/GrTgug7sr9ROtK5dYVelteyD/UNvreurHe"
-    "Dx6h6suerB28d7A6UvIjC/jlMwU4Sm2Ue3r2NlQPLHoNyjtPgZLHqY3xtQmS2vTH2TAxRBzyScXq4v+9XgZs4/QTJNQgg96rDUMPLO9zWH78q78V"
-    "jxjeaBhadkyQDXvusX+0eWUBcNxoupSwF579t3z2iGewe6EJSLebb4ibyrrp6REK/KI5NtmwMb+04kCekzh2/eIzv/vO0v5A/lmh+Gs1NQbwMTQP"
-    "zbSWcesf1p7fS++qDU6UDHaYL30MQMs+0wPa3u2li179fs3O6H3n9jvvve3YyUXgm2M5B9PT6Dpz++vUOuForfnQircvfwiANGG0agpBgeX5+0p3"
-    "HDAeOzY6AMr+S7+UFmPvofN+Vmo/+tC5zsLuN+8xgVvLjf0xPQ91jVeYdqx+8JWfdg1Y36F/s3ihATQ0muxpWU7nLrPSnnOXPUh08aqu8qOf/wOA"
-    "DU2xJTrN5oJVa473TMr7i6nz/IVqA5CrTBO6k/bE+66OHOCoMRYlJ806NPavgbw6sL7f+JP/A9MH6pg="
+    "eNq1l39sE+cZx1/7gu2mBKeCjpSFxHE16NQ1eX/cvfdeAsy021BX2JLRjG5pZF+cc+zOtV2fkzhQRAhp19IRbapWBcrSlm4TWlftt4YyNki7MSoV2q"
+    "3TNKH9UbpfLUxDkxrWUEb33l0S7NSOz0kWR5Hf5973837f5/m+b+59vL313qrKNZUOAMCllQBM1ADzR4qOte9w3fPt3meGdg/9uD194sR9Fw8GG9Yd"
+    "Ji/e3DpWc/cuf386lsloiWDXgL/Z5+9NpLR0Kq5ltW4fbESN0P8Jn1/LquFMMB57MJbhfSCPRNI8EkvyUbGMzmMKjyWC6WS/0ZDMRjiu6rpmtAlv92"
+    "uxnmhG6+bNiBrXtdmQ0b8RzjaD+kO9atrsZ4XNuXNGJZIZE7rLH+tJJK2eiMe708lUymzt2s2baU0Pq3GzbVDiarpH0zPBbq0vphrCjXgjNHrqyd50"
+    "eBqpx7KNYb3PmNx4lFLT5uo6/HpUTXfr/k4ezCRTwYzaFTeHdPCpsRHVw1yLBYkne4LxpG4+7vBTRCBSRFFGImGQKiJimGFKqSxDghGkkEoKNrIcS0"
+    "SMCRY0RGSUSIxSTIgI+QCJMokxEVIGJcgUWVGIjNnsEENxVzqmpYOmbkupTBnDkihjmSJFkQjFFEGugmFOpxJSMJNkajB45qxpFzAEQUREhTCERIV/"
+    "JVhCEiFMIgrXLEMsYZnrvT7GTG4qqqVjvJ65ciklCoYQ8w+SFUJkBLHCIJQUggmGVKSyxMS8uRcwRMI8c6LIl0WpiCAXaWSYBynkuo1yECjlq01pCT"
+    "Ue26l1Bz+UYoUhiZdWwpDxmRCTJCghrglh3hIVjDGDSn6+FjAEyTLvSBTITSNhEXNDQEIQlAkjCMmEWIQiovPtK/MEiUThvwqmjPLpKIQUURGKEDGZ"
+    "mxMzkeV5cSFDeOoxEhmhCuPVN7qJIiaM8kpJmBiLRzmO7zT3rWaeQKbOXf6E+qCRY77Ru7S4bvTMDKTMyAM63+3GEaAlejLR6bNKz8wcHTJnXR+eUm"
+    "Npvekr2kAuYUOM5QFknEsQYQFCJplR43mMyHwMrBRgRFV+oCX4c/sYqQBm5kBdHCXC/2TsM1ChBfGKJRPdwSg/58tQg4qT4sn+RYLKIhCxUJXKWg3J"
+    "zy3/X9KEStmNzFcdi1DSbvmMOaa3GHbsRuYrsoWxYTcblJJ2m5MUUkiJPbvNIeHipBJmsQEqj0ALVam81XwYgUvZjeUVBxcAlHRbPoIUQNgxW2mKDa"
+    "+VhpS0Wj5CLKTDntNsg0rYpDRn0YDFLMV6V24yLgNlHm2oKMe8WSz0SMkFTV86lgIVNa4+iwTZet9gMO99AxUHld6ZeSjMiqNs7VBYunwWLRVXw5p9"
+    "FKGFUNYdq2nmBXUpzDUXGU6qaV2zX1UC7VAjsUQZTCzPw8y5Uizh+nOp5abAttwys0Dmwc65EC5hJuaSy86GVAa8vIzM67WCl84lzEthftnbBZc9RZ"
+    "k5sreG/8MRUgC+pIdJAX6ZG4rt7tyddTxBX2+Df2iD+5eBG/ocf806wqFB8OSl1ivrhyNXlz33xnM/fSV59L16z8Z/NA1Hrk14IgB8tvOGPqMfENye"
+    "yYm6O0lg6m3Rfah59Ir3MvjWsGuZ+XCv93JoPzwP2pzbvc/fUgN6q4Sz8z7wOV49987gkTWPe4FyVFhvhe7d+lCgrfNnFWfdANY5X7CC0TEeXJtx8u"
+    "AdH3d+3QgGXPUXGjZs3fnHrdXHYt5v7Ak943K99uxV7yQ4W1G9b7rHtbuyo+9+/6Av9Uad/4OTm6qWj22eqr8mgNueXClkHWTqDHB9bY/v3cMnqg9N"
+    "uW8ddYCO5oqXZjVX3lgFNscrfnk9sC8SAuCT24SRYqGhL92+NrCqlq8LhAUgvymstsL7P+KuXuZuv6c2FAeNX3Q+bUadZzau8FWuGPocO/kncLvqHM"
+    "w6npZWViTOkcEJ4X0RZl1/23PUDU47Kn9b4Ml7XnB6741bppcBPI844Iwq4FxfsmEoBULUMTwrEDiPOTbOCgPOFse6mWkFcPN4xQ/ntrarg4MHW5tH"
+    "bnoJqkOvgzXfdGzPzUuK5+VAjgXyQ7w6/2zYUPPfl+uAf1J4iodaVbDvg9bxh9cNB73f+clfaiacv2kdX3tKVp1P7Ai888BtVSD4MfeVPB8++2/1rW"
+    "PR0Z0r3EC523NrzlS+9sMTDvCjTmuyk67ltQ1HKkPcLdtWnfv1fbccSC5/S675aEuLE1yEnvH51jLp+/3mSweFxzalptaM9nmuXASg65D7YXPf7BNW"
+    "n/hqy1D2/gtjoS9/5tRrN4FPn694vjhN2OLpfdnxKfn4Js9317969W0AlCmXz1QIqrwv3F+794jr1KkzI6DuP8IvimICg0LlD2oDxx+90F+985Udbn"
+    "BXveuApefRgckG994Nj/zqxYER3++En69a4QStbe5AUVYo9JhH6634QiDFdVFDV/3x9/8OwOc7rCWGPJ6qOzaeHpyW92d3/6XLzU6gNrmnbCftqTfD"
+    "fRUg2OJaPTdpvvHz/xqp3AK2HXB973/pAWC2"
 )
 """A tally of six rows as version 1 of the format has it, packed once more."""
 
@@ -277,7 +314,7 @@ def test_a_file_of_version_1_is_read_for_ever():
     groups = ["a", "b", "b", "c", "d", "e"]
     written = Tally.from_bytes(zlib.decompress(base64.b64decode(VERSION_1)))
     counted = Tally.of(
-        [0, 2, 1, 1, 2, 9], p, ignore_label=9, exact_limit=0, parts=PARTS, groups=groups, source="six.csv"
+        [0, 2, 1, 1, 2, 9], p, ignore_label=9, exact_limit=0, parts=["shards"], groups=groups, source="six.csv"
     )
     states = [{f.name: getattr(tally, f.name) for f in fields(tally)} for tally in (written, counted)]
     tables = [dict(_columns(state)) for state in states]
@@ -289,3 +326,11 @@ def test_a_file_of_version_1_is_read_for_ever():
     assert (written + counted).to_bytes() == (counted + counted).to_bytes()
     assert written.prediction_accuracy == pytest.approx(0.7)
     assert assess(written, floor=0.005).reported.decisiveness == pytest.approx((0.7 + 0.4 + 0.4 + 0.005 + 0.5) / 5)
+
+
+def test_the_classes_of_version_1_are_refused():
+    def change(header, body, version):
+        return {**header, "parts": ["classes", "shards"]}, body, version
+
+    with pytest.raises(InputError, match="version 1 of the format, whose part 'classes' .* Count it anew"):
+        Tally.from_bytes(rewritten(zlib.decompress(base64.b64decode(VERSION_1)), change))

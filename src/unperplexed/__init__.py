@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         expected_calibration_error,
         smooth_calibration_error,
     )
+    from .classes import ClassAverage, ClassTable, PredictedTable
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
     from .decomposition import Decomposition, decompose
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
@@ -79,6 +80,7 @@ _HOMES = {
         "expected_calibration_error",
         "smooth_calibration_error",
     ],
+    "classes": ["ClassAverage", "ClassTable", "PredictedTable"],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
     "decomposition": ["Decomposition", "decompose"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
@@ -147,7 +149,9 @@ __all__ = [
     "Averages",
     "BinTable",
     "CalibrationErrors",
+    "ClassAverage",
     "ClassParameters",
+    "ClassTable",
     "CoupledExponential",
     "CoupledFit",
     "CoupledGaussian",
@@ -156,6 +160,7 @@ __all__ = [
     "InputError",
     "MultivariateCoupledGaussian",
     "Notes",
+    "PredictedTable",
     "RiskProfile",
     "Score",
     "Tally",

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._parts import DenseCoarse, ShardCounter
+from ._grouped import ClassCounter, GroupCounter, top_classes
+from ._parts import ShardCounter
 from ._sums import ExactSum, exact_sum
 from ._tables import Cells, DenseCells, Table, distinct_values, grid_of
 from ._typing import Floats
@@ -40,7 +41,8 @@ class Counter:
         self.score_sums = {score.name: NO_SUMS for score in scores}
         self.notes = Notes()
         self.sources = Counts[str]()
-        self.classes = DenseCoarse(n_classes) if "classes" in parts else None
+        self.classes = ClassCounter(n_classes, exact_limit) if "classes" in parts else None
+        self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
 
     def add(self, forecasts: Forecasts) -> None:
@@ -71,12 +73,13 @@ class Counter:
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, w[here])
         if self.classes is not None:
-            self.classes.add(p, block.truth, np.arange(p.shape[1]), weights)
+            self.classes.add(p, block.truth, rows.correct, weights)
+        if self.predictions is not None:
+            self.predictions.add(top_classes(p, rows, block.truth, w))
         shard = None
         if self.shards is not None:
             shard = forecasts.shards(block.index)
-            self.shards.add(shard, rows.hit, w)
-            self.shards.cells.add(p, block.truth, shard[:, None], weights)
+            self.shards.add(shard, p, block.truth, rows.hit, weights)
         for score in self.scores:
             x = score.rows(block)
             self._add_score(score.name, x, weights)

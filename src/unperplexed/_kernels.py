@@ -155,32 +155,50 @@ class Grid:
 
 
 COARSE_CELLS = 256
-"""Cells of the parts that are counted coarsely; their definition is final as well."""
 
 _LOWEST_EIGHTH = int(np.float32(2.0**-17 * 1.25).view(np.uint32)) >> 20
 _CODES = np.arange(COARSE_CELLS)
 _EIGHTH: Ints = np.minimum(_CODES, COARSE_CELLS - 1 - _CODES) + _LOWEST_EIGHTH - 1
 _COARSE_SCALE: Floats = np.ldexp(1.0, 20 + 126 - (_EIGHTH >> 3))
+_COARSE_START = np.asarray((_EIGHTH & 7) + 8 << 16, dtype=np.float64)
+_COARSE_START[[0, 1, -2, -1]] = 0.0
 
 
-def coarse_places(p: AnyFloats) -> tuple[Ints, Floats]:
-    """Coarse cell of each probability in a vector, and where in it: u = min(p, 1 - p) in steps of the cell.
+class CoarseGrid:
+    """Cells of the parts that are counted coarsely; their definition is final as well.
 
-    Cells have relative width 1/8 in u. 0 is exactly 0, 1 all from there to 2**-17 * 11/8, then on in eighths of
-    each octave to 127, exactly 1/2; those of p > 1/2 are mirrored, and 255 is exactly 1. Steps are 2**-20 of the
-    upper end of the cell's octave.
+    Cells have relative width 1/8 in u = min(p, 1 - p). 0 is exactly 0, 1 all from there to 2**-17 * 11/8, then on in
+    eighths of each octave to 127, exactly 1/2; those of p > 1/2 are mirrored, and 255 is exactly 1. Places are u in
+    steps of 2**-20 of the upper end of the cell's octave.
     """
-    upper = p > 0.5
-    u = np.where(upper, 1 - p, p).astype(np.float32)
-    code = (u.view(np.uint32) >> np.uint32(20)).astype(np.int64) - (_LOWEST_EIGHTH - 1)
-    np.clip(code, 1, 127, out=code)
-    np.subtract(COARSE_CELLS - 1, code, out=code, where=upper)
-    code[p == 0] = 0
-    code[p == 1] = COARSE_CELLS - 1
-    return code, np.rint(u * _COARSE_SCALE[code])
+
+    def places(self, p: AnyFloats) -> tuple[Ints, Floats]:
+        """Cell of each probability in a vector, and its place."""
+        upper = p > 0.5
+        distance = np.where(upper, 1 - p, p)
+        u = distance.astype(np.float32)
+        code = (u.view(np.uint32) >> np.uint32(20)).astype(np.int64) - (_LOWEST_EIGHTH - 1)
+        np.clip(code, 1, 127, out=code)
+        code[distance == 0] = 0
+        place = np.rint(u * _COARSE_SCALE[code])
+        np.subtract(COARSE_CELLS - 1, code, out=code, where=upper)
+        return code, place
+
+    def within(self, code: Ints, place: Floats) -> Floats:
+        """Place counted from where its cell begins: as small as it can be, so that its square is too."""
+        return place - _COARSE_START[code]
+
+    def values(self, code: Ints, within: Floats) -> tuple[Floats, Floats]:
+        """Probability at a place counted from where its cell begins, and that of a step to the next."""
+        u = (_COARSE_START[code] + within) / _COARSE_SCALE[code]
+        return np.where(code > 127, 1 - u, u), 1 / _COARSE_SCALE[code]
+
+    def means(self, code: Ints, total: Floats, place: Floats) -> Floats:
+        """Mean probability in cells, from the weight of their pairs and the sum of their places."""
+        # What is next to 0 rounds to place 0, but is in another cell than 0 itself: 2**-52 tells them apart.
+        least = np.where(code % (COARSE_CELLS - 1) == 0, 0.0, 2.0**-16)
+        u = np.maximum(place / total, least) / _COARSE_SCALE[code]
+        return np.where(code > 127, 1 - u, u)
 
 
-def coarse_sums(code: Ints, total: Floats, place: Floats) -> Floats:
-    """Sum of the probabilities in coarse cells, from the weight of their pairs and the sum of their places."""
-    u = place / _COARSE_SCALE[code]
-    return np.where(code > 127, total - u, u)
+COARSE = CoarseGrid()

@@ -1,34 +1,22 @@
-"""Parts of a tally that are kept when asked for: coarse counts for each class, and for shards of the rows.
+"""Parts of a tally that are kept when asked for: what they are called, and the shards of the rows.
 
-Both have a fixed size, whatever the number of rows. Their sums are of whole numbers, exact in any order unless
-there are weights, or scores above 1e11.
+All have a size that does not grow with the rows. Their sums are of whole numbers, exact in any order unless there are
+weights, or scores above 1e11.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._kernels import COARSE_CELLS, coarse_places
+from ._grouped import Coarse, DenseCoarse
 from ._shards import N_SHARDS
 from ._tables import Keyed
 from ._typing import AnyFloats, Floats, Ints
 
-PARTS = ("classes", "shards")
-
-
-@dataclass(frozen=True)
-class Coarse(Keyed):
-    """Counts of pairs by COARSE_CELLS * group + cell."""
-
-    total: Floats
-    happened: Floats
-    place: Floats
-    """Sum of where in their cell all its pairs lie."""
+PARTS = ("classes", "predictions", "shards")
 
 
 @dataclass(frozen=True)
@@ -63,33 +51,6 @@ class Shards:
         return Shards(self.rows + other.rows, scores, self.pairs + other.pairs)
 
 
-class DenseCoarse:
-    """Room for the coarse cells of so many groups, for fast counting.
-
-    Cells come before groups: of cells that no group needs, no memory is ever touched.
-    """
-
-    def __init__(self, groups: int) -> None:
-        self.groups = groups
-        self.total, self.happened, self.place = np.zeros((3, COARSE_CELLS * groups))
-
-    def add(self, p: AnyFloats, truth: NDArray[Any], group: Ints, weights: Floats | None) -> None:
-        """Count the probabilities of rows, each under its group: one for each class, or a column with each row's."""
-        code, place = coarse_places(np.ascontiguousarray(p).reshape(-1))
-        at = (code.reshape(p.shape) * self.groups + group).reshape(-1)
-        each = 1.0 if weights is None else np.repeat(weights, p.shape[1])
-        np.add.at(self.total, at, each)
-        np.add.at(self.place, at, place * each)
-        happened = at.reshape(p.shape)[np.arange(len(p)), truth]
-        np.add.at(self.happened, happened, 1.0 if weights is None else weights)
-
-    def table(self) -> Coarse:
-        """Keep the cells that are occupied."""
-        group, code = np.nonzero(self.total.reshape(COARSE_CELLS, self.groups).T)
-        at = code * self.groups + group
-        return Coarse(group * COARSE_CELLS + code, self.total[at], self.happened[at], self.place[at])
-
-
 class ShardCounter:
     """Fills the shards of a tally."""
 
@@ -98,8 +59,11 @@ class ShardCounter:
         self.rows, self.weight, self.hits = np.zeros((3, N_SHARDS))
         self.scores = {name: np.zeros((2, N_SHARDS)) for name in scores}
 
-    def add(self, shard: Ints, hit: Floats, w: Floats) -> None:
+    def add(self, shard: Ints, p: AnyFloats, truth: Ints, hit: Floats, weights: Floats | None) -> None:
         """Count rows."""
+        w = np.ones(hit.size) if weights is None else weights
+        at = self.cells.add(p, shard[:, None], weights)
+        np.add.at(self.cells.happened, at[np.arange(hit.size), truth], w)
         np.add.at(self.rows, shard, 1.0)
         np.add.at(self.weight, shard, w)
         np.add.at(self.hits, shard, w * (np.rint(hit * 2.0**30) / 2.0**30))  # thirds would add up by their order

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import Grid
+from ._kernels import CoarseGrid, Grid
 from ._typing import Floats, Ints
 
 
@@ -38,12 +38,12 @@ class Keyed:
     """Columns by key, which add up: entries with the same key are summed, ``low`` and ``high`` are kept."""
 
     key: NDArray[Any]
+    key_type: ClassVar[type[np.generic]] = np.int64
 
     @classmethod
     def empty(cls) -> Self:
         """Count nothing yet."""
-        key = np.empty(0, dtype=np.float64 if cls is Table else np.int64)
-        return cls(key, *(np.empty(0) for _ in fields(cls)[1:]))
+        return cls(np.empty(0, dtype=cls.key_type), *(np.empty(0) for _ in fields(cls)[1:]))
 
     def beside(self, other: Self) -> Self:
         """Put the entries of both one after the other, unmerged."""
@@ -51,7 +51,7 @@ class Keyed:
 
     def merged(self) -> Self:
         """Add up entries with the same key, and sort by it."""
-        key, inverse = np.unique(self.key, return_inverse=True)
+        key, inverse = self._distinct()
 
         def reduced(name: str, column: Floats) -> Floats:
             if name not in ("low", "high"):
@@ -62,6 +62,10 @@ class Keyed:
             return found
 
         return type(self)(key, *(reduced(f.name, getattr(self, f.name)) for f in fields(self)[1:]))
+
+    def _distinct(self) -> tuple[NDArray[Any], Ints]:
+        """Distinct keys in order, and which of them each entry has."""
+        return np.unique(self.key, return_inverse=True)
 
     def __add__(self, other: Self) -> Self:
         """Count both."""
@@ -78,6 +82,12 @@ class Table(Keyed):
     happened: Floats
     squared: Floats
     """Summed squared weights of the pairs that happened."""
+    key_type: ClassVar[type[np.generic]] = np.float64
+
+    @property
+    def values(self) -> Floats:
+        """The probability of each entry."""
+        return np.asarray(self.key, dtype=np.float64)
 
     @staticmethod
     def of(values: Floats, weights: Floats, happened: Floats, happened_weights: Floats) -> Table:
@@ -95,7 +105,7 @@ class Table(Keyed):
             self.total,
             self.happened,
             self.squared,
-            *_moments(place, self.happened),
+            *moments(place, self.happened),
             np.where(some, self.key, np.inf),
             np.where(some, self.key, -np.inf),
         ).merged()
@@ -118,13 +128,19 @@ class Cells(Table):
     """Smallest value that happened; inf if none."""
     high: Floats
     """Largest value that happened; -inf if none."""
+    key_type: ClassVar[type[np.generic]] = np.int64
 
-    def centre_and_spread(self, grid: Grid, entry: Ints) -> tuple[Floats, Floats]:
+    @property
+    def code(self) -> Ints:
+        """The cell of each entry."""
+        return self.key
+
+    def centre_and_spread(self, grid: Grid | CoarseGrid, entry: Ints) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the values that happened, in entries where some did."""
         w, low, high = self.happened[entry], self.low[entry], self.high[entry]
         place = self.first[entry] / w
         variance = (self.second_high[entry] * (1 << _HALF_BITS) + self.second_low[entry]) / w - place * place
-        value, step = grid.values(self.key[entry], place)
+        value, step = grid.values(self.code[entry], place)
         mean = np.clip(value, low, high)
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
 
@@ -135,7 +151,8 @@ MOMENTS = ("first", "second_high", "second_low")
 _HALF_BITS = 14
 
 
-def _moments(place: Ints, w: Floats) -> tuple[Floats, Floats, Floats]:
+def moments(place: Ints, w: Floats) -> tuple[Floats, Floats, Floats]:
+    """Give the columns of that name for values at these places, each of its weight."""
     square = place * place
     return w * place, w * (square >> _HALF_BITS), w * (square & ((1 << _HALF_BITS) - 1))
 
@@ -166,7 +183,7 @@ class DenseCells:
     def add_happened(self, values: Floats, w: Floats) -> None:
         """Add values that happened, without their part in the total."""
         code, place = self.grid.places(values)
-        sums = dict(zip(MOMENTS, _moments(place, w), strict=True))
+        sums = dict(zip(MOMENTS, moments(place, w), strict=True))
         for name, amount in {"happened": w, "squared": w * w, **sums}.items():
             np.add.at(self.columns[name], code, amount)
         np.minimum.at(self.columns["low"], code, values)
@@ -176,6 +193,32 @@ class DenseCells:
         """Keep the cells that are occupied."""
         key = np.flatnonzero(self.total)
         return Cells(key, *(column[key] for column in self.columns.values()))
+
+
+def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
+    """Values that happened as weighted points, by entry.
+
+    Of counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight and
+    lie between its smallest and largest value, so that any mean of them is right to third order.
+    """
+    entry = np.flatnonzero(table.happened > 0)
+    w, w2 = table.happened[entry], table.squared[entry]
+    if not isinstance(table, Cells):
+        return Points(table.values[entry], w, w2, entry)
+    low, high = table.low[entry], table.high[entry]
+    mean, sd = table.centre_and_spread(grid, entry)
+    apart = sd > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Points mean - sd*t and mean + sd/t with weights 1 : t^2; t = 1 unless an end of the range is nearer.
+        t = np.where(apart, np.clip(1.0, sd / (high - mean), (mean - low) / sd), 1.0)
+    left, right = np.clip(mean - sd * t, low, high), np.clip(mean + sd / t, low, high)
+    share = 1 / (1 + t * t)
+    return Points(
+        np.stack([left, right], axis=1).ravel(),
+        np.stack([w * share, w * (1 - share)], axis=1).ravel(),
+        np.stack([w2 * share, w2 * (1 - share)], axis=1).ravel(),
+        np.repeat(entry, 2),
+    )
 
 
 def distinct_values(p: NDArray[Any], weights: Floats | None) -> tuple[Floats, Floats]:
@@ -193,7 +236,8 @@ def same_probability(value: Floats) -> Ints:
     """Number the sorted probabilities of two classes so that those only rounding tells apart share a number.
 
     Of a reported 0.9 the other class gets 1 - 0.9, which in floats is not the 0.1 that another row reports. Two
-    values below 1/2 are the same if they have the same complement and one of them is its exact complement.
+    values below 1/2 are the same if they have the same complement and one of them is its exact complement; two above
+    it are the same if their complements are.
     """
     leader = np.arange(value.size)
     single = value.astype(np.float32)
@@ -202,6 +246,8 @@ def same_probability(value: Floats) -> Ints:
         exact = (1 - complement).astype(np.float64)
         at = np.minimum(np.searchsorted(value, exact), max(value.size - 1, 0))
         leader = np.where(here & (v < 0.5) & (complement < 1) & (exact != value) & (value[at] == exact), at, leader)
+    at = np.minimum(np.searchsorted(value, 1 - value), max(value.size - 1, 0))
+    leader = np.where((value > 0.5) & (value[at] == 1 - value), -1 - leader[at], leader)
     # Values between two with the same complement have it too, so that groups are runs.
     return np.cumsum(np.diff(leader, prepend=leader[:1]) != 0)
 
@@ -209,7 +255,7 @@ def same_probability(value: Floats) -> Ints:
 def pooled(table: Table, group: Ints) -> Pairs:
     """Pairs of an exact table with the values of a group as one."""
     total, happened = (np.bincount(group, x).astype(np.float64) for x in (table.total, table.happened))
-    return Pairs(without_last_digits(table.key[np.flatnonzero(np.diff(group, prepend=-1))]), happened, total)
+    return Pairs(without_last_digits(table.values[np.flatnonzero(np.diff(group, prepend=-1))]), happened, total)
 
 
 def without_last_digits(p: Floats) -> Floats:

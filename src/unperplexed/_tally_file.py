@@ -26,8 +26,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ._grouped import Coarse, GroupCells, Grouped, GroupTable, paired
 from ._kernels import COARSE_CELLS
-from ._parts import PARTS, Coarse, ShardRows, Shards, ShardScores
+from ._parts import PARTS, ShardRows, Shards, ShardScores
 from ._shards import N_SHARDS
 from ._sums import ExactSum
 from ._tables import Cells, Keyed, Table, grid_of
@@ -39,7 +40,8 @@ from .labels import Label
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 1
+VERSION = 2
+"""Version 1 differs in the part "classes" alone."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -60,6 +62,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
         "parts": [part for part in PARTS if state[part] is not None],
+        "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -79,6 +82,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
     return _PREFIX.pack(MAGIC, VERSION, len(head), length, digest) + body
 
 
+_BY_CLASS = ("classes", "predictions")
 _PLAIN = ("exact_limit", "fraction_bits", "n_rows", "n_classes", "weighted", "weight", "weight_squared", "exact")
 
 
@@ -87,8 +91,9 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _named("pairs", state["pairs_table"])
     for ties, table in state["top_tables"].items():
         yield from _named(f"top/{ties}", table)
-    if state["classes"] is not None:
-        yield from _named("classes", state["classes"])
+    for part in _BY_CLASS:
+        if state[part] is not None:
+            yield from _named(part, state[part])
     if state["shards"] is not None:
         yield from _named("shards/rows", state["shards"].rows)
         yield from _named("shards/pairs", state["shards"].pairs)
@@ -97,21 +102,41 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _named(name: str, table: Keyed) -> Iterator[tuple[str, NDArray[Any]]]:
-    return ((f"{name}/{f.name}", getattr(table, f.name)) for f in fields(table))
+    columns = {f.name: getattr(table, f.name) for f in fields(table)}
+    if isinstance(table, GroupTable):  # plain numbers, not complex ones
+        columns = {"group": columns["key"].real, "value": columns.pop("key").imag, **columns}
+    return ((f"{name}/{column}", values) for column, values in columns.items())
 
 
 def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
     """Read the fields of a tally, in little memory until all of it has been checked."""
     stream = io.BytesIO(data) if isinstance(data, bytes | bytearray | memoryview) else data
-    header_length = _checked_header_length(stream)
+    version, header_length = _checked_header(stream)
     try:
-        return _state(_Sections(stream, header_length))
+        sections = _Sections(stream, header_length)
+        if version == 1:
+            _upgrade(sections.header)
+        return _state(sections)
+    except InputError:
+        raise
     except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:
         raise InputError(f"its parts do not fit together ({type(error).__name__}: {error}). Make it anew.") from None
 
 
-def _checked_header_length(stream: BinaryIO) -> int:
-    """Check magic, length, checksum and version, in this order, so that the reason given is the right one."""
+def _upgrade(header: dict[str, Any]) -> None:
+    """Make a header of version 1 one of version 2, which it is but for the part that was counted otherwise."""
+    if "classes" in header["parts"]:
+        raise InputError(
+            "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
+        )
+    header["exact_parts"] = []
+
+
+def _checked_header(stream: BinaryIO) -> tuple[int, int]:
+    """Version and length of the header, once magic, length, checksum and version are checked.
+
+    In this order, so that the reason given is the right one.
+    """
     prefix = stream.read(_PREFIX.size)
     if prefix[: len(MAGIC)] != MAGIC[: len(prefix)] or not prefix:
         raise InputError("not a tally: it does not begin as one.")
@@ -129,9 +154,9 @@ def _checked_header_length(stream: BinaryIO) -> int:
         found.update(chunk)
     if found.digest() != digest:
         raise InputError("damaged: its content does not match its checksum. Copy or make it anew.")
-    if version != VERSION:
-        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads version {VERSION}.")
-    return int(header_length)
+    if not 1 <= version <= VERSION:
+        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads up to {VERSION}.")
+    return int(version), int(header_length)
 
 
 @dataclass
@@ -162,10 +187,29 @@ class _Sections:
             raise ValueError(f"section {name!r} is not of its length")
         return body
 
-    def table(self, kind: type[Keyed], name: str, highest: int, room: int) -> Any:
+    def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> Grouped:
+        """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums."""
+        if name in self.header["exact_parts"]:
+            table: Grouped = self.table(GroupTable, name, complex(n_classes - 1, 1), room)
+        else:
+            cells = n_classes * COARSE_CELLS
+            table = self.table(GroupCells, name, cells - 1, cells)
+        for sum_, expected in zip((table.total.sum(), table.happened.sum()), sums, strict=True):
+            _require(abs(sum_ - expected) <= 1e-6 * expected, f"{name!r} does not add up to the weight")
+        return table
+
+    def keys(self, kind: type[Keyed], name: str, room: int) -> NDArray[Any]:
+        if kind is not GroupTable:
+            return self.column(f"{name}/key", room)
+        group, value = (self.column(f"{name}/{column}", room) for column in ("group", "value"))
+        _require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
+        _require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")
+        return paired(group, value)
+
+    def table(self, kind: type[Keyed], name: str, highest: complex, room: int) -> Any:
         """Read a table of at most so many keys, none of them higher."""
-        columns = {f.name: self.column(f"{name}/{f.name}", room) for f in fields(kind)}
-        key = columns["key"]
+        columns = {f.name: self.column(f"{name}/{f.name}", room) for f in fields(kind)[1:]}
+        columns["key"] = key = self.keys(kind, name, room)
         _require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
         in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (np.diff(key) > 0).all())
         _require(in_range, f"keys of {name!r} are out of order or out of range")
@@ -245,22 +289,29 @@ def _state(sections: _Sections) -> dict[str, Any]:
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
     _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
-    parts, coarse = header["parts"], n_classes * COARSE_CELLS
+    parts = header["parts"]
     _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
+    exact = header["exact_parts"]
+    _require(isinstance(exact, list) and set(exact) <= {*_BY_CLASS} & set(parts), "exact parts are not known")
     found = {
         "score_sums": scores,
         "pairs_table": sections.table(kind, "pairs", highest, room),
         "top_tables": {
             _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
         },
-        "classes": sections.table(Coarse, "classes", coarse - 1, coarse) if "classes" in parts else None,
         "shards": _shards(sections, list(scores)) if "shards" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
     _require(state["weighted"] or weight == state["n_rows"], "the weight is not the number of rows")
     for sum_, expected in ((pairs.total.sum(), weight * n_classes), (pairs.happened.sum(), weight)):
         _require(abs(sum_ - expected) <= 1e-6 * expected, "the counts do not add up to the weight")
-    return state | found
+    hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
+    sums = {"classes": (weight * n_classes, weight), "predictions": (weight, hits)}
+    room = min(state["n_rows"] * n_classes, state["exact_limit"])
+    by_class = {
+        name: sections.by_class(name, n_classes, room, sums[name]) if name in parts else None for name in _BY_CLASS
+    }
+    return state | found | by_class
 
 
 def _shards(sections: _Sections, names: list[str]) -> Shards:

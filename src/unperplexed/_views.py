@@ -60,17 +60,11 @@ def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
             "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
             " parts=['classes'] (--parts classes), or take view='top-label' or view='all-classes'."
         )
-    groups = [_of_class(tally, label) for label in tally.labels if label is not None]
+    groups = [tally.class_pairs(label) for label in tally.labels if label is not None]
     if tally.n_classes > 2:
         return groups
     # A part of a stream may not have seen the positive class.
     return [mirrored(groups[0]) if tally.labels[1] is None else groups[-1]]
-
-
-def _of_class(tally: Tally, label: Label) -> Pairs:
-    pairs = tally.class_pairs(label)
-    # As in `Tally.pairs`: the last digits of a mean are not to decide on which side of an edge a cell lies.
-    return pairs._replace(reported=without_last_digits(pairs.reported))
 
 
 def mirrored(pairs: Pairs) -> Pairs:

@@ -5,30 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._grouped import EachGroup
 from ._json import json_text, plain_values
 from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
-from .errors import InputError
+from .classes import (
+    ClassAverage,
+    ClassTable,
+    Measure,
+    PredictedTable,
+    class_average,
+    class_of_entries,
+    class_table,
+    measured_each,
+    predicted_table,
+)
+from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .labels import Label
-from .means import (
-    DECISIVE,
-    DEFAULT_FLOOR,
-    GEOMETRIC,
-    ROBUST,
-    Limit,
-    apply_limit,
-    mean_of_points,
-)
+from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
 from .measured import Estimate, estimator
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
-from .tally import EXACT_LIMIT, FRACTION_BITS, Tally, View
+from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +42,7 @@ _INTERVALS = 50
 
 Auto = Literal["auto"]
 AxesOrder = Literal["reported", "nelson"]
+Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +68,8 @@ class BinTable(ReadOnlyArrays):
     """Weight of the bin's pairs that happened, and of all its pairs."""
     contribution: Floats
     """Share of what happened in the bin times ln(geometric accuracy); the bins' sum is that of the whole."""
+    label: tuple[Label | None, ...] = ()
+    """In the each-class view the class of each bin; the bins go by class, and in a class by probability."""
 
     def __len__(self) -> int:
         """Count the bins."""
@@ -75,6 +82,8 @@ class Curve(ReadOnlyArrays):
 
     reported: Floats
     measured: Floats
+    label: tuple[Label | None, ...] = ()
+    """In the each-class view the class of each point; the curve of one class follows that of another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +146,12 @@ class Assessment:
     """Whether every distinct probability was counted by itself, not in cells."""
     exact_limit: int
     fraction_bits: int
+    classes: ClassTable | None = None
+    """In the each-class view: each class by itself, the worst first."""
+    class_average: ClassAverage | None = None
+    """In the each-class view: plain means over the classes, each counting once."""
+    predicted: PredictedTable | None = None
+    """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
     version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,13 +166,14 @@ class Assessment:
         """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
         return json_text(self.to_dict(), indent)
 
-    def frame(self, what: Literal["figures", "bins", "profile", "floors"] = "figures") -> pl.DataFrame:
+    def frame(self, what: Frame = "figures") -> pl.DataFrame:
         """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
 
         Parameters
         ----------
-        what : {"figures", "bins", "profile", "floors"}, default "figures"
-            One row of headline figures, one row a bin, one row an order, or one row a floor.
+        what : {"figures", "bins", "profile", "floors", "classes", "predicted"}, default "figures"
+            One row of headline figures, one row a bin, one row an order, or one row a floor; in the each-class view
+            also one row a class, and one row a predicted class.
 
         Returns
         -------
@@ -166,12 +182,13 @@ class Assessment:
         Raises
         ------
         InputError
-            For another name.
+            For another name, or a table that this assessment does not have.
         """
         import polars as pl
 
-        if what == "bins":
-            return pl.DataFrame({f.name: getattr(self.bins, f.name) for f in fields(self.bins)})
+        check_choice("what", what, get_args(Frame))
+        if what in ("bins", "classes", "predicted"):
+            return _frame(what, getattr(self, what))
         if what == "profile":
             low, high = self.profile.interval()
             names = ("orders", "values", "standard_errors", "few_rows")
@@ -181,9 +198,7 @@ class Assessment:
             return pl.DataFrame({**columns, "lower": low, "upper": high})
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
-        if what == "figures":
-            return pl.DataFrame([self.figures()])
-        raise InputError(f"what: expected 'figures', 'bins', 'profile' or 'floors', got {what!r}.")
+        return pl.DataFrame([self.figures()])
 
     def figures(self) -> dict[str, float]:
         """Headline figures by name, in the order of the printed table."""
@@ -226,6 +241,21 @@ class Assessment:
         from .report.notebook import assessment_card
 
         return assessment_card(self)
+
+
+def _frame(name: str, table: BinTable | ClassTable | PredictedTable | None) -> pl.DataFrame:
+    import polars as pl
+
+    if table is None:
+        raise InputError(
+            f"what: {name!r} is a table of the each-class view; assess with view='each-class', a tally with"
+            f" parts={[*CLASS_PARTS]}."
+        )
+    columns = {f.name: getattr(table, f.name) for f in fields(table) if f.name != "label"}
+    if not table.label:
+        return pl.DataFrame(columns)
+    labels = [None if label is None else str(label) for label in table.label]
+    return pl.DataFrame({"label": pl.Series(labels, dtype=pl.String), **columns})
 
 
 def assess(
@@ -278,8 +308,10 @@ def assess(
     bins, neighbors, bandwidth, prior : number or "auto", default "auto"
         What that estimator can be told: how many bins, how many nearest neighbours, the bandwidth of the kernel in
         log-odds, how many pairs the prior is worth. By default each follows the estimator's own rule.
-    view : {"all-classes", "top-label"}, default "all-classes"
-        Which pairs are measured. The top-label view has a curve, but no measured means, slope or divergence.
+    view : {"all-classes", "top-label", "each-class"}, default "all-classes"
+        Which pairs are measured: those of all classes together, of each row's most probable class, or of each class
+        by itself, which adds ``classes``, ``class_average`` and ``predicted``. The top-label view has a curve, but no
+        measured means, slope or divergence. A tally needs the parts "classes" and "predictions" for the last view.
     orders : array_like, optional
         Orders of the risk profile; 121 from -3 to 3 by default.
     scores : sequence of str, default ()
@@ -355,7 +387,8 @@ def assess(
             from_logits=from_logits,
             from_log_probs=from_log_probs,
         )
-        tally = Tally.count(forecasts, scores=scores, exact_limit=exact_limit, fraction_bits=fraction_bits)
+        parts = CLASS_PARTS if view == "each-class" else ()
+        tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
     told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
     return _assess_tally(tally, floor, limit, measured, told, view, orders)
 
@@ -369,7 +402,8 @@ def _assess_tally(
     view: View,
     orders: ArrayLike | None,
 ) -> Assessment:
-    measure = estimator(measured, **told)
+    chosen = estimator(measured, **told)
+    check_choice("view", view, VIEWS)
     if not tally.weight > 0:
         if tally.n_rows:
             raise InputError("the total weight is 0; nothing is left to assess.")
@@ -377,22 +411,30 @@ def _assess_tally(
         raise InputError(
             "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")
         )
-    points = tally.points()
-    clipped = apply_limit(points.p, floor, limit)
-    reported = averages(clipped, points.weight)
-    pairs = tally.pairs(view)
+    if view == "each-class" and tally.n_rows and tally.classes is None:
+        raise InputError(
+            "view: 'each-class' is made from the part 'classes', which this tally was counted without; count it with"
+            f" parts={[*CLASS_PARTS]} (--parts {' '.join(CLASS_PARTS)})."
+        )
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = tally.weight / tally.weight_squared
-    counts = (pairs.reported, pairs.happened * rows, pairs.total * rows)
-    estimate = measure(*counts, floor=floor)
-    seen = pairs.happened > 0
-    if view == "all-classes":
-        found = averages(apply_limit(estimate.measured[seen], floor, limit), pairs.happened[seen])
-        shown = points._replace(p=clipped)
+
+    def measure(pairs: Pairs) -> Estimate:
+        return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
+
+    points = tally.points()
+    reported = averages(apply_limit(points.p, floor, limit), points.weight)
+    labels: tuple[Label | None, ...] = ()
+    if view == "each-class":
+        each, labels = tally.each_class(), tally.labels
     else:
-        found = Averages(math.nan, math.nan, math.nan)
-        shown = tally.points(view)
-        shown = shown._replace(p=apply_limit(shown.p, floor, limit))
+        pairs = tally.pairs(view)
+        each = EachGroup(pairs, tally.points(view), np.array([0, pairs.total.size]))
+    estimate = measured_each(each, measure)
+    found = Averages(math.nan, math.nan, math.nan)
+    if view != "top-label":
+        seen = each.pairs.happened > 0
+        found = averages(apply_limit(estimate.measured[seen], floor, limit), each.pairs.happened[seen])
     return Assessment(
         reported=reported,
         measured=found,
@@ -405,8 +447,8 @@ def _assess_tally(
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),
-        bins=_bin_table(pairs, estimate, shown),
-        curve=_curve(pairs, estimate),
+        bins=_bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
+        curve=_curve(each, estimate, labels),
         distribution=_distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
         n_rows=tally.n_rows,
@@ -424,7 +466,20 @@ def _assess_tally(
         exact=tally.exact,
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
+        **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
     )
+
+
+def _by_class(
+    tally: Tally, each: EachGroup, estimate: Estimate, measure: Measure, floor: float, limit: Limit
+) -> dict[str, Any]:
+    """Tables of the each-class view."""
+    table = class_table(each, estimate, tally.labels, tally.weight, floor, limit)
+    found: dict[str, Any] = {"classes": table, "class_average": class_average(table)}
+    if tally.predictions is not None:
+        tops = tally.each_class("predictions")
+        found["predicted"] = predicted_table(tops, measured_each(tops, measure), tally.labels, tally.weight)
+    return found
 
 
 def _orientation(reported_spread: float, measured_spread: float) -> float:
@@ -440,17 +495,22 @@ def _distribution(points: Points) -> Histogram:
     return Histogram(edges, weight / weight.sum())
 
 
-def _curve(pairs: Pairs, estimate: Estimate) -> Curve:
-    """Thin an estimate out to what a picture can show."""
-    most = 500
-    shown = np.arange(pairs.reported.size)
-    if shown.size > most:
-        shown = np.unique(np.searchsorted(pairs.reported, np.linspace(0, pairs.reported[-1], most)))
-    return Curve(pairs.reported[shown], estimate.measured[shown])
+def _curve(each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...]) -> Curve:
+    """Thin an estimate out to what a picture can show, each class's by itself."""
+    runs = [np.arange(*ends) for ends in zip(each.first[:-1], each.first[1:], strict=True)]
+    most = max(500 // len(runs), 10)
+    for at, run in enumerate(runs):
+        if run.size > most:
+            reported = each.pairs.reported[run]
+            runs[at] = run[np.unique(np.searchsorted(reported, np.linspace(0, reported[-1], most)))]
+    shown = np.concatenate(runs)
+    label = tuple(label for label, run in zip(labels, runs, strict=False) for _ in run)
+    return Curve(each.pairs.reported[shown], estimate.measured[shown], label)
 
 
-def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
-    """Bins of an estimate: points are the floored values that happened, by entry of the pairs."""
+def _bin_table(each: EachGroup, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
+    """Bins of an estimate: p are the floored values that happened."""
+    pairs, points = each.pairs, each.points
     first: Ints = np.flatnonzero(np.diff(estimate.bin, prepend=-1))
     last = np.append(first[1:], estimate.bin.size) - 1
     happened = np.add.reduceat(pairs.happened, first)
@@ -458,9 +518,7 @@ def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
     means = np.full((3, first.size), np.nan)
     bin_of_point = estimate.bin[points.entry]
     starts = np.flatnonzero(np.diff(bin_of_point, prepend=-1))
-    for start, stop in zip(starts, np.append(starts[1:], bin_of_point.size), strict=True):
-        p, w = points.p[start:stop], points.weight[start:stop]
-        means[:, bin_of_point[start]] = [mean_of_points(p, w, r) for r in (DECISIVE, GEOMETRIC, ROBUST)]
+    means[:, bin_of_point[starts]] = means_of_runs(p, points.weight, starts)
     with np.errstate(divide="ignore", invalid="ignore"):
         contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)
     return BinTable(
@@ -474,4 +532,5 @@ def _bin_table(pairs: Pairs, estimate: Estimate, points: Points) -> BinTable:
         happened=happened,
         total=total,
         contribution=contribution,
+        label=tuple(labels[at] for at in class_of_entries(each)[first]) if labels else (),
     )

@@ -230,7 +230,12 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     add("--neighbors", type=int, metavar="K", help="number of neighbors, for nearest-neighbors")
     add("--bandwidth", type=float, metavar="H", help="width of the kernel in log-odds")
     add("--prior", type=float, metavar="S", help="how many pairs the prior of bayesian is worth")
-    add("--view", choices=("all-classes", "top-label"), default="all-classes", help="which pairs are measured")
+    add(
+        "--view",
+        choices=("all-classes", "top-label", "each-class"),
+        default="all-classes",
+        help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself",
+    )
 
 
 def _add_picture_axes(command: argparse.ArgumentParser) -> None:
@@ -258,9 +263,9 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     add(
         "--parts",
         nargs="+",
-        choices=("classes", "shards"),
+        choices=("classes", "predictions", "shards"),
         default=[],
-        help="what else to keep: coarse counts of each class, or of a thousand shards of the rows",
+        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows",
     )
     add("--groups", metavar="COLUMN", help="rows with the same value here go into the same shard")
     add("--exact-limit", type=int, metavar="N", help="so many distinct values are counted exactly (default: 65536)")

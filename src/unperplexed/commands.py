@@ -20,7 +20,7 @@ from .errors import InputError
 from .files import Reading, Selection
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
-from .tally import Tally
+from .tally import CLASS_PARTS, Tally
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +119,8 @@ def demo(arguments: argparse.Namespace) -> None:
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
     try:
-        return assess_tally(_tally(arguments), **_settings(arguments))
+        parts = CLASS_PARTS if arguments.view == "each-class" else ()
+        return assess_tally(_tally(arguments, parts=parts), **_settings(arguments))
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._arrays import check_indexes, floats
-from ._typing import Floats
+from ._typing import Floats, Ints
 from .errors import InputError, rows_text
 
 Limit = Literal["floor", "both"]
@@ -163,6 +163,22 @@ def mean_of_points(p: Floats, w: Floats, r: float) -> float:
     else:
         correction = float(np.log1p(weighted_sum(w, np.expm1(r * x)) / total) / r)
     return min(max(centre * float(np.exp(correction)), lowest), highest)
+
+
+def means_of_runs(p: Floats, w: Floats, first: Ints) -> Floats:
+    """Decisiveness, geometric accuracy and robustness of each run of points of positive weight, as three rows.
+
+    A run is from one index in ``first`` to the next. The three orders are far enough from 0, or 0, to need no
+    recentring: the relative error stays below 2e-13.
+    """
+    share = w / np.repeat(np.add.reduceat(w, first), np.diff(first, append=p.size))
+    with np.errstate(divide="ignore"):
+        arithmetic = np.add.reduceat(share * p, first)
+        geometric = np.exp(np.add.reduceat(share * np.log(p), first))
+        robust = np.add.reduceat(share * p**ROBUST, first) ** (1 / ROBUST)
+    means = np.stack([arithmetic, geometric, robust])
+    within: Floats = np.clip(means, np.minimum.reduceat(p, first), np.maximum.reduceat(p, first))
+    return within
 
 
 def weighted_sum(w: Floats, x: Floats) -> float:

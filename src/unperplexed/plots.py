@@ -1,11 +1,12 @@
 """Pictures of an Assessment on matplotlib Axes. Nothing is computed here, and no setting of matplotlib is changed.
 
-Colours are the blue and vermillion of Okabe and Ito, told apart by the colour-blind and, differing in lightness and
-in the shape of their marks, in greyscale.
+Colours are those of Okabe and Ito, told apart by the colour-blind; the marks in vermillion and, as long as there is one
+kind of bubble, the bubbles in blue are told apart in greyscale too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
+from ._typing import Floats, Ints
 from .errors import InputError
 from .means import DECISIVE, GEOMETRIC, ROBUST
 
@@ -23,8 +25,21 @@ if TYPE_CHECKING:
 # Widths and heights, in inches, that suit the pictures.
 ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE = (5.6, 6.4), (6.8, 5.6), (6.4, 4.4)
 
-_BINS = "#56B4E9"
-_BINS_EDGE = "#00507d"
+_COLOURS = (
+    ("#56B4E9", "#00507d"),
+    ("#E69F00", "#7a5300"),
+    ("#009E73", "#00513b"),
+    ("#CC79A7", "#76305a"),
+    ("#F0E442", "#837a00"),
+    ("#aaaaaa", "#444444"),
+)
+"""Of bubbles and their edges; the first for all bins, or each for a class where there are no more."""
+
+_MOST_BUBBLES = 15
+"""Of the bins of many classes in each tenth of the reported axis; more cannot be told apart."""
+_LARGE_BUBBLES = 40
+"""So many have room to be large."""
+
 _MARKS = "#B33F00"
 _GREY = "#6e6e6e"
 
@@ -36,7 +51,8 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     """Draw measured against reported probability and, beside it, the distribution of what was reported.
 
     Bubbles are the bins, their area the bin's part in the log of the geometric accuracy, and bars how far each
-    reaches. The three marks are decisiveness, geometric accuracy and robustness, each with its reported and measured
+    reaches; in the each-class view the largest of all classes' bins, in the classes' colours where these are few.
+    The three marks are decisiveness, geometric accuracy and robustness, each with its reported and measured
     value in the legend, joined by the slope line.
 
     Parameters
@@ -90,24 +106,49 @@ def _xy(reported: Any, measured: Any, swapped: bool) -> tuple[Any, Any]:
 
 def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     bins = assessment.bins
-    spans = np.stack([np.stack([bins.lowest, bins.highest]), np.stack([bins.measured, bins.measured])])
-    ax.plot(*(spans[::-1] if swapped else spans), color=_BINS_EDGE, linewidth=1.2, alpha=0.7, zorder=2)
-    reported = np.where(bins.happened > 0, bins.geometric_accuracy, bins.mean_reported)
     part = np.abs(bins.contribution)
     largest = part[np.isfinite(part)].max(initial=0.0)
-    area = 14 + 700 * np.minimum(part / largest, 1.0) if largest else np.full(part.size, 14.0)
-    ax.scatter(
-        *_xy(reported, bins.measured, swapped),
-        s=area,
-        color=_BINS,
-        edgecolor=_BINS_EDGE,
-        linewidth=0.8,
-        alpha=0.6,
-        zorder=3,
-        clip_on=False,
-    )
-    label = f"{len(bins)} bin{'s' if len(bins) != 1 else ''}, by contribution"
-    ax.plot([], [], "o", color=_BINS, markeredgecolor=_BINS_EDGE, markersize=8, alpha=0.8, label=label)
+    room = 700 * min(1.0, _LARGE_BUBBLES / min(part.size, 10 * _MOST_BUBBLES)) if bins.label else 700
+    area = 14 + room * np.minimum(part / largest, 1.0) if largest else np.full(part.size, 14.0)
+    reported = np.where(bins.happened > 0, bins.geometric_accuracy, bins.mean_reported)
+    for name, (fill, edge), here in _kinds_of_bins(assessment, part, reported):
+        spans = np.stack([np.stack([bins.lowest, bins.highest]), np.stack([bins.measured, bins.measured])])[..., here]
+        alpha = 0.25 if bins.label and here.size > _LARGE_BUBBLES else 0.7
+        ax.plot(*(spans[::-1] if swapped else spans), color=edge, linewidth=1.2, alpha=alpha, zorder=2)
+        ax.scatter(
+            *_xy(reported[here], bins.measured[here], swapped),
+            s=area[here],
+            color=fill,
+            edgecolor=edge,
+            linewidth=0.8,
+            alpha=0.6,
+            zorder=3,
+            clip_on=False,
+        )
+        ax.plot([], [], "o", color=fill, markeredgecolor=edge, markersize=8, alpha=0.8, label=name)
+
+
+def _kinds_of_bins(
+    assessment: Assessment, part: Floats, reported: Floats
+) -> Iterator[tuple[str, tuple[str, str], Ints]]:
+    """Name in the legend, colours and bins of each kind: a few classes each by itself, else all of them."""
+    bins, n = assessment.bins, len(assessment.bins)
+    number = f"{n:,} bin{'s' if n != 1 else ''}, by contribution"
+    if not bins.label:
+        yield number, _COLOURS[0], np.arange(n)
+        return
+    tenth = np.minimum((reported * 10).astype(np.int64), 9)
+    order = np.lexsort((-part, tenth))
+    largest = order[np.arange(n) - np.searchsorted(tenth[order], tenth[order]) < _MOST_BUBBLES]
+    if assessment.n_classes > len(_COLOURS):
+        yield f"{largest.size} of {number}", _COLOURS[0], largest
+        return
+    for label, colours in zip(assessment.labels, _COLOURS, strict=False):
+        yield (
+            label if isinstance(label, str) else f"class {label}",
+            colours,
+            largest[[bins.label[at] == label for at in largest]],
+        )
 
 
 def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:

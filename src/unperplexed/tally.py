@@ -9,19 +9,31 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._counting import NO_SUMS, Counter, ScoreSums, added
+from ._grouped import EachGroup, Grouped, added_groups, each_group, only_group
 from ._json import plain_values
-from ._kernels import COARSE_CELLS, Grid, coarse_sums
-from ._parts import PARTS, Coarse, Shards
-from ._tables import MOMENTS, Cells, Pairs, Points, Table, grid_of, pooled, same_probability, without_last_digits
+from ._kernels import Grid
+from ._parts import PARTS, Shards
+from ._tables import (
+    MOMENTS,
+    Cells,
+    Pairs,
+    Points,
+    Table,
+    grid_of,
+    points_of,
+    pooled,
+    same_probability,
+    without_last_digits,
+)
 from ._tally_file import tally_bytes, tally_state
 from ._typing import Ints
-from .errors import InputError
+from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
 from .outputs import check_output, write_whole
@@ -30,8 +42,12 @@ from .scores import score_named, scores_kept
 if TYPE_CHECKING:
     import polars as pl
 
-View = Literal["all-classes", "top-label"]
-VIEWS: tuple[View, ...] = ("all-classes", "top-label")
+View = Literal["all-classes", "top-label", "each-class"]
+VIEWS: tuple[View, ...] = get_args(View)
+PooledView = Literal["all-classes", "top-label"]
+ClassPart = Literal["classes", "predictions"]
+CLASS_PARTS: tuple[ClassPart, ...] = get_args(ClassPart)
+"""What the each-class view is made from."""
 
 EXACT_LIMIT = 1 << 16
 FRACTION_BITS = 9
@@ -76,8 +92,10 @@ class Tally:
     score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
     """For each score x the sums of w x, w^2 x and w^2 x^2."""
     notes: Notes = field(default_factory=Notes)
-    classes: Coarse | None = field(default=None, repr=False)
-    """The part of that name: coarse counts of the pairs of each class."""
+    classes: Grouped | None = field(default=None, repr=False)
+    """The part of that name: counts of the pairs of each class."""
+    predictions: Grouped | None = field(default=None, repr=False)
+    """The part of that name: counts of the top-label pairs of the rows that predicted each class."""
     shards: Shards | None = field(default=None, repr=False)
     """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
     sources: Mapping[str, int] = field(default_factory=dict)
@@ -122,8 +140,8 @@ class Tally:
             As in `Forecasts`.
         scores : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
-        parts : sequence of {"classes", "shards"}, default ()
-            What else to keep: coarse counts of each class, or of a thousand shards of the rows.
+        parts : sequence of {"classes", "predictions", "shards"}, default ()
+            What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows.
         groups : array_like of shape (n,), optional
             What rows belong together, or an id of each row: rows of a group are in one shard. Without it shards
             go by source and row number.
@@ -133,7 +151,7 @@ class Tally:
             Number of the first row among all of its source, for a part of a larger input: errors and shards go by
             it.
         exact_limit : int, default 65536
-            How many distinct probabilities are counted exactly before cells take over.
+            How many distinct probabilities are counted exactly before cells take over; and so in the parts by class.
         fraction_bits : int, default 9
             Cells have relative width 2**-fraction_bits, from 1 to 20. Only tallies of like settings add up.
 
@@ -194,7 +212,7 @@ class Tally:
         3
         """
         if isinstance(parts, str) or any(part not in PARTS for part in parts):
-            raise InputError(f"parts: expected a list of {' and '.join(map(repr, PARTS))}, got {parts!r}.")
+            raise InputError(f"parts: expected a list of some of {', '.join(map(repr, PARTS))}, got {parts!r}.")
         exact_limit, fraction_bits = _checked_limits(exact_limit, fraction_bits)
         stream = iter([forecasts] if isinstance(forecasts, Forecasts) else forecasts)
         first = next(stream, None)
@@ -221,6 +239,7 @@ class Tally:
             score_sums=counter.score_sums,
             notes=counter.notes,
             classes=None if counter.classes is None else counter.classes.table(),
+            predictions=None if counter.predictions is None else counter.predictions.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
             sources=_first_sources(counter.sources),
         )
@@ -278,11 +297,15 @@ class Tally:
             },
             score_sums={name: added(sums, b.score_sums[name]) for name, sums in a.score_sums.items()},
             notes=a.notes + b.notes,
-            classes=None if a.classes is None or b.classes is None else a.classes + b.classes,
+            classes=self._added(a.classes, b.classes),
+            predictions=self._added(a.predictions, b.predictions),
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
             sources=_first_sources(a.sources, b.sources),
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
+
+    def _added(self, a: Grouped | None, b: Grouped | None) -> Grouped | None:
+        return None if a is None or b is None else added_groups(a, b, self.exact_limit)
 
     def __radd__(self, other: object) -> Tally:
         """Let ``sum(tallies)`` start from 0."""
@@ -311,7 +334,7 @@ class Tally:
         return grid_of(self.fraction_bits)
 
     def in_cells(self) -> Tally:
-        """Give the same tally counted in cells, whatever its number of distinct values."""
+        """Give the same tally counted in cells, whatever its number of distinct values; its parts stay as they are."""
         if not self.exact:
             return self
         return replace(
@@ -342,7 +365,7 @@ class Tally:
         # What is less than the rounding of the squares is no variance.
         return math.sqrt(variance) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
 
-    def pairs(self, view: View = "all-classes") -> Pairs:
+    def pairs(self, view: PooledView = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
 
         Of two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
@@ -358,11 +381,10 @@ class Tally:
     def _groups(self, table: Table) -> Ints:
         return same_probability(table.key) if self.n_classes == 2 else np.arange(table.key.size)
 
-    def _table(self, view: View) -> Table:
+    def _table(self, view: PooledView) -> Table:
         if view == "all-classes":
             return self.pairs_table
-        if view != "top-label":
-            raise InputError(f"view: expected one of {', '.join(VIEWS)}, got {view!r}.")
+        check_choice("view", view, get_args(PooledView))
         shared = [
             replace(
                 table,
@@ -374,7 +396,7 @@ class Tally:
         ]
         return sum(shared, (Table if self.exact else Cells).empty())
 
-    def points(self, view: View = "all-classes") -> Points:
+    def points(self, view: PooledView = "all-classes") -> Points:
         """Values that happened as weighted points, by entry of the view's pairs.
 
         Those of all classes are the correct-class probabilities. Exact tallies give the values themselves. A cell
@@ -382,39 +404,61 @@ class Tally:
         value, so that any mean of them is right to third order.
         """
         table = self._table(view)
-        entry = np.flatnonzero(table.happened > 0)
-        w, w2 = table.happened[entry], table.squared[entry]
-        if not isinstance(table, Cells):
-            return Points(table.key[entry], w, w2, self._groups(table)[entry])
-        low, high = table.low[entry], table.high[entry]
-        mean, sd = table.centre_and_spread(self.grid, entry)
-        apart = sd > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Points mean - sd*t and mean + sd/t with weights 1 : t^2; t = 1 unless an end of the range is nearer.
-            t = np.where(apart, np.clip(1.0, sd / (high - mean), (mean - low) / sd), 1.0)
-        left, right = np.clip(mean - sd * t, low, high), np.clip(mean + sd / t, low, high)
-        share = 1 / (1 + t * t)
-        return Points(
-            np.stack([left, right], axis=1).ravel(),
-            np.stack([w * share, w * (1 - share)], axis=1).ravel(),
-            np.stack([w2 * share, w2 * (1 - share)], axis=1).ravel(),
-            np.repeat(entry, 2),
-        )
+        points = points_of(table, self.grid)
+        return points if isinstance(table, Cells) else points._replace(entry=self._groups(table)[points.entry])
 
-    def class_pairs(self, label: Label) -> Pairs:
-        """Pairs of one class, did it happen or not, in coarse cells: of each cell the mean of its probabilities.
+    def each_class(self, part: ClassPart = "classes") -> EachGroup:
+        """Pairs of all classes, one class after the other, and the values that happened. Needs the part.
 
-        Needs the part "classes". There are at most 256 cells of relative width 1/8 in min(p, 1 - p).
+        Where the part is not exact, pairs are in coarse cells, at most 256 a class of relative width 1/8 in
+        min(p, 1 - p): the probability reported in a cell is the mean of all that is in it.
+
+        Parameters
+        ----------
+        part : {"classes", "predictions"}, default "classes"
+            "classes": for class j the probability given to it in each row, and whether it happened. "predictions":
+            the highest probability of each row whose most probable class is j, and whether it happened, a k-way tie
+            counting 1/k for each of the tied.
+
+        Returns
+        -------
+        EachGroup
+            ``pairs``, ``points`` whose ``entry`` is that of the pairs, and ``first``: class j has the pairs from
+            ``first[j]`` up to ``first[j + 1]``.
+
+        Raises
+        ------
+        InputError
+            For a tally that was made without the part.
         """
-        if self.classes is None:
-            raise InputError("class_pairs: this tally was made without the part 'classes'.")
+        return each_group(self._part(part), self.n_classes, self.n_classes == 2)
+
+    def class_pairs(self, label: Label, part: ClassPart = "classes") -> Pairs:
+        """Pairs of one class, did it happen or not: those of `each_class` for it alone. Needs the part."""
+        each, here = self._one_class(label, part)
+        return Pairs(*(column[here] for column in each.pairs))
+
+    def class_points(self, label: Label, part: ClassPart = "classes") -> Points:
+        """Values of one class that happened as weighted points, by entry of its `class_pairs`. Needs the part."""
+        each, here = self._one_class(label, part)
+        entry = each.points.entry
+        found = Points(*(column[(entry >= here.start) & (entry < here.stop)] for column in each.points))
+        return found._replace(entry=found.entry - here.start)
+
+    def _one_class(self, label: Label, part: ClassPart) -> tuple[EachGroup, slice]:
+        table = self._part(part)
         if label is None or plain(label) not in self.labels:
             raise InputError(f"label: {label!r} is not one of the classes.")
-        start = self.labels.index(plain(label)) * COARSE_CELLS
-        here = slice(*np.searchsorted(self.classes.key, (start, start + COARSE_CELLS)))
-        total = self.classes.total[here]
-        sums = coarse_sums(self.classes.key[here] - start, total, self.classes.place[here])
-        return Pairs(sums / total, self.classes.happened[here], total)
+        at, two = self.labels.index(plain(label)), self.n_classes == 2
+        each = each_group(table if two else only_group(table, at), self.n_classes, two)
+        return each, slice(int(each.first[at]), int(each.first[at + 1]))
+
+    def _part(self, name: ClassPart) -> Grouped:
+        check_choice("part", name, CLASS_PARTS)
+        table: Grouped | None = getattr(self, name)
+        if table is None:
+            raise InputError(f"this tally was made without the part {name!r}; count it with parts=[{name!r}].")
+        return table
 
     def summary(self) -> dict[str, Any]:
         """Give what the tally holds, but for the counts of pairs, as plain values."""
@@ -453,11 +497,9 @@ class Tally:
         """
         import polars as pl
 
-        if self.classes is None:
-            raise InputError("by_class: this tally was made without the part 'classes'.")
-        of_class, code = np.divmod(self.classes.key, COARSE_CELLS)
-        sums = coarse_sums(code, self.classes.total, self.classes.place)
-        happened, reported = (np.bincount(of_class, x, self.n_classes) for x in (self.classes.happened, sums))
+        table = self._part("classes")
+        sums = table.total * table.mean()
+        happened, reported = (np.bincount(table.group, x, self.n_classes) for x in (table.happened, sums))
         with np.errstate(invalid="ignore"):
             shares = {"frequency": happened / self.weight, "mean_reported": reported / self.weight}
         return pl.DataFrame({"label": [*map(str, self.labels)], "happened": happened, **shares})

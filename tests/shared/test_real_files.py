@@ -86,7 +86,7 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
     y, p = SETS[name]()
     rng = np.random.default_rng(7)
     pieces = np.split(rng.permutation(len(y)), np.sort(rng.integers(0, len(y), 3)))
-    counting = ["--parts", "classes", "shards", "--groups", "id", "--scores", "ranked_probability_score"]
+    counting = ["--parts", "classes", "predictions", "shards", "--groups", "id", "--scores", "ranked_probability_score"]
     paths = []
     for at, piece in enumerate(pieces):
         np.savez(tmp_path / f"{at}.npz", y=y[piece].astype(int), p=p[piece], id=piece)
@@ -94,7 +94,11 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
         command = [sys.executable, "-m", "unperplexed", "tally", tmp_path / f"{at}.npz", "--truth", "y", "--prob", "p"]
         subprocess.run([*command, *counting, "-o", paths[-1]], check=True, capture_output=True)
     whole = Tally.of(
-        y.astype(int), p, parts=["classes", "shards"], groups=np.arange(len(y)), scores=["ranked_probability_score"]
+        y.astype(int),
+        p,
+        parts=["classes", "predictions", "shards"],
+        groups=np.arange(len(y)),
+        scores=["ranked_probability_score"],
     )
     for order in itertools.permutations(paths):
         assert main(["merge", *map(str, order), "-o", str(tmp_path / "all.tally")]) == 0
@@ -103,8 +107,12 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
         assert main(["assess", str(tmp_path / "all.tally"), "--json", "-"]) == 0
         assert capsys.readouterr().out.endswith(assess(whole).to_json() + "\n")
         (tmp_path / "all.tally").unlink()
-    for mine, theirs in ((merged.classes, whole.classes), (merged.shards.pairs, whole.shards.pairs)):
-        assert all((getattr(mine, f) == getattr(theirs, f)).all() for f in ("key", "total", "happened", "place"))
+    tables = ("classes", "predictions")
+    for mine, theirs in (
+        *((getattr(merged, t), getattr(whole, t)) for t in tables),
+        (merged.shards.pairs, whole.shards.pairs),
+    ):
+        assert all((column == getattr(theirs, name)).all() for name, column in vars(mine).items())
     assert merged.score("ranked_probability_score") == whole.score("ranked_probability_score")
     rows = row_scores(y.astype(int), p, "ranked_probability_score")
     assert merged.score("ranked_probability_score") == pytest.approx(rows.mean(), rel=1e-13)

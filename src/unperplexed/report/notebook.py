@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from .text import MEANS, figure, notes_lines, single_figures
+from .text import MEANS, class_tables, figure, notes_lines, single_figures
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
@@ -23,14 +24,26 @@ def assessment_card(assessment: Assessment) -> str:
         )
         for name, meaning in MEANS.items()
     ] + [(name, value, "", meaning) for name, value, meaning in single_figures(a)]
-    body = "".join(
-        "<tr>" + f"<th>{escape(name)}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for name, *cells in rows
-    )
     notes = "".join(f"<br>{escape(line)}" for line in notes_lines(a.notes))
     caption = f"{a.n_rows:,} forecasts of {a.n_classes:,} classes; floor {a.floor:g}; {a.estimator}, {a.view}"
     return (
         f"<table><caption>{escape(caption)}{notes}</caption>"
         "<thead><tr><th></th><th>reported</th><th>measured</th><th></th></tr></thead>"
-        f"<tbody>{body}</tbody></table>"
+        f"<tbody>{_rows(rows)}</tbody></table>"
+        + "".join(_class_table(title, table) for title, table in class_tables(a))
+    )
+
+
+def _class_table(title: str, table: Sequence[Sequence[str]]) -> str:
+    heads = "".join(f"<th>{escape(head)}</th>" for head in table[0])
+    return (
+        f"<table><caption>{escape(title)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{_rows(table[1:])}</tbody></table>"
+    )
+
+
+def _rows(rows: Iterable[Sequence[str]]) -> str:
+    return "".join(
+        "<tr>" + f"<th>{escape(name)}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for name, *cells in rows
     )

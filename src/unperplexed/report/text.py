@@ -11,9 +11,11 @@ from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, Score, score_named
 
 if TYPE_CHECKING:
+    from .._typing import Floats
     from .._views import PairView
     from ..assessment import Assessment
     from ..calibration import CalibrationErrors
+    from ..classes import ClassTable, PredictedTable
     from ..decomposition import Decomposition
     from ..forecasts import Notes
     from ..labels import Label
@@ -38,7 +40,65 @@ def assessment_text(assessment: Assessment) -> str:
     lines.append("")
     for name, value, meaning in single_figures(a):
         lines.append(f"{name:22}{value:>9}   {meaning}".rstrip())
+    for title, table in class_tables(a):
+        lines += ["", title]
+        lines += ["".join([f"{row[0]:17}", *(f"{cell:>9}" for cell in row[1:])]).rstrip() for row in table]
     return "\n".join([*lines, *_notes(a)])
+
+
+_MOST_CLASSES = 10
+
+
+def class_tables(a: Assessment) -> Iterator[tuple[str, list[list[str]]]]:
+    """Give titles and rows, heads first, of the tables of the each-class view: the worst classes of each."""
+    if a.classes is not None and a.class_average is not None:
+        c, mean = a.classes, a.class_average
+        columns = [c.mean_reported, c.frequency, c.reported_geometric_accuracy, c.measured_geometric_accuracy]
+        means = (mean.reported.geometric_accuracy, mean.measured.geometric_accuracy, mean.slope)
+        yield (
+            "each class, the largest loss first: geometric accuracies, and loss in nats",
+            [
+                ["", "rows", "said", "happened", "reported", "measured", "slope", "loss"],
+                *_class_rows(c, [_weights(c.happened), *map(_figures, [*columns, c.slope, c.loss])]),
+                [f"average ({mean.n_classes:,})", "", "", "", *map(figure, means)],
+            ],
+        )
+    if a.predicted is not None:
+        t = a.predicted
+        columns = [t.mean_confidence, t.right, t.gap, t.calibration_error]
+        yield (
+            "rows that predicted each class, the largest part in all gaps first",
+            [
+                ["", "rows", "said", "right", "gap", "error"],
+                *_class_rows(t, [_weights(t.predicted), *map(_figures, columns)]),
+            ],
+        )
+
+
+def _class_rows(table: ClassTable | PredictedTable, columns: Sequence[list[str]]) -> list[list[str]]:
+    """Label and columns of the first classes, and how many more there are."""
+    names = [class_name(*named) for named in zip(table.label, table.index.tolist(), strict=True)]
+    shown = [list(row) for row in zip(names, *columns, strict=False)]
+    more = len(table) - len(shown)
+    return shown + ([[f"... and {more:,} more: --json"]] if more else [])
+
+
+def class_name(label: Label | None, index: int) -> str:
+    """Give a class's label in one short line, or its column where no label is known."""
+    name = f"column {index}" if label is None else printable(str(label))
+    return name if len(name) <= 16 else name[:13] + "..."
+
+
+def _figures(column: Floats) -> list[str]:
+    return [figure(value) for value in column[:_MOST_CLASSES].tolist()]
+
+
+def _weights(column: Floats) -> list[str]:
+    """Give weights of rows, which are counts unless rows have weights or ties share them."""
+    return [
+        f"{value:,.0f}" if value < 1e7 and abs(value - round(value)) < 1e-6 else f"{value:,.4g}"
+        for value in column[:_MOST_CLASSES].tolist()
+    ]
 
 
 def figure(value: float) -> str:
@@ -57,7 +117,7 @@ def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
     yield (
         "divergence probability",
         figure(a.divergence_probability),
-        "of the geometric accuracies; 1 is best" if a.view == "all-classes" else "not defined in the top-label view",
+        "not defined in the top-label view" if a.view == "top-label" else "of the geometric accuracies; 1 is best",
     )
     for name, value in a.scores.items():
         score = score_named(name)

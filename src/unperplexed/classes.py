@@ -1,0 +1,205 @@
+"""The each-class view: every class measured by its own curve, and a table of classes with the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ._grouped import EachGroup
+from ._tables import Pairs
+from ._typing import Floats, Ints, ReadOnlyArrays
+from .labels import Label
+from .means import Limit, apply_limit, means_of_runs
+from .measured import Estimate
+from .profile import Averages
+
+Measure = Callable[[Pairs], Estimate]
+"""An estimator with its settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable(ReadOnlyArrays):
+    """Each class by itself, measured by its own curve: the class that loses most is first.
+
+    One array entry a class. The means are over the rows in which the class happened, and NaN where it never did.
+    """
+
+    label: tuple[Label | None, ...]
+    index: Ints
+    """Column of the class among the probabilities, from 0."""
+    happened: Floats
+    """Weight of the rows in which the class happened."""
+    frequency: Floats
+    """Share of these rows among all."""
+    mean_reported: Floats
+    """Mean probability that the class was given in all rows."""
+    gap: Floats
+    """mean_reported - frequency: above 0, the class is said more often than it happens. 0 is best."""
+    reported_decisiveness: Floats
+    reported_geometric_accuracy: Floats
+    reported_robustness: Floats
+    """Means of the probabilities given to the class where it happened. Larger is better."""
+    measured_decisiveness: Floats
+    measured_geometric_accuracy: Floats
+    measured_robustness: Floats
+    """The same means of how often the class happened where it was given such probabilities."""
+    slope: Floats
+    """(measured D - R) / (reported D - R): below 1 the side of overconfidence, above 1 of under-."""
+    divergence_probability: Floats
+    """Reported / measured geometric accuracy. 1 is best; of one class alone it may well exceed 1."""
+    loss: Floats
+    """frequency * ln(measured / reported geometric accuracy), 0 where the class never happened. Smaller is better.
+
+    It is what the class adds to -ln(divergence probability) of all.
+    """
+    calibration_error: Floats
+    """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
+
+    def __len__(self) -> int:
+        """Count the classes."""
+        return len(self.label)
+
+
+@dataclass(frozen=True)
+class ClassAverage:
+    """Plain means over the classes that happened, each counting once however often it did."""
+
+    n_classes: int
+    """How many classes happened."""
+    reported: Averages
+    measured: Averages
+    slope: float
+    """That of these means."""
+    divergence_probability: float
+    """That of these means."""
+    calibration_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedTable(ReadOnlyArrays):
+    """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
+
+    One array entry a class; NaN where it was never predicted.
+    """
+
+    label: tuple[Label | None, ...]
+    index: Ints
+    """Column of the class among the probabilities, from 0."""
+    predicted: Floats
+    """Weight of the rows of which the class was the most probable one."""
+    share: Floats
+    """Share of these rows among all."""
+    mean_confidence: Floats
+    """Mean probability that the class was given in these rows."""
+    right: Floats
+    """Share of these rows in which it happened. Larger is better."""
+    gap: Floats
+    """mean_confidence - right: above 0, the side of overconfidence. 0 is best; the largest part of all is first."""
+    calibration_error: Floats
+    """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
+
+    def __len__(self) -> int:
+        """Count the classes."""
+        return len(self.label)
+
+
+def measured_each(each: EachGroup, measure: Measure) -> Estimate:
+    """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all."""
+    measured, bin_ = np.zeros(each.pairs.total.size), np.zeros(each.pairs.total.size, dtype=np.int64)
+    settings: list[set[tuple[str, float]]] = []
+    next_bin = 0
+    for start, stop in zip(each.first[:-1].tolist(), each.first[1:].tolist(), strict=True):
+        if start == stop:  # a class that was never predicted
+            continue
+        here = slice(start, stop)
+        estimate = measure(Pairs(*(column[here] for column in each.pairs)))
+        measured[here], bin_[here] = estimate.measured, estimate.bin + next_bin
+        next_bin += int(estimate.bin[-1]) + 1
+        settings.append(set(estimate.settings.items()))
+    return Estimate(measured, bin_, dict(sorted(set.intersection(*settings))))
+
+
+def class_of_entries(each: EachGroup) -> Ints:
+    """Class of each entry of the pairs."""
+    return np.repeat(np.arange(each.first.size - 1), np.diff(each.first))
+
+
+def class_table(
+    each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...], weight: float, floor: float, limit: Limit
+) -> ClassTable:
+    """Gather what is known of each class; weight is that of all rows."""
+    of_entry, n = class_of_entries(each), len(labels)
+    happened, _, said, off = _sums(each, estimate, n)
+    points, seen = each.points, each.pairs.happened > 0
+    reported = _means_by_class(apply_limit(points.p, floor, limit), points.weight, of_entry[points.entry], n)
+    limited = apply_limit(estimate.measured[seen], floor, limit)
+    measured = _means_by_class(limited, each.pairs.happened[seen], of_entry[seen], n)
+    frequency, mean_reported = happened / weight, said / weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(_spread(reported) == 0, np.nan, _spread(measured) / _spread(reported))
+        divergence = reported[1] / measured[1]
+        loss = np.where(happened > 0, frequency * np.log(measured[1] / reported[1]), 0.0)
+    before = (happened, frequency, mean_reported, mean_reported - frequency)
+    return ClassTable(*_sorted(labels, -loss, *before, *reported, *measured, slope, divergence, loss, off / weight))
+
+
+def class_average(table: ClassTable) -> ClassAverage:
+    """Average over the classes that happened."""
+    some = table.happened > 0
+    reported, measured = (
+        Averages(*(float(getattr(table, f"{kind}_{f.name}")[some].mean()) for f in fields(Averages)))
+        for kind in ("reported", "measured")
+    )
+    return ClassAverage(
+        int(some.sum()),
+        reported,
+        measured,
+        measured.spread / reported.spread if reported.spread else np.nan,
+        _ratio(reported.geometric_accuracy, measured.geometric_accuracy),
+        float(table.calibration_error[some].mean()),
+    )
+
+
+def predicted_table(
+    each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...], weight: float
+) -> PredictedTable:
+    """Gather what is known of the rows that predicted each class; weight is that of all rows."""
+    hits, predicted, said, off = _sums(each, estimate, len(labels))
+    with np.errstate(invalid="ignore"):
+        confidence, right, error = said / predicted, hits / predicted, off / predicted
+    share, gap = predicted / weight, confidence - right
+    return PredictedTable(*_sorted(labels, -share * np.abs(gap), predicted, share, confidence, right, gap, error))
+
+
+def _sums(each: EachGroup, estimate: Estimate, n: int) -> Floats:
+    """Sums over the pairs of each class: those that happened, all, what was reported, and how far off it was."""
+    reported, happened, total = each.pairs
+    columns = (happened, total, total * reported, total * np.abs(estimate.measured - reported))
+    of_entry = class_of_entries(each)
+    return np.stack([np.bincount(of_entry, column, n) for column in columns]).astype(np.float64)
+
+
+def _means_by_class(p: Floats, w: Floats, of_class: Ints, n: int) -> Floats:
+    """Three means of the points of each class, which are sorted by it; NaN for a class that has none."""
+    means = np.full((3, n), np.nan)
+    first = np.flatnonzero(np.diff(of_class, prepend=-1))
+    means[:, of_class[first]] = means_of_runs(p, w, first)
+    return means
+
+
+def _spread(means: Floats) -> Floats:
+    difference = means[0] - means[2]
+    return np.where(np.abs(difference) < 1e-14 * means[0], 0.0, difference)  # as in `Averages`
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else np.nan
+
+
+def _sorted(labels: tuple[Label | None, ...], key: Floats, *columns: Floats) -> list[Any]:
+    """Put the classes in order of the key, NaN last and ties by column."""
+    order = np.argsort(key, kind="stable")
+    return [tuple(labels[at] for at in order), order, *(column[order] for column in columns)]
