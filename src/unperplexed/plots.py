@@ -84,6 +84,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     names = ("reported probability", "measured probability")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
     _draw_bins(ax, assessment, swapped)
+    _draw_curves(ax, assessment, swapped)
     _draw_means(ax, assessment, swapped)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set_ylabel(names[0] if swapped else names[1])
@@ -149,6 +150,16 @@ def _kinds_of_bins(
             colours,
             largest[[bins.label[at] == label for at in largest]],
         )
+
+
+def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Draw the measured probability as estimated: one line, or one for each of a few classes."""
+    curve, labels = assessment.curve, assessment.labels if assessment.curve.label else (None,)
+    if len(labels) > len(_COLOURS):
+        return
+    for label, (_, edge) in zip(labels, _COLOURS, strict=False):
+        here = [each == label for each in curve.label] if curve.label else slice(None)
+        ax.plot(*_xy(curve.reported[here], curve.measured[here], swapped), color=edge, linewidth=1, alpha=0.8, zorder=2)
 
 
 def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
