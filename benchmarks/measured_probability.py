@@ -1,18 +1,17 @@
 """How wrong each estimator of the measured probability is where the truth is known.
 
-    python benchmarks/measured_probability.py [--json FILE] [--only WORD] [--largest N] [--jobs J]
-    python benchmarks/measured_probability.py --show FILE
+    python benchmarks/measured_probability.py [--output FILE.csv] [--only WORD] [--largest N] [--jobs J]
+    python benchmarks/measured_probability.py --show FILE.csv
 
 Scenarios, sizes, what is recorded and the rule by which the default is chosen are in scenarios.py, which was written
-down first. The whole takes about an hour on two cores; --only and --largest make it smaller.
+down first. The whole takes about an hour on two cores; --only and --largest make it smaller. The last whole run is
+results/measured_probability.csv.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -20,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from scenarios import FLOORS, SCENARIOS, SIZES, Scenario, runs
-from unperplexed import ESTIMATORS, Forecasts, Tally, __version__
+from unperplexed import ESTIMATORS, Forecasts, Tally
 from unperplexed.means import apply_limit
 from unperplexed.profile import Averages, averages
 
@@ -126,17 +126,21 @@ def record(population: Population, n: int, floor: float, name: str, values: np.n
         "floor": floor,
         "estimator": name,
         "runs": len(values),
-        "true_measured": truth.round(5).tolist(),
-        "bias_measured": (values[:, :3].mean(axis=0) - truth).round(5).tolist(),
-        "rmse_measured": np.sqrt(((values[:, :3] - truth) ** 2).mean(axis=0)).round(5).tolist(),
+        **named("bias", values[:, :3].mean(axis=0) - truth),
+        **named("rmse", np.sqrt(((values[:, :3] - truth) ** 2).mean(axis=0))),
         "true_slope": round(true_slope, 5),
         "slope_bias": round(float(np.nanmean(slopes)) - true_slope, 5),
         "slope_sd": round(float(np.nanstd(slopes)), 5),
-        "right": round(float(((slopes < 1) == (true_slope < 1))[~np.isnan(slopes)].sum() / len(slopes)), 4),
+        "right": round(float(((slopes < 1) == (true_slope < 1))[~np.isnan(slopes)].sum() / len(slopes)), 5),
         "true_log_divergence": round(true_divergence, 5),
         "divergence_bias": round(float(divergences[finite].mean()) - true_divergence, 5) if finite.any() else None,
         "divergence_sd": round(float(divergences[finite].std()), 5) if finite.any() else None,
     }
+
+
+def named(what: str, values: np.ndarray) -> dict[str, float]:
+    """Figures of the three means by name."""
+    return {f"{what}_{mean}": round(float(value), 5) for mean, value in zip(MEANS, values, strict=True)}
 
 
 def decidable(r: dict[str, Any]) -> bool:
@@ -178,7 +182,7 @@ def line(own: list[dict[str, Any]]) -> str:
     good = sum(r["right"] >= 0.95 for r in clear)
     elsewhere = [1 - r["right"] for r in own if not decidable(r) and abs(r["true_slope"] - 1) > 1e-3]
     wrong = f"{np.mean(elsewhere):.2f}" if elsewhere else "-"
-    measured = np.median([r["rmse_measured"] for r in own], axis=0)
+    measured = [np.median([r[f"rmse_{mean}"] for r in own]) for mean in MEANS]
     divergence = [math.hypot(r["divergence_bias"], r["divergence_sd"]) for r in own if r["divergence_sd"] is not None]
     apart = f"{np.median(divergence):.3f}" if divergence else "-"
     return (
@@ -191,23 +195,22 @@ def line(own: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run the study, or show one that was run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--output", type=Path)
     parser.add_argument("--show", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--largest", type=int, default=max(SIZES))
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.show:
-        show(json.loads(arguments.show.read_text())["records"])
+        show(pl.read_csv(arguments.show).to_dicts())
         return
     chosen = [i for i, scenario in enumerate(SCENARIOS) if arguments.only in scenario.name + scenario.group]
     chosen.sort(key=lambda i: -SCENARIOS[i].classes)  # the longest first
     with ProcessPoolExecutor(arguments.jobs) as pool:
         parts = list(pool.map(study, chosen, [arguments.largest] * len(chosen)))
     records = [r for _, part in sorted(zip(chosen, parts, strict=True)) for r in part]
-    if arguments.json:
-        machine = {"python": platform.python_version(), "numpy": np.__version__, "unperplexed": __version__}
-        arguments.json.write_text(json.dumps({**machine, "records": records}))
+    if arguments.output:
+        pl.DataFrame(records, infer_schema_length=None).write_csv(arguments.output)
     show(records)
 
 

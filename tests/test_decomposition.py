@@ -164,7 +164,7 @@ def test_miscalibration_is_the_divergence_probability(rng, off, exact_limit):
     tally = Tally.of(y, p, exact_limit=exact_limit)
     found = decompose(tally, score="log_loss", view="all-classes")
     excess = p.sum(axis=1).mean() - 1
-    expected = -math.log(assess(tally, floor=0).divergence_probability) + excess
+    expected = -math.log(assess(tally, measured="isotonic", floor=0).divergence_probability) + excess
     assert found.miscalibration == pytest.approx(expected, abs=1e-12 if exact_limit else 1e-5)
     assert found.score == pytest.approx(tally.score("log_loss") + excess, abs=1e-12 if exact_limit else 1e-5)
 
@@ -174,7 +174,7 @@ def test_factors_of_the_log_loss(rng):
     p = 0.75 * p + 0.25 / 3
     found = decompose(y, p, score="log_loss")
     factors = found.factors
-    result = assess(y, p, floor=0)
+    result = assess(y, p, measured="isotonic", floor=0)
     assert factors["geometric_accuracy"] == pytest.approx(result.reported.geometric_accuracy)
     assert factors["divergence_probability"] == pytest.approx(result.divergence_probability)
     assert factors["reference"] == pytest.approx(1 / 3)

@@ -228,7 +228,7 @@ def test_isotonic_divergence_is_at_most_1(classes, n, seed, ties):
         p = np.abs(p) / np.abs(p).sum(axis=1, keepdims=True)
     y = rng.integers(0, classes, n)
     for exact_limit in (1 << 16, 0):
-        result = assess(y, p, floor=0.0, exact_limit=exact_limit)
+        result = assess(y, p, measured="isotonic", floor=0.0, exact_limit=exact_limit)
         if result.reported.geometric_accuracy > 0:
             assert result.divergence_probability <= 1 + (1e-9 if exact_limit else 1e-4)
 
@@ -236,7 +236,7 @@ def test_isotonic_divergence_is_at_most_1(classes, n, seed, ties):
 def test_divergence_of_rows_that_do_not_sum_to_1(rng):
     p = rng.dirichlet(np.ones(3), 200) * rng.uniform(0.9992, 1.0008, (200, 1))
     y = rng.integers(0, 3, 200)
-    result = assess(y, p, floor=0.0)
+    result = assess(y, p, measured="isotonic", floor=0.0)
     assert np.log(result.divergence_probability) <= p.sum(axis=1).mean() - 1 + 1e-12
 
 
@@ -378,7 +378,7 @@ def test_shrunk_isotonic_is_the_line_with_few_rows_and_the_curve_with_many(rng):
 
     assert np.mean([share(50, steps) for _ in range(10)]) < 0.7
     assert share(20_000, steps) > 0.98
-    assert np.mean([share(20_000, lambda p: p) for _ in range(10)]) < 0.3
+    assert np.mean([share(20_000, lambda p: p) for _ in range(10)]) < 0.6
 
 
 def test_shrunk_isotonic_does_not_believe_what_few_rows_never_saw():

@@ -124,7 +124,7 @@ def test_wideresnet_figures_of_the_specification():
 @pytest.mark.parametrize("name", SETS)
 def test_isotonic_divergence_at_floor_0_is_at_most_1(name):
     y, p = SETS[name]()
-    result = assess(y, p, floor=0.0)
+    result = assess(y, p, measured="isotonic", floor=0.0)
     excess = 0.0 if p.ndim == 1 else float(p.sum(axis=1, dtype=float).mean()) - 1
     if result.reported.geometric_accuracy > 0:
         assert np.log(result.divergence_probability) <= excess + 1e-6
@@ -155,8 +155,10 @@ def standard_errors(y, p, measured, floor):
     return np.std(draws, axis=0)
 
 
-# 176 rows in a hundred bins: cells that lie across a bin's edge move single pairs, each a fifth of its bin.
-WIDER = {("world cup", "equal-width"): 0.15}
+# 176 rows in a hundred bins: cells that lie across a bin's edge move single pairs, each a fifth of its bin. A cell
+# moves from one cluster to the next as a whole. And in cells isotonic regression has a few stretches fewer at the
+# ends, from which the shrunk one takes how much of its gain is chance.
+WIDER = {("world cup", "equal-width"): 0.15, ("4Sight", "cluster"): 0.45, ("nfl", "shrunk-isotonic"): 0.17}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -189,7 +191,7 @@ def test_exact_isotonic_regression_tells_spellings_apart():
     rounded = assess(y, p.round(9), measured="isotonic")
     cells = assess(y, p, measured="isotonic", exact_limit=0)
     assert cells.measured.decisiveness == pytest.approx(rounded.measured.decisiveness, abs=1e-4)
-    assert assess(y, p).measured.decisiveness - rounded.measured.decisiveness > 1e-3
+    assert assess(y, p, measured="isotonic").measured.decisiveness - rounded.measured.decisiveness > 1e-3
 
 
 def run(*arguments):
