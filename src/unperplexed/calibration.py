@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from ._tables import Pairs
 from ._typing import Floats, Ints
 from ._views import PAIR_VIEWS, PairView, counted_for, groups_of, view_or
-from .errors import InputError, check_choice
+from .errors import InputError, check_choice, check_whole
 from .labels import Label
 from .measured import equal_width
 
@@ -129,7 +129,7 @@ def expected_calibration_error(
     check_choice("binning", binning, _BINNINGS)
     if isinstance(norm, bool) or norm not in (1, 2, math.inf):
         raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}.")
-    _check_bins(bins)
+    check_whole("bins", bins)
     tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
     groups = groups_of(tally, view_or(view, "top-label", tally.n_classes))
     return binned_error(groups, bins, binning, norm)
@@ -222,14 +222,9 @@ def calibration_errors(
     >>> round(errors["each-class"].smooth_ece, 4)
     0.1687
     """
-    _check_bins(bins)
+    check_whole("bins", bins)
     tally = counted_for(PAIR_VIEWS, y_true, y_prob, sample_weight, labels, pos_label)
     return {view: _errors(groups_of(tally, view), bins) for view in PAIR_VIEWS}
-
-
-def _check_bins(bins: int) -> None:
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins < 2**53:
-        raise InputError(f"bins: expected a whole number of at least 1, got {bins!r}.")
 
 
 def _errors(groups: Sequence[Pairs], bins: int) -> CalibrationErrors:

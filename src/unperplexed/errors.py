@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from numbers import Integral
 from typing import Any
 
 
@@ -36,3 +37,10 @@ def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Refuse a value that is not among the known names."""
     if not (isinstance(value, str) and value in known):
         raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}.")
+
+
+def check_whole(name: str, value: Any) -> int:
+    """Refuse what is no whole number of at least 1, or is past all use."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**53:
+        raise InputError(f"{name}: expected a whole number of at least 1, got {value!r}.")
+    return int(value)

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import logit
 
 from .._typing import Bools, Floats, Ints
-from ._estimate import Estimate, checked_positive, checked_whole, ends_apart, frequencies, number_of_bins
+from ..errors import check_whole
+from ._estimate import Estimate, checked_positive, ends_apart, frequencies, number_of_bins
 
 _A_LITTLE_MORE = 1 + 1e-9
 """Weights that should be equal need not be to the last digit; where such sums meet a bound, they are taken as equal."""
@@ -144,7 +145,7 @@ def equal_width(
     >>> equal_width(np.array([0.1, 0.12, 1.0]), np.array([0.0, 1, 1]), np.array([1.0, 1, 1]), bins=10).measured
     array([0.5, 0.5, 1. ])
     """
-    number = 100 if bins is None else checked_whole("bins", bins)
+    number = 100 if bins is None else check_whole("bins", bins)
     bin_ = np.floor(reported * number)
     # Compared with k / number, not multiplied alone: 0.29 * 100 is below 29.
     bin_ += (bin_ + 1) / number <= reported

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from .._typing import Floats, Ints
-from ..errors import InputError
+from ..errors import InputError, check_whole
 
 
 class Estimate(NamedTuple):
@@ -53,19 +53,12 @@ def number_of_bins(bins: int | None, happened: Floats) -> int:
     """Give the number asked for, or (2N)^(1/3) rounded up (Terrell and Scott 1985), N the weight of what happened."""
     if bins is None:
         return max(int(np.ceil(round((2 * float(happened.sum())) ** (1 / 3), 9))), 1)
-    return checked_whole("bins", bins)
+    return check_whole("bins", bins)
 
 
-def checked_whole(name: str, value: int) -> int:
-    """Refuse what is no whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**53:
-        raise InputError(f"{name}: expected a whole number of at least 1, got {value!r}.")
-    return int(value)
-
-
-def checked_positive(name: str, value: float, least: float = 0.0) -> float:
-    """Refuse what is no finite number above 0, or of at least another bound."""
+def checked_positive(name: str, value: float) -> float:
+    """Refuse what is no finite number above 0."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value < least or (least == 0 and value == 0):
+    if not number or not 0 < value < np.inf:
         raise InputError(f"{name}: expected a finite number above 0, got {value!r}.")
     return float(value)

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from .._typing import Floats
+from ..errors import check_whole
 from ._bins import equal_population
-from ._estimate import Estimate, checked_positive, checked_whole, with_ends_apart
+from ._estimate import Estimate, checked_positive, with_ends_apart
 
 
 def nearest_neighbors(
@@ -50,7 +51,7 @@ def nearest_neighbors(
     wanted = (
         int(np.ceil(np.sqrt(round(float(happened.sum()), 9))))
         if neighbors is None
-        else checked_whole("neighbors", neighbors)
+        else check_whole("neighbors", neighbors)
     )
     measured = with_ends_apart(
         reported, happened, total, lambda odds, some, all_: _among_neighbors(odds, some, all_, max(wanted, 1))
