@@ -452,3 +452,15 @@ def test_bayesian_is_the_posterior_mean():
     assert plain.bin.tolist() == shrunk.bin.tolist() == [0, 0, 1, 1]
     assert shrunk.measured.tolist() == pytest.approx([(3 + 3 * 0.15) / 11] * 2 + [(5 + 3 * 0.75) / 11] * 2)
     assert bayesian(*counts, bins=2, prior=1e-9).measured == pytest.approx(plain.measured)
+
+
+@pytest.mark.parametrize(
+    ("classes", "spread", "temperature"), [(2, 2.5, 2.0), (10, 6.0, 1.6), (10, 6.0, 0.7), (50, 4.0, 1.4)]
+)
+def test_the_default_is_right_about_the_direction_with_a_hundred_rows(classes, spread, temperature):
+    """A few of the study's kind, in benchmarks/measured_probability.py, which is the evidence."""
+    right = 0
+    for seed in range(60):
+        y, p = softmax_forecasts(np.random.default_rng(seed), 100, classes, spread, temperature)
+        right += (assess(y, p, orders=[0]).slope < 1) == (temperature > 1)
+    assert right >= 57

@@ -403,19 +403,7 @@ def _assess_tally(
     orders: ArrayLike | None,
 ) -> Assessment:
     chosen = estimator(measured, **told)
-    check_choice("view", view, VIEWS)
-    if not tally.weight > 0:
-        if tally.n_rows:
-            raise InputError("the total weight is 0; nothing is left to assess.")
-        left_out = sum(tally.notes.dropped.values()) + tally.notes.ignored
-        raise InputError(
-            "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")
-        )
-    if view == "each-class" and tally.n_rows and tally.classes is None:
-        raise InputError(
-            "view: 'each-class' is made from the part 'classes', which this tally was counted without; count it with"
-            f" parts={[*CLASS_PARTS]} (--parts {' '.join(CLASS_PARTS)})."
-        )
+    _check_assessable(tally, view)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = tally.weight / tally.weight_squared
 
@@ -468,6 +456,22 @@ def _assess_tally(
         fraction_bits=tally.fraction_bits,
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
     )
+
+
+def _check_assessable(tally: Tally, view: View) -> None:
+    check_choice("view", view, VIEWS)
+    if not tally.weight > 0:
+        if tally.n_rows:
+            raise InputError("the total weight is 0; nothing is left to assess.")
+        left_out = sum(tally.notes.dropped.values()) + tally.notes.ignored
+        raise InputError(
+            "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")
+        )
+    if view == "each-class" and tally.n_rows and tally.classes is None:
+        raise InputError(
+            "view: 'each-class' is made from the part 'classes', which this tally was counted without; count it with"
+            f" parts={[*CLASS_PARTS]} (--parts {' '.join(CLASS_PARTS)})."
+        )
 
 
 def _by_class(
