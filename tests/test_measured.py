@@ -464,3 +464,75 @@ def test_the_default_is_right_about_the_direction_with_a_hundred_rows(classes, s
         y, p = softmax_forecasts(np.random.default_rng(seed), 100, classes, spread, temperature)
         right += (assess(y, p, orders=[0]).slope < 1) == (temperature > 1)
     assert right >= 57
+
+
+@given(
+    st.lists(st.floats(0.001, 0.999), min_size=2, max_size=12, unique=True),
+    st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 0.9, 1.0]), min_size=12, max_size=12),
+)
+@settings(max_examples=200, deadline=None)
+def test_shrunk_isotonic_finds_any_truth_that_rises(reported, truth):
+    """Also one that is 0 or 1, where only one outcome is ever seen."""
+    reported, truth = np.sort(reported), np.sort(truth[: len(reported)])
+    measured = [shrunk_isotonic(reported, n * truth, np.full(truth.size, n)).measured for n in (1e4, 1e10)]
+    assert measured[1] == pytest.approx(truth, abs=1e-6)
+    assert np.abs(measured[1] - truth).max() <= np.abs(measured[0] - truth).max() + 1e-9
+
+
+def test_forecasts_turned_upside_down_are_measured_as_level(rng):
+    """A line that falls is not followed: a swapped label must not read as a fair slope."""
+    q = rng.beta(0.5, 0.5, 2000).round(2).clip(0.01, 0.99)
+    y = (rng.uniform(size=2000) < q).astype(int)
+    assert assess(y, 1 - q).slope == pytest.approx(0, abs=1e-6)
+    assert assess(y, 1 - q, measured="logistic").slope > 0.5  # which reads them the other way round, as documented
+
+
+def test_exact_ends_are_left_to_the_isotonic_curve(rng):
+    q = rng.uniform(0.05, 0.95, 1000)
+    y = (rng.uniform(size=1000) < q).astype(int)
+    q[0], y[0] = 0.0, 1
+    shrunk, blocks = (assess(y, q, measured=name).curve.measured for name in ("shrunk-isotonic", "isotonic"))
+    assert shrunk[0] == blocks[0] < 0.2
+    assert shrunk[-1] == blocks[-1] > 0.8
+
+
+@pytest.mark.parametrize("bandwidth", [1e3, 1e7, 1e300])
+def test_a_wide_kernel_measures_the_common_frequency(bandwidth):
+    counts = pairs((0.2, 1, 4), (0.25, 1, 6), (0.8, 3, 4))
+    assert kernel(*counts, bandwidth=bandwidth).measured == pytest.approx(5 / 14, abs=1e-4)
+    near = pairs((0.5, 1, 4), (0.5 + 1e-10, 1, 6), (0.5 + 3e-10, 3, 4))
+    assert kernel(*near, bandwidth=0.5).measured == pytest.approx(5 / 14)
+
+
+@given(any_pairs(), st.integers(1, 2000), st.sampled_from([0.0, 0.005, 0.1]))
+@settings(max_examples=100, deadline=None)
+def test_many_bins_of_equal_population_are_apart_from_few_values(counts, bins, floor):
+    """Every value with more than its share of what happened is in a bin of its own, floor wide."""
+    reported, happened, total = counts
+    bin_ = equal_population(reported, happened, total, bins=bins, floor=floor).bin
+    for at in np.flatnonzero(
+        (happened > happened.sum() / bins * 1.001) & (reported > 2 * floor) & (reported < 1 - 2 * floor)
+    ):
+        near = np.abs(reported - reported[at]) <= floor / 2
+        assert np.unique(bin_[near]).size == 1
+
+
+def test_settings_are_refused_before_anything_is_counted():
+    with pytest.raises(InputError, match="bins: isotonic has none to set"):
+        assess("no outcomes at all", object(), measured="isotonic", bins=3)
+
+
+def test_values_that_only_last_digits_tell_apart_are_one():
+    y, p = [0, 1, 1, 2], [[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4], [0.3, 0.3, 0.4], [0.2, 0.4, 0.4]]
+    for counted in (
+        Tally.of(y, p, labels=range(3)).pairs(),
+        Tally.of(y, p, labels=range(3), parts=["classes"]).class_pairs(1),
+    ):
+        assert (np.diff(counted.reported) > 0).all()
+        assert counted.reported.tolist() in ([0.2, 0.3, 0.4], [0.3, 0.4])
+
+
+@given(any_pairs(), st.sampled_from(["isotonic", "shrunk-isotonic"]))
+@settings(max_examples=300, deadline=None)
+def test_curves_that_never_fall(counts, name):
+    assert (np.diff(ESTIMATORS[name](*counts).measured) >= -1e-12).all()

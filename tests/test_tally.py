@@ -294,7 +294,7 @@ def test_the_rounding_of_1_minus_p_does_not_split_ties():
         assert pairs.total.tolist() == [2] * 9
         points = tally.points()
         assert (np.bincount(points.entry, points.weight) == pairs.happened).all()
-    near = [1e-18, 2e-18, 1e-17, 0.5, 0.5 + 1e-15, 1 - 1e-15, 1 - 2e-15, 1.0, 0.0]
+    near = [1e-18, 2e-18, 1e-17, 0.5, 0.5 + 1e-11, 1 - 1e-15, 1 - 2e-15, 1.0, 0.0]
     assert Tally.of([[1, 0]] * 9, np.stack([near, 1 - np.array(near)], axis=1)).pairs().reported.size >= 12
 
 

@@ -19,7 +19,7 @@ from ._tables import (
     moments,
     points_of,
     pooled,
-    same_probability,
+    same_value,
     without_last_digits,
 )
 from ._typing import AnyFloats, Floats, Ints
@@ -139,11 +139,11 @@ class EachGroup(NamedTuple):
 
 
 def each_group(table: Grouped, n_groups: int, complements: bool) -> EachGroup:
-    """Read a table group by group; of complements, values that only the rounding of 1 - p tells apart are one."""
+    """Read a table group by group; values are one where `same_value` says so."""
     points, group = points_of(table, COARSE), table.group
-    if isinstance(table, GroupTable) and complements:
+    if isinstance(table, GroupTable):
         values, at = np.unique(table.values, return_inverse=True)
-        code = group * values.size + same_probability(values)[at]
+        code = group * values.size + same_value(values, complements)[at]
         entry: Ints = np.cumsum(np.diff(code, prepend=code[:1]) != 0)
         pairs, points = pooled(table, entry), points._replace(entry=entry[points.entry])
         group = group[np.flatnonzero(np.diff(entry, prepend=-1))]

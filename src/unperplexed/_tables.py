@@ -252,6 +252,17 @@ def same_probability(value: Floats) -> Ints:
     return np.cumsum(np.diff(leader, prepend=leader[:1]) != 0)
 
 
+def same_value(value: Floats, complements: bool) -> Ints:
+    """Number sorted probabilities so that those share a number that only last digits tell apart.
+
+    Of complements, as two classes have, also those that only the rounding of 1 - p tells apart.
+    """
+    group = same_probability(value) if complements else np.arange(value.size)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    shown = without_last_digits(value[first])
+    return np.cumsum(np.diff(shown, prepend=shown[:1]) != 0)[group]
+
+
 def pooled(table: Table, group: Ints) -> Pairs:
     """Pairs of an exact table with the values of a group as one."""
     total, happened = (np.bincount(group, x).astype(np.float64) for x in (table.total, table.happened))

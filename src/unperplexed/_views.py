@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -58,13 +59,11 @@ def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
     if "classes" not in tally.parts:
         raise InputError(
             "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
-            " parts=['classes'] (--parts classes), or take view='top-label' or view='all-classes'."
+            " parts=['classes'] (--parts classes)."
         )
-    groups = [tally.class_pairs(label) for label in tally.labels if label is not None]
-    if tally.n_classes > 2:
-        return groups
-    # A part of a stream may not have seen the positive class.
-    return [mirrored(groups[0]) if tally.labels[1] is None else groups[-1]]
+    pairs, _, first = tally.each_class()
+    groups = [Pairs(*(column[slice(*ends)] for column in pairs)) for ends in pairwise(first.tolist())]
+    return groups if tally.n_classes > 2 else groups[1:]
 
 
 def mirrored(pairs: Pairs) -> Pairs:

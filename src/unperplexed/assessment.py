@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -30,7 +30,7 @@ from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .labels import Label
 from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
-from .measured import Estimate, estimator
+from .measured import Estimate, Estimator, estimator
 from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 
@@ -67,7 +67,10 @@ class BinTable(ReadOnlyArrays):
     total: Floats
     """Weight of the bin's pairs that happened, and of all its pairs."""
     contribution: Floats
-    """Share of what happened in the bin times ln(geometric accuracy); the bins' sum is that of the whole."""
+    """Share of what happened in the bin times ln(geometric accuracy); the bins' sum is that of the whole.
+
+    In the top-label view, of what happened among the top classes.
+    """
     label: tuple[Label | None, ...] = ()
     """In the each-class view the class of each bin; the bins go by class, and in a class by probability."""
 
@@ -294,7 +297,8 @@ def assess(
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Reported probabilities: of the positive class, or of each class.
     sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights: weight 2 is the row twice.
+        Non-negative importance weights: weight 2 is the row twice, but to an estimator of the measured probability that
+        asks how many rows there are; it counts what they are worth in rows of equal weight.
     labels : sequence, optional
         Class labels in the order of the probability columns; (negative, positive) for one column.
     pos_label : label, optional
@@ -311,7 +315,8 @@ def assess(
     view : {"all-classes", "top-label", "each-class"}, default "all-classes"
         Which pairs are measured: those of all classes together, of each row's most probable class, or of each class
         by itself, which adds ``classes``, ``class_average`` and ``predicted``. The top-label view has a curve, but no
-        measured means, slope or divergence. A tally needs the parts "classes" and "predictions" for the last view.
+        measured means, slope or divergence. A tally needs the part "classes" for the last view, and "predictions" for
+        ``predicted``.
     orders : array_like, optional
         Orders of the risk profile; 121 from -3 to 3 by default.
     scores : sequence of str, default ()
@@ -351,6 +356,8 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
+    told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
+    measure = estimator(measured, **told)
     if isinstance(y_true, Tally):
         rows_only = {
             "y_prob": y_prob,
@@ -389,8 +396,7 @@ def assess(
         )
         parts = CLASS_PARTS if view == "each-class" else ()
         tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
-    return _assess_tally(tally, floor, limit, measured, told, view, orders)
+    return _assess_tally(tally, floor, limit, measured, measure, view, orders)
 
 
 def _assess_tally(
@@ -398,11 +404,10 @@ def _assess_tally(
     floor: float,
     limit: Limit,
     measured: str,
-    told: Mapping[str, Any],
+    chosen: Estimator,
     view: View,
     orders: ArrayLike | None,
 ) -> Assessment:
-    chosen = estimator(measured, **told)
     _check_assessable(tally, view)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = tally.weight / tally.weight_squared
@@ -467,7 +472,7 @@ def _check_assessable(tally: Tally, view: View) -> None:
         raise InputError(
             "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")
         )
-    if view == "each-class" and tally.n_rows and tally.classes is None:
+    if view == "each-class" and tally.classes is None:
         raise InputError(
             "view: 'each-class' is made from the part 'classes', which this tally was counted without; count it with"
             f" parts={[*CLASS_PARTS]} (--parts {' '.join(CLASS_PARTS)})."

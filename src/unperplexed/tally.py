@@ -28,7 +28,7 @@ from ._tables import (
     grid_of,
     points_of,
     pooled,
-    same_probability,
+    same_value,
     without_last_digits,
 )
 from ._tally_file import tally_bytes, tally_state
@@ -379,7 +379,7 @@ class Tally:
         return Pairs(without_last_digits(reported), table.happened, table.total)
 
     def _groups(self, table: Table) -> Ints:
-        return same_probability(table.key) if self.n_classes == 2 else np.arange(table.key.size)
+        return same_value(table.values, self.n_classes == 2)
 
     def _table(self, view: PooledView) -> Table:
         if view == "all-classes":

@@ -13,10 +13,10 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, check_whole
 from ._bins import bayesian, cluster, equal_population, equal_width
 from ._curves import isotonic, logistic, shrunk_isotonic
-from ._estimate import Estimate
+from ._estimate import Estimate, checked_positive
 from ._smooth import kernel, nearest_neighbors
 
 __all__ = [
@@ -52,6 +52,13 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
 )
 """Estimators of the measured probability by name."""
 
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    "bins": check_whole,
+    "neighbors": check_whole,
+    "bandwidth": checked_positive,
+    "prior": checked_positive,
+}
+
 
 def estimator(name: str, **settings: Any) -> Estimator:
     """Find an estimator by name, with its settings; those that are "auto" are left to its own rule.
@@ -73,11 +80,10 @@ def estimator(name: str, **settings: Any) -> Estimator:
         raise InputError(f"measured: expected one of {', '.join(ESTIMATORS)}, got {name!r}.")
     given = {key: value for key, value in settings.items() if not (isinstance(value, str) and value == "auto")}
     for key, value in given.items():
-        if value is None:
-            raise InputError(f"{key}: expected 'auto' or a number, got None.")
         if key not in signature(ESTIMATORS[name]).parameters:
             able = [other for other, function in ESTIMATORS.items() if key in signature(function).parameters]
             raise InputError(
                 f"{key}: {name} has none to set, got {value!r}; {', '.join(able)} can be told (--measured)."
             )
+        _CHECKS[key](key, value)
     return partial(ESTIMATORS[name], **given)

@@ -57,12 +57,9 @@ def equal_population(
     share = n / wanted
     apart = _set_apart(reported, happened, share, floor)
     # Number what lies in bins set apart and between them, from the left: odd in such a bin, even between.
-    stretch = np.zeros(reported.size, dtype=np.int64)
-    inside = np.zeros(reported.size, dtype=bool)
-    for low, high in apart:
-        here = (reported >= low) & (reported <= high)
-        inside |= here
-        stretch += (reported >= low).astype(np.int64) + (reported > high)
+    lows, highs = np.array(apart).T
+    stretch = np.searchsorted(lows, reported, side="right") + np.searchsorted(highs, reported)
+    inside = stretch % 2 == 1
     rest = float(happened[~inside].sum())
     group = _equal_groups(happened, inside, max(int(rest / share * _A_LITTLE_MORE + 0.5), 1) if share else 1)
     change = np.diff(stretch, prepend=stretch[:1]) != 0

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit, logit, xlog1py, xlogy
 
 from .._typing import Floats, Ints
 from ._bins import equal_population
-from ._estimate import Estimate, ends_apart, frequencies, with_ends_apart
+from ._estimate import Estimate, frequencies, with_ends_apart
 
 
 def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
@@ -62,8 +62,8 @@ def _joined_where_equal(bin_: Ints, happened: Floats, total: Floats) -> Ints:
 def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
     """Measure by logistic recalibration: the log-odds of the measured are a line over those of the reported.
 
-    Cox (1958): two numbers, level and slope, by maximum likelihood. Exact 0 and 1 are groups of their own. It is
-    steady with few rows, and wrong where the truth is not a line, however many rows there are.
+    Cox (1958): two numbers, level and slope, by maximum likelihood; the slope may be negative. Exact 0 and 1 are groups
+    of their own. It is steady with few rows, and wrong where the truth is not a line, however many rows there are.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     Notes
     -----
     So that few rows, or rows that a line separates, have an answer, two pairs are added that happened as often as was
-    reported, spread over the entries by their leverage: as much as the two numbers of the line are worth.
+    reported, spread over the entries by their leverage: as much as the two numbers of the line are worth. To a
+    constant forecast, whose line is its level alone, one is added.
 
     Examples
     --------
@@ -95,8 +96,11 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     return Estimate(measured, equal_population(reported, happened, total, floor=floor).bin, {})
 
 
-def _recalibrated(odds: Floats, happened: Floats, total: Floats) -> Floats:
-    """Logistic regression on log-odds, which are its offset too, so that 0 and 0 mean as reported."""
+def _recalibrated(odds: Floats, happened: Floats, total: Floats, rising: bool = False) -> Floats:
+    """Logistic regression on log-odds, which are its offset too, so that 0 and 0 mean as reported.
+
+    If only rising lines are wanted, the level one is given where the best one falls.
+    """
     reported = expit(odds)
     weight = total * expit(-np.abs(odds)) * expit(np.abs(odds))
     if not weight.any():  # all so near 0 or 1 that the product is 0
@@ -126,6 +130,8 @@ def _recalibrated(odds: Floats, happened: Floats, total: Floats) -> Floats:
         level, slope, gained, loss = level + size * step[0], slope + size * step[1], loss - new, min(new, loss)
         if gained <= 1e-13 * abs(loss):
             break
+    if rising and slope < -spread:  # the slope beside the offset's 1, over places that are in units of the spread
+        return np.full(odds.size, happened.sum() / total.sum())
     found: Floats = expit(odds + level + slope * place)
     return found
 
@@ -141,7 +147,7 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     """Measure by isotonic regression, shrunk towards logistic recalibration as far as the data do not speak against it.
 
     With few rows it is the line of `logistic`, which follows chance less; with many it is the curve of `isotonic`,
-    which can have any shape. Exact 0 and 1 are groups of their own.
+    which can have any shape that never falls. A line that falls is taken as level; exact 0 and 1 are left to the curve.
 
     Parameters
     ----------
@@ -161,7 +167,8 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     -----
     Two shrinkages follow one another. A block whose rarer outcome was seen m times has the weight m / (m + 4)
     against the line: four pairs is the z^2 that makes Wilson's interval (Agresti and Coull 1998), and a block in which
-    only one of the two outcomes was seen says nothing of how rare the other is. Then the curve as a whole counts
+    only one of the two outcomes was seen says little of how rare the other is. It does say something where the line
+    expected the other E > 4 times: m is at least E - 4. Then the curve as a whole counts
     1 - chance / LR, or 0, as in Stein's rule (1956): LR is twice what it gains in log-likelihood over the line, and
     chance what it would gain if the line were the truth, 2w - w^2 for a block of weight w. Blocks are the degrees of
     freedom of isotonic regression (Meyer and Woodroofe 2000).
@@ -174,22 +181,30 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     >>> shrunk_isotonic(p, np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured.round(3)
     array([0.213, 0.43 , 0.831])
     """
-    bin_ = ends_apart(reported, lambda between: isotonic(reported[between], happened[between], total[between]).bin)
-    share = 0.0
-
-    def curve(odds: Floats, happened: Floats, total: Floats) -> Floats:
-        nonlocal share
-        line = _recalibrated(odds, happened, total)
-        blocks = isotonic(odds, happened, total)
-        seen, unseen = np.bincount(blocks.bin, happened), np.bincount(blocks.bin, total - happened)
-        weight = np.minimum(seen, unseen) / (np.minimum(seen, unseen) + _SHRINKAGE)
+    blocks = isotonic(reported, happened, total)
+    between = (reported > 0) & (reported < 1)
+    line, share = reported.copy(), 1.0
+    if between.any():
+        line[between] = _recalibrated(logit(reported[between]), happened[between], total[between], rising=True)
+        weight = _weights_of_blocks(blocks.bin, line, happened, total)
         bent = line + weight[blocks.bin] * (blocks.measured - line)
-        gain = _log_likelihood(bent, happened, total) - _log_likelihood(line, happened, total)
+        counts = happened[between], total[between]
+        gain = _log_likelihood(bent[between], *counts) - _log_likelihood(line[between], *counts)
         chance = float((weight * (2 - weight)).sum())
         share = max(1 - chance / (2 * gain), 0.0) if gain > 0 else 0.0
-        return line + share * (bent - line)
+        line += share * (bent - line)
+    found = np.where(between, line, blocks.measured)
+    # Line and blocks never fall, but from block to block the weight between them changes.
+    measured = np.clip(isotonic_regression(found, weights=total).x, 0, 1)
+    return Estimate(measured, blocks.bin, {"share_of_isotonic": share})
 
-    return Estimate(with_ends_apart(reported, happened, total, curve), bin_, {"share_of_isotonic": share})
+
+def _weights_of_blocks(bin_: Ints, line: Floats, happened: Floats, total: Floats) -> Floats:
+    """How much each block counts against the line: by how often its rarer outcome was seen, or was to be seen."""
+    n, seen, expected = (np.bincount(bin_, x) for x in (total, happened, total * line))
+    rarer, awaited = np.minimum(seen, n - seen), np.minimum(expected, n - expected)
+    counted = np.maximum(rarer, awaited - _SHRINKAGE)
+    return np.asarray(counted / (counted + _SHRINKAGE))
 
 
 def _log_likelihood(measured: Floats, happened: Floats, total: Floats) -> float:

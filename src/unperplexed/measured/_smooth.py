@@ -90,8 +90,8 @@ def kernel(
 ) -> Estimate:
     """Measure by a Gaussian kernel in log-odds ([N17]): the weighted share of what happened nearby.
 
-    Nadaraya-Watson regression (1964), on a grid, so that its cost does not grow with the number of pairs. Exact 0 and
-    1 are groups of their own.
+    Nadaraya-Watson regression (1964), on a grid of at most 65,536 places, so that its cost does not grow with the
+    number of pairs. Exact 0 and 1 are groups of their own.
 
     Parameters
     ----------
@@ -152,6 +152,8 @@ def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -
     reach = odds[-1] - odds[0]
     if bandwidth <= 1e-9 * reach or reach == 0:
         return happened / total
+    if bandwidth > 1e4 * reach:  # all weights are 1 to eight digits
+        return np.full(odds.size, happened.sum() / total.sum())
     places = int(min(np.ceil(reach / bandwidth * _STEPS), _MOST_PLACES)) + 1
     position = (odds - odds[0]) * ((places - 1) / reach)
     left = np.minimum(position.astype(np.int64), places - 2)
@@ -161,7 +163,8 @@ def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -
         on_grid = np.bincount(left, counts * (1 - right_share), places) + np.bincount(
             left + 1, counts * right_share, places
         )
-        spread = gaussian_filter1d(on_grid, bandwidth / reach * (places - 1), mode="constant", truncate=6.0)
+        width = bandwidth / reach * (places - 1)
+        spread = gaussian_filter1d(on_grid, width, mode="constant", radius=min(int(6 * width) + 1, places))
         smooth.append(spread[left] * (1 - right_share) + spread[left + 1] * right_share)
     found: Floats = np.clip(smooth[0] / smooth[1], 0, 1)
     return found
