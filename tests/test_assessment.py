@@ -258,3 +258,9 @@ def test_unknown_arguments_are_refused():
         assess([1, 0], [0.6, 0.3], flor=0.01)
     with pytest.raises(TypeError, match="flor"):
         Tally.of([1, 0], [0.6, 0.3], flor=0.01)
+
+
+@pytest.mark.parametrize("view", ["all-classes", "each-class"])
+def test_weights_as_far_apart_as_they_may_be(view):
+    result = assess([1, 0, 1], [0.3, 0.6, 0.8], sample_weight=[1e-99, 1e99, 1], view=view)
+    assert result.reported.geometric_accuracy == pytest.approx(0.4)

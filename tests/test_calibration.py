@@ -334,9 +334,11 @@ def test_bad_arguments(case):
 
 def test_a_tally_must_have_what_the_view_needs():
     tally = Tally.of([1, 0], [0.5, 0.4])
-    for call in (expected_calibration_error, smooth_calibration_error, calibration_errors):
+    assert list(calibration_errors(tally)) == ["top-label", "all-classes"]
+    for call in (expected_calibration_error, smooth_calibration_error):
         with pytest.raises(InputError, match=r"parts=\['classes'\] \(--parts classes\)"):
             call(tally)
+    for call in (expected_calibration_error, smooth_calibration_error, calibration_errors):
         with pytest.raises(InputError, match="sample_weight: a tally's rows are already counted"):
             call(tally, sample_weight=[1, 1])
         with pytest.raises(InputError, match="y_prob: missing"):

@@ -122,7 +122,8 @@ def test_every_pair_is_counted_once_and_parts_add_up(rng, measured, exact_limit,
     rel = 1e-11 if result.exact else 1e-4
     assert result.bins.contribution.sum() == pytest.approx(np.log(result.reported.geometric_accuracy), rel=rel)
     assert result.classes.loss.sum() == pytest.approx(-np.log(result.divergence_probability), rel=rel, abs=rel)
-    assert (np.diff(result.classes.loss) <= 0).all()
+    assert (np.diff(result.classes.miscalibration) <= 0).all()
+    assert result.classes.miscalibration.sum() == pytest.approx(result.classes.loss.sum(), abs=1e-6)
     assert (np.diff(result.predicted.share * np.abs(result.predicted.gap)) <= 0).all()
 
 

@@ -398,7 +398,6 @@ def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["calibration", "{}.tally"], "made without the part 'classes'.*--parts classes"),
         (["calibration", "{}empty.tally"], "empty.tally: no rows of positive weight"),
         (["calibration", "{}.csv", *TALLY_INPUT, "--bins", "0"], "bins: expected a whole number"),
         (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
@@ -479,3 +478,21 @@ def test_a_long_name_of_an_output(forecasts, tmp_path):
     path = tmp_path / ("x" * 240 + ".tally")
     assert run("tally", forecasts[0], *TALLY_INPUT, "-o", path) == 0
     assert Tally.load(path).n_rows == 400
+
+
+def test_calibration_of_a_tally_without_classes_shows_the_other_views(tmp_path, capsys):
+    Tally.of([1, 0, 1], [0.5, 0.4, 0.9]).save(tmp_path / "plain.tally")
+    assert run("calibration", tmp_path / "plain.tally") == 0
+    printed = capsys.readouterr().out
+    assert "each class: needs a tally with the part classes" in printed
+    assert "top-label all-classes" in " ".join(printed.split())
+
+
+def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p\n" + "\n".join(f"{i % 2},{(i + 0.5) / 50}" for i in range(50)))
+    options = ["calibration", path, "--truth", "y", "--prob", "p"]
+    assert run(*options, "--exact-limit", "10") == 0
+    assert "from coarse cells" in capsys.readouterr().out
+    assert run(*options) == 0
+    assert "from coarse cells" not in capsys.readouterr().out

@@ -265,3 +265,16 @@ def test_bad_arguments():
     with pytest.raises(InputError, match="labels: a tally's rows are already counted"):
         decompose(tally, labels=[0, 1])
     assert isinstance(decompose(tally, view="all-classes"), Decomposition)
+
+
+def test_subnormal_probabilities_have_finite_parts():
+    parts = decompose([1, 0, 1, 0], [1e-310, 0.5, 0.4, 0.3], score="log_loss")
+    assert parts.score == pytest.approx(parts.miscalibration - parts.discrimination + parts.uncertainty)
+    assert math.isfinite(parts.miscalibration)
+
+
+def test_parts_are_never_below_0(rng):
+    for n in (1, 2, 20):
+        for _ in range(50):
+            parts = decompose(np.ones(n, dtype=int), rng.uniform(size=n), labels=[0, 1], score="log_loss")
+            assert min(parts.miscalibration, parts.discrimination, parts.uncertainty) >= 0

@@ -487,13 +487,13 @@ def test_forecasts_turned_upside_down_are_measured_as_level(rng):
     assert assess(y, 1 - q, measured="logistic").slope > 0.5  # which reads them the other way round, as documented
 
 
-def test_exact_ends_are_left_to_the_isotonic_curve(rng):
+def test_one_row_at_an_exact_end_is_no_curve_of_its_own(rng):
     q = rng.uniform(0.05, 0.95, 1000)
     y = (rng.uniform(size=1000) < q).astype(int)
     q[0], y[0] = 0.0, 1
-    shrunk, blocks = (assess(y, q, measured=name).curve.measured for name in ("shrunk-isotonic", "isotonic"))
-    assert shrunk[0] == blocks[0] < 0.2
-    assert shrunk[-1] == blocks[-1] > 0.8
+    measured = assess(y, q).curve.measured
+    assert measured[0] < 0.2
+    assert measured[-1] > 0.8
 
 
 @pytest.mark.parametrize("bandwidth", [1e3, 1e7, 1e300])

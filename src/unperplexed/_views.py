@@ -18,6 +18,10 @@ PairView = Literal["top-label", "each-class", "all-classes"]
 PAIR_VIEWS: tuple[PairView, ...] = ("top-label", "each-class", "all-classes")
 
 
+_EXACT_LIMIT = 1 << 21
+"""Rows in memory are counted exactly while they can be: cells of one class are coarse, and bins are cut from them."""
+
+
 def counted_for(
     views: Sequence[PairView | None],
     y_true: Any,
@@ -41,7 +45,7 @@ def counted_for(
     else:
         forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
-        tally = Tally.count(forecasts, parts=["classes"] if each else [])
+        tally = Tally.count(forecasts, parts=["classes"] if each else [], exact_limit=_EXACT_LIMIT)
     if not tally.weight > 0:
         raise InputError("no rows of positive weight.")
     return tally

@@ -195,7 +195,7 @@ def calibration_errors(
     Parameters
     ----------
     y_true, y_prob, bins, sample_weight, labels, pos_label
-        As in `expected_calibration_error`. A tally must have the part "classes".
+        As in `expected_calibration_error`. Of a tally without the part "classes" there is no each-class view.
 
     Returns
     -------
@@ -224,7 +224,8 @@ def calibration_errors(
     """
     check_whole("bins", bins)
     tally = counted_for(PAIR_VIEWS, y_true, y_prob, sample_weight, labels, pos_label)
-    return {view: _errors(groups_of(tally, view), bins) for view in PAIR_VIEWS}
+    views = [view for view in PAIR_VIEWS if view != "each-class" or "classes" in tally.parts]
+    return {view: _errors(groups_of(tally, view), bins) for view in views}
 
 
 def _errors(groups: Sequence[Pairs], bins: int) -> CalibrationErrors:

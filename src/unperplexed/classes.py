@@ -22,7 +22,7 @@ Measure = Callable[[Pairs], Estimate]
 
 @dataclass(frozen=True, eq=False)
 class ClassTable(ReadOnlyArrays):
-    """Each class by itself, measured by its own curve: the class that loses most is first.
+    """Each class by itself, measured by its own curve: the most miscalibrated first.
 
     One array entry a class. The means are over the rows in which the class happened, and NaN where it never did.
     """
@@ -51,9 +51,14 @@ class ClassTable(ReadOnlyArrays):
     divergence_probability: Floats
     """Reported / measured geometric accuracy. 1 is best; of one class alone it may well exceed 1."""
     loss: Floats
-    """frequency * ln(measured / reported geometric accuracy), 0 where the class never happened. Smaller is better.
+    """frequency * ln(measured / reported geometric accuracy), 0 where the class never happened.
 
-    It is what the class adds to -ln(divergence probability) of all.
+    It is what the class adds to -ln(divergence probability) of all. Below 0 it was said too often, and gained by it.
+    """
+    miscalibration: Floats
+    """loss + gap: what recalibrating the class would save of the log loss, in nats. Smaller is better.
+
+    Never below 0 by isotonic regression at floor 0. Over all classes it adds up as the loss does, if rows sum to 1.
     """
     calibration_error: Floats
     """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
@@ -142,8 +147,9 @@ def class_table(
         slope = np.where(_spread(reported) == 0, np.nan, _spread(measured) / _spread(reported))
         divergence = reported[1] / measured[1]
         loss = np.where(happened > 0, frequency * np.log(measured[1] / reported[1]), 0.0)
-    before = (happened, frequency, mean_reported, mean_reported - frequency)
-    return ClassTable(*_sorted(labels, -loss, *before, *reported, *measured, slope, divergence, loss, off / weight))
+    gap = mean_reported - frequency
+    before = (happened, frequency, mean_reported, gap, *reported, *measured)
+    return ClassTable(*_sorted(labels, -(loss + gap), *before, slope, divergence, loss, loss + gap, off / weight))
 
 
 def class_average(table: ClassTable) -> ClassAverage:

@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_input(calibration)
     # As calibration.DEFAULT_BINS; importing it would load NumPy for --help.
     calibration.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+    _add_exact_limit(calibration)
     _add_json(calibration)
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     _add_input(tally)
@@ -268,8 +269,13 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows",
     )
     add("--groups", metavar="COLUMN", help="rows with the same value here go into the same shard")
-    add("--exact-limit", type=int, metavar="N", help="so many distinct values are counted exactly (default: 65536)")
+    _add_exact_limit(command)
     add("--fraction-bits", type=int, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
+
+
+def _add_exact_limit(command: argparse.ArgumentParser) -> None:
+    text = "so many distinct values are counted exactly (default: 65536)"
+    command.add_argument("--exact-limit", type=int, metavar="N", help=text)
 
 
 def _add_tallies(command: argparse.ArgumentParser) -> None:

@@ -16,18 +16,23 @@ from .assessment import assess as assess_tally
 from .calibration import calibration_errors
 from .decomposition import decompose
 from .engines.local import counted_files
-from .errors import InputError
+from .errors import InputError, check_whole
 from .files import Reading, Selection
+from .measured import estimator
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
 from .tally import CLASS_PARTS, Tally
 
 if TYPE_CHECKING:
+    from ._views import PairView
     from matplotlib.axes import Axes
 
 _PICTURES = (".png", ".svg", ".pdf")
 _TALLY = ".tally"
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
+_ESTIMATOR = ("bins", "neighbors", "bandwidth", "prior")
+"""What estimators of the measured probability can be told."""
+
 _ROWS: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts")},
     **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "groups", "exact_limit", "fraction_bits")),
@@ -66,10 +71,12 @@ def scores(arguments: argparse.Namespace) -> None:
 def calibration(arguments: argparse.Namespace) -> None:
     """Give the calibration errors, and the Brier score and the log loss in their parts."""
     _check_outputs(arguments)
+    check_whole("bins", arguments.bins)
     counted = _tally(arguments, parts=["classes"])
     try:
         errors = calibration_errors(counted, bins=arguments.bins)
-        decompositions = [decompose(counted, score=score) for score in ("brier_score", "log_loss")]
+        view: PairView | None = None if "classes" in counted.parts else "all-classes"
+        decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
     summary = counted.summary()
@@ -118,9 +125,11 @@ def demo(arguments: argparse.Namespace) -> None:
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
+    settings = _settings(arguments)
+    estimator(settings["measured"], **{name: settings[name] for name in _ESTIMATOR if name in settings})
     try:
         parts = CLASS_PARTS if arguments.view == "each-class" else ()
-        return assess_tally(_tally(arguments, parts=parts), **_settings(arguments))
+        return assess_tally(_tally(arguments, parts=parts), **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
 
@@ -182,7 +191,7 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    told = {name: getattr(arguments, name, None) for name in ("bins", "neighbors", "bandwidth", "prior")}
+    told = {name: getattr(arguments, name, None) for name in _ESTIMATOR}
     return {
         "floor": arguments.floor,
         "limit": arguments.limit,

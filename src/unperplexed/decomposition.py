@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import kl_div
+from scipy.special import xlogy
 
 from ._tables import Pairs
 from ._typing import Floats
@@ -27,9 +27,13 @@ def _squared(x: Any, q: Any) -> Floats:
     return np.asarray((x - q) ** 2)
 
 
+def _poisson(x: Any, q: Any) -> Floats:
+    return np.asarray(xlogy(x, x) - xlogy(x, q) - x + q)  # kl_div overflows where q is subnormal
+
+
 # The score of a pair is the divergence from what happened, 1 or 0, to the reported probability: (p - o)^2, and
 # -o ln p + p - o, which adds up to the log loss over rows that sum to 1. Both are least at the frequency.
-_DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squared, "log_loss": kl_div})
+_DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squared, "log_loss": _poisson})
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,12 @@ def _parts(divergence: Divergence, pairs: Pairs) -> tuple[float, float, float, f
     score, recalibrated = (_cost(divergence, q, happened, total) for q in (reported, measured))
     # On a level stretch of the curve frequency and curve agree, so that scores differ by the divergence between curves.
     discrimination = float((total * divergence(measured, base)).sum())
-    return score, max(score - recalibrated, 0.0), discrimination, _cost(divergence, base, all_happened, all_total)
+    return (
+        score,
+        max(score - recalibrated, 0.0),
+        max(discrimination, 0.0),
+        _cost(divergence, base, all_happened, all_total),
+    )
 
 
 def _cost(divergence: Divergence, q: Floats, happened: Floats, total: Floats) -> float:

@@ -41,6 +41,7 @@ _LARGE_BUBBLES = 40
 """So many have room to be large."""
 
 _MARKS = "#B33F00"
+_BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
 _GREY = "#6e6e6e"
 
 # Mark shape, name and order of the three means, from the smallest to the largest.
@@ -167,7 +168,7 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     if np.isnan(measured.decisiveness):  # the top-label view has none
         return
     ends = ([reported.robustness, reported.decisiveness], [measured.robustness, measured.decisiveness])
-    label = f"slope {assessment.slope:.2f}"
+    label = "slope -" if np.isnan(assessment.slope) else f"slope {assessment.slope:.2f}"
     ax.plot(*_xy(*ends, swapped), color=_MARKS, linewidth=1.8, label=label, zorder=4)
     for marker, name, _ in _MEANS:
         x, y = getattr(reported, name), getattr(measured, name)
@@ -191,7 +192,8 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
     above = divider.append_axes("top", size="24%", pad=0.02)
     above.set_axis_off()
-    title = f"{assessment.n_rows:,} forecasts; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}"
+    rows = f"{assessment.n_rows:,} forecast{'s' if assessment.n_rows != 1 else ''}"
+    title = f"{rows}; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}"
     above.legend(
         *ax.get_legend_handles_labels(),
         title=title,
@@ -221,7 +223,15 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         ax.tick_params(labelbottom=False)
     strip.spines[["top", "right"]].set_visible(False)
     style = {"x": 0.5, "y": 0.5, "rotation": 90} if swapped else {"x": 0.5, "y": 0.5}
-    strip.text(s="of what happened", transform=strip.transAxes, ha="center", va="center", fontsize="x-small", **style)
+    strip.text(
+        s="of what happened",
+        transform=strip.transAxes,
+        ha="center",
+        va="center",
+        fontsize="x-small",
+        bbox=_BEHIND,
+        **style,
+    )
 
 
 def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:

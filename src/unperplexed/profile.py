@@ -114,7 +114,10 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     total, rows = float(variance.sum()), 1 / float(w2.sum())
     if total == 0:
         return mean, 0.0, rows
-    effective = total * total / float(np.sum(w2 * (w2 / w * term * term) ** 2))
+    fourth = float(np.sum(w2 * (w2 / w * term * term) ** 2))
+    effective = (
+        total * total / fourth if fourth else rows
+    )  # of weights so far apart that it is less than a float can be
     return mean, mean * math.sqrt(total), min(effective, rows)
 
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from .._tables import Cells
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, Score, score_named
 
@@ -40,6 +41,8 @@ def assessment_text(assessment: Assessment) -> str:
     lines.append("")
     for name, value, meaning in single_figures(a):
         lines.append(f"{name:22}{value:>9}   {meaning}".rstrip())
+    if a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
+        lines.append("(few rows a class: the curves follow chance, and the slope comes out too large)")
     for title, table in class_tables(a):
         lines += ["", title]
         lines += ["".join([f"{row[0]:17}", *(f"{cell:>9}" for cell in row[1:])]).rstrip() for row in table]
@@ -47,6 +50,8 @@ def assessment_text(assessment: Assessment) -> str:
 
 
 _MOST_CLASSES = 10
+_FEW_ROWS = 100
+"""Of each class, on average; with fewer, calibrated forecasts have been seen to get slopes a tenth too large."""
 
 
 def class_tables(a: Assessment) -> Iterator[tuple[str, list[list[str]]]]:
@@ -56,10 +61,10 @@ def class_tables(a: Assessment) -> Iterator[tuple[str, list[list[str]]]]:
         columns = [c.mean_reported, c.frequency, c.reported_geometric_accuracy, c.measured_geometric_accuracy]
         means = (mean.reported.geometric_accuracy, mean.measured.geometric_accuracy, mean.slope)
         yield (
-            "each class, the largest loss first: geometric accuracies, and loss in nats",
+            "each class, the most miscalibrated first; geometric accuracies; cost in nats",
             [
-                ["", "rows", "said", "happened", "reported", "measured", "slope", "loss"],
-                *_class_rows(c, [_weights(c.happened), *map(_figures, [*columns, c.slope, c.loss])]),
+                ["", "rows", "said", "happened", "reported", "measured", "slope", "cost"],
+                *_class_rows(c, [_weights(c.happened), *map(_figures, [*columns, c.slope, c.miscalibration])]),
                 [f"average ({mean.n_classes:,})", "", "", "", *map(figure, means)],
             ],
         )
@@ -169,7 +174,12 @@ def calibration_text(
     for name, (shown, meaning) in ERRORS.items():
         figures = "".join(f"{_rounded(getattr(of_view, name)):>12}" for of_view in errors.values())
         lines.append(f"{shown:12}{figures}   {meaning}")
-    lines.append("(of each class: the class-wise ECE, and the ACE)")
+    if "each-class" in errors:
+        lines.append("(of each class: the class-wise ECE, and the ACE)")
+    else:
+        lines.append("(each class: needs a tally with the part classes: tally --parts classes)")
+    if isinstance(tally.classes, Cells):
+        lines.append("(each class: from coarse cells, so that bins are made of these; --exact-limit allows more)")
     lines += ["", "score = miscalibration - discrimination + uncertainty", ""]
     lines.append(f"{'':13}{'score':>8}{'miscalibration':>16}{'discrimination':>16}{'uncertainty':>13}")
     for d in decompositions:
@@ -180,7 +190,7 @@ def calibration_text(
             factors = (
                 f"{_rounded(f['divergence_probability']):>16}{_rounded(f['gain']):>16}{_rounded(f['reference']):>13}"
             )
-            lines.append(f"{'as factors':13}{_rounded(f['geometric_accuracy']):>8}{factors}   multiplied")
+            lines.append(f"{'exp of minus':13}{_rounded(f['geometric_accuracy']):>8}{factors}   factors")
     return "\n".join([*lines, *_notes(tally)])
 
 
@@ -225,8 +235,8 @@ def _header(a: Assessment) -> Iterator[str]:
 
 
 _SETTINGS = {
-    "bins": "{:g} bins",
-    "neighbors": "{:g} neighbors",
+    "bins": "{:,.0f} bins",
+    "neighbors": "{:,.0f} neighbors",
     "bandwidth": "bandwidth {:.3g}",
     "prior": "prior {:g}",
     "share_of_isotonic": "{:.0%} isotonic",
