@@ -24,8 +24,9 @@ from .report.text import calibration_text, profile_orders, profile_text, scores_
 from .tally import CLASS_PARTS, Tally
 
 if TYPE_CHECKING:
-    from ._views import PairView
     from matplotlib.axes import Axes
+
+    from ._views import PairView
 
 _PICTURES = (".png", ".svg", ".pdf")
 _TALLY = ".tally"

@@ -142,7 +142,7 @@ def _decomposed(tally: Tally, rule: str, view: PairView) -> Decomposition:
     score = apparent if view == "top-label" else _exact_score(tally, rule, groups)
     # In cells the score tells apart what the pairs do not: that is discrimination too.
     if not math.isclose(score, apparent, rel_tol=1e-12, abs_tol=1e-15):
-        discrimination += apparent - score
+        discrimination = max(discrimination + apparent - score, 0.0)
     return Decomposition(score, miscalibration, discrimination, uncertainty, rule, view)
 
 
