@@ -41,7 +41,6 @@ _LARGE_BUBBLES = 40
 """So many have room to be large."""
 
 _MARKS = "#B33F00"
-_BEHIND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
 _GREY = "#6e6e6e"
 
 # Mark shape, name and order of the three means, from the smallest to the largest.
@@ -147,10 +146,14 @@ def _kinds_of_bins(
         return
     for label, colours in zip(assessment.labels, _COLOURS, strict=False):
         yield (
-            label if isinstance(label, str) else f"class {label}",
+            _short(label) if isinstance(label, str) else f"class {label}",
             colours,
             largest[[bins.label[at] == label for at in largest]],
         )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 20 else f"{name[:17]}..."
 
 
 def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
@@ -210,28 +213,22 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     if swapped:
         strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
         strip.stairs(share, edges, orientation="horizontal", fill=True, color=_GREY)
-        strip.set(xlabel="share", xlim=(max(share) * 1.05, 0), ylabel=ax.get_ylabel())
+        strip.set(xlabel="share", xlim=(max(share) * 1.3, 0), ylabel=ax.get_ylabel())
         strip.xaxis.set_major_locator(MaxNLocator(1, prune="lower"))
         ax.set_ylabel("")
         ax.tick_params(labelleft=False)
     else:
         strip = divider.append_axes("bottom", size="20%", pad=0.12, sharex=ax)
         strip.stairs(share, edges, fill=True, color=_GREY)
-        strip.set(ylabel="share", ylim=(0, max(share) * 1.05), xlabel=ax.get_xlabel())
+        strip.set(ylabel="share", ylim=(0, max(share) * 1.3), xlabel=ax.get_xlabel())
         strip.yaxis.set_major_locator(MaxNLocator(2))
         ax.set_xlabel("")
         ax.tick_params(labelbottom=False)
     strip.spines[["top", "right"]].set_visible(False)
-    style = {"x": 0.5, "y": 0.5, "rotation": 90} if swapped else {"x": 0.5, "y": 0.5}
-    strip.text(
-        s="of what happened",
-        transform=strip.transAxes,
-        ha="center",
-        va="center",
-        fontsize="x-small",
-        bbox=_BEHIND,
-        **style,
-    )
+    # In the room that is left beyond the longest bar.
+    style = {"x": 0.02, "y": 0.5, "rotation": 90, "ha": "left", "va": "center"}
+    style = style if swapped else {"x": 0.5, "y": 0.98, "ha": "center", "va": "top"}
+    strip.text(s="of what happened", transform=strip.transAxes, fontsize="x-small", **style)
 
 
 def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:
