@@ -153,27 +153,28 @@ def rmse(r: dict[str, Any]) -> float:
     return math.hypot(r["slope_bias"], r["slope_sd"])
 
 
+HEAD = """\
+| estimator | decidable | right | wrong elsewhere | slope: bias | slope: rmse | D | A | R | ln divergence |
+|---|---|---|---|---|---|---|---|---|---|"""
+
+
 def show(records: list[dict[str, Any]]) -> None:
-    """Print the tables."""
+    """Print tables: of all cases, by N, floor and group, and where the direction is wrong too often."""
     names = list(dict.fromkeys(r["estimator"] for r in records))
-    print("estimator             decidable  right  wrong elsewhere   slope: bias  rmse   D     A     R     ln div")
-    for name in names:
-        own = [r for r in records if r["estimator"] == name]
-        print(f"{name:21} {line(own)}")
-    for key, values in (("n", SIZES), ("floor", FLOORS), ("group", dict.fromkeys(r["group"] for r in records))):
-        for value in values:
-            print(f"\n{key} {value}")
-            for name in names:
-                own = [r for r in records if r["estimator"] == name and r[key] == value]
-                if own:
-                    print(f"{name:21} {line(own)}")
-    print("\nDecidable, but right in less than 95 % of the runs")
+    parts: list[tuple[str, list[dict[str, Any]]]] = [("all", records)]
+    for key in ("n", "floor", "group"):
+        values = dict.fromkeys(r[key] for r in records)
+        parts += [(f"{key} {value}", [r for r in records if r[key] == value]) for value in values]
+    for title, part in parts:
+        print(f"\n{title}\n\n{HEAD}")
+        for name in names:
+            print(f"| {name} | {line([r for r in part if r['estimator'] == name])} |")
+    print("\ndecidable, but right in less than 95 % of the runs\n")
+    print("| estimator | scenario | N | floor | true slope | bias | sd | right |\n|---|---|---|---|---|---|---|---|")
     for r in records:
         if decidable(r) and r["right"] < 0.95:
-            print(
-                f"{r['estimator']:18} {r['scenario']:24} N {r['n']:<8} floor {r['floor']:<7} true {r['true_slope']:.3f}"
-                f" bias {r['slope_bias']:+.3f} sd {r['slope_sd']:.3f} right {r['right']:.3f}"
-            )
+            figures = f"{r['true_slope']:.3f} | {r['slope_bias']:+.3f} | {r['slope_sd']:.3f} | {r['right']:.3f}"
+            print(f"| {r['estimator']} | {r['scenario']} | {r['n']} | {r['floor']} | {figures} |")
 
 
 def line(own: list[dict[str, Any]]) -> str:
@@ -181,15 +182,13 @@ def line(own: list[dict[str, Any]]) -> str:
     clear = [r for r in own if decidable(r)]
     good = sum(r["right"] >= 0.95 for r in clear)
     elsewhere = [1 - r["right"] for r in own if not decidable(r) and abs(r["true_slope"] - 1) > 1e-3]
-    wrong = f"{np.mean(elsewhere):.2f}" if elsewhere else "-"
-    measured = [np.median([r[f"rmse_{mean}"] for r in own]) for mean in MEANS]
     divergence = [math.hypot(r["divergence_bias"], r["divergence_sd"]) for r in own if r["divergence_sd"] is not None]
-    apart = f"{np.median(divergence):.3f}" if divergence else "-"
-    return (
-        f"{len(clear):5}/{len(own):<5} {good / max(len(clear), 1):6.1%} {wrong:>8}"
-        f"          {np.median([abs(r['slope_bias']) for r in own]):.3f}  {np.median([rmse(r) for r in own]):.3f}"
-        f"   {measured[0]:.3f} {measured[1]:.3f} {measured[2]:.3f} {apart}"
-    )
+    medians = [np.median([abs(r["slope_bias"]) for r in own]), np.median([rmse(r) for r in own])]
+    medians += [np.median([r[f"rmse_{mean}"] for r in own]) for mean in MEANS]
+    figures = [f"{len(clear)} of {len(own)}", f"{good / max(len(clear), 1):.1%}"]
+    figures.append(f"{np.mean(elsewhere):.2f}" if elsewhere else "-")
+    figures += [f"{median:.3f}" for median in medians]
+    return " | ".join([*figures, f"{np.median(divergence):.3f}" if divergence else "-"])
 
 
 def main() -> None:
