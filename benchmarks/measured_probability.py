@@ -4,7 +4,7 @@
     python benchmarks/measured_probability.py --show FILE.csv
 
 Scenarios, sizes, what is recorded and the rule by which the default is chosen are in scenarios.py, which was written
-down first. The whole takes about an hour on two cores; --only and --largest make it smaller. The last whole run is
+down first. The whole takes half an hour on two cores; --only and --largest make it smaller. The last whole run is
 results/measured_probability.csv.
 """
 

@@ -115,9 +115,8 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     if total == 0:
         return mean, 0.0, rows
     fourth = float(np.sum(w2 * (w2 / w * term * term) ** 2))
-    effective = (
-        total * total / fourth if fourth else rows
-    )  # of weights so far apart that it is less than a float can be
+    # Of weights too far apart the fourth powers are less than a float can be.
+    effective = total * total / fourth if fourth else rows
     return mean, mean * math.sqrt(total), min(effective, rows)
 
 
