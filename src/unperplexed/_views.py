@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -12,18 +12,17 @@ from ._tables import Pairs, without_last_digits
 from .errors import InputError, check_choice
 from .forecasts import Forecasts
 from .labels import Label
-from .tally import Tally
+from .tally import Tally, View
 
-PairView = Literal["top-label", "each-class", "all-classes"]
-PAIR_VIEWS: tuple[PairView, ...] = ("top-label", "each-class", "all-classes")
-
+PAIR_VIEWS: tuple[View, ...] = ("top-label", "each-class", "all-classes")
+"""In the order in which they are shown."""
 
 _EXACT_LIMIT = 1 << 21
 """Rows in memory are counted exactly while they can be: cells of one class are coarse, and bins are cut from them."""
 
 
 def counted_for(
-    views: Sequence[PairView | None],
+    views: Sequence[View | None],
     y_true: Any,
     y_prob: Any,
     sample_weight: ArrayLike | None,
@@ -36,9 +35,7 @@ def counted_for(
             check_choice("view", view, PAIR_VIEWS)
     if isinstance(y_true, Tally):
         rows_only = {"y_prob": y_prob, "sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-        for name, value in rows_only.items():
-            if value is not None:
-                raise InputError(f"{name}: a tally's rows are already counted; give it to Tally.of instead.")
+        refuse_rows(rows_only)
         tally = y_true
     elif y_prob is None:
         raise InputError("y_prob: missing; expected outcomes and probabilities, or a Tally.")
@@ -51,12 +48,19 @@ def counted_for(
     return tally
 
 
-def view_or(view: PairView | None, otherwise: PairView, n_classes: int) -> PairView:
+def refuse_rows(given: Mapping[str, Any]) -> None:
+    """Refuse, beside a tally, what is for the reading of rows and is not None."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name}: a tally's rows are already counted; give it to Tally.of instead.")
+
+
+def view_or(view: View | None, otherwise: View, n_classes: int) -> View:
     """Give the view that is meant: by default each class for two classes, for more the other one."""
     return view or ("each-class" if n_classes == 2 else otherwise)
 
 
-def groups_of(tally: Tally, view: PairView) -> list[Pairs]:
+def groups_of(tally: Tally, view: View) -> list[Pairs]:
     """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
     if view != "each-class":
         return [tally.pairs(view)]

@@ -15,6 +15,7 @@ from ._json import json_text, plain_values
 from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
+from ._views import refuse_rows
 from .classes import (
     ClassAverage,
     ClassTable,
@@ -31,7 +32,16 @@ from .forecasts import Forecasts, Notes
 from .labels import Label
 from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
 from .measured import Estimate, Estimator, estimator
-from .profile import Averages, RiskProfile, averages, checked_orders, profile_of_points, sensitivity_of_points
+from .profile import (
+    Averages,
+    RiskProfile,
+    averages,
+    checked_orders,
+    divergence_probability,
+    profile_of_points,
+    sensitivity_of_points,
+    slope,
+)
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 
 if TYPE_CHECKING:
@@ -374,9 +384,7 @@ def assess(
             "exact_limit": None if exact_limit == EXACT_LIMIT else exact_limit,
             "fraction_bits": None if fraction_bits == FRACTION_BITS else fraction_bits,
         }
-        given = [name for name, value in rows_only.items() if value is not None]
-        if given:
-            raise InputError(f"{given[0]}: a tally's rows are already counted; give it to Tally.of instead.")
+        refuse_rows(rows_only)
         tally = y_true
     else:
         if y_prob is None:
@@ -422,7 +430,8 @@ def _assess_tally(
         each, labels = tally.each_class(), tally.labels
     else:
         pairs = tally.pairs(view)
-        each = EachGroup(pairs, tally.points(view), np.array([0, pairs.total.size]))
+        shown = points if view == "all-classes" else tally.points(view)
+        each = EachGroup(pairs, shown, np.array([0, pairs.total.size]))
     estimate = measured_each(each, measure)
     found = Averages(math.nan, math.nan, math.nan)
     if view != "top-label":
@@ -432,11 +441,9 @@ def _assess_tally(
         reported=reported,
         measured=found,
         prediction_accuracy=tally.prediction_accuracy,
-        slope=found.spread / reported.spread if reported.spread else math.nan,
+        slope=slope(reported, found),
         orientation=_orientation(reported.spread, found.spread),
-        divergence_probability=(
-            reported.geometric_accuracy / found.geometric_accuracy if found.geometric_accuracy else math.nan
-        ),
+        divergence_probability=divergence_probability(reported, found),
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),

@@ -15,10 +15,11 @@ from scipy.optimize import brentq
 
 from ._tables import Pairs
 from ._typing import Floats, Ints
-from ._views import PAIR_VIEWS, PairView, counted_for, groups_of, view_or
+from ._views import PAIR_VIEWS, counted_for, groups_of, view_or
 from .errors import InputError, check_choice, check_whole
 from .labels import Label
 from .measured import equal_width
+from .tally import View
 
 Binning = Literal["equal-width", "equal-population"]
 
@@ -68,7 +69,7 @@ def expected_calibration_error(
     bins: int = DEFAULT_BINS,
     binning: Binning = "equal-width",
     norm: float = 1,
-    view: PairView | None = None,
+    view: View | None = None,
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
@@ -139,7 +140,7 @@ def smooth_calibration_error(
     y_true: Any,
     y_prob: Any = None,
     *,
-    view: PairView | None = None,
+    view: View | None = None,
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
@@ -189,7 +190,7 @@ def calibration_errors(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-) -> dict[PairView, CalibrationErrors]:
+) -> dict[View, CalibrationErrors]:
     """All calibration errors in use, by view. Smaller is better.
 
     Parameters

@@ -14,7 +14,7 @@ from ._typing import Floats, Ints, ReadOnlyArrays
 from .labels import Label
 from .means import Limit, apply_limit, means_of_runs
 from .measured import Estimate
-from .profile import Averages
+from .profile import Averages, divergence_probability, slope
 
 Measure = Callable[[Pairs], Estimate]
 """An estimator with its settings."""
@@ -144,12 +144,12 @@ def class_table(
     measured = _means_by_class(limited, each.pairs.happened[seen], of_entry[seen], n)
     frequency, mean_reported = happened / weight, said / weight
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(_spread(reported) == 0, np.nan, _spread(measured) / _spread(reported))
+        slopes = np.where(_spread(reported) == 0, np.nan, _spread(measured) / _spread(reported))
         divergence = reported[1] / measured[1]
         loss = np.where(happened > 0, frequency * np.log(measured[1] / reported[1]), 0.0)
     gap = mean_reported - frequency
     before = (happened, frequency, mean_reported, gap, *reported, *measured)
-    return ClassTable(*_sorted(labels, -(loss + gap), *before, slope, divergence, loss, loss + gap, off / weight))
+    return ClassTable(*_sorted(labels, -(loss + gap), *before, slopes, divergence, loss, loss + gap, off / weight))
 
 
 def class_average(table: ClassTable) -> ClassAverage:
@@ -163,8 +163,8 @@ def class_average(table: ClassTable) -> ClassAverage:
         int(some.sum()),
         reported,
         measured,
-        measured.spread / reported.spread if reported.spread else np.nan,
-        _ratio(reported.geometric_accuracy, measured.geometric_accuracy),
+        slope(reported, measured),
+        divergence_probability(reported, measured),
         float(table.calibration_error[some].mean()),
     )
 
@@ -199,10 +199,6 @@ def _means_by_class(p: Floats, w: Floats, of_class: Ints, n: int) -> Floats:
 def _spread(means: Floats) -> Floats:
     difference = means[0] - means[2]
     return np.where(np.abs(difference) < 1e-14 * means[0], 0.0, difference)  # as in `Averages`
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else np.nan
 
 
 def _sorted(labels: tuple[Label | None, ...], key: Floats, *columns: Floats) -> list[Any]:

@@ -18,22 +18,18 @@ from .decomposition import decompose
 from .engines.local import counted_files
 from .errors import InputError, check_whole
 from .files import Reading, Selection
-from .measured import estimator
+from .measured import SETTINGS, estimator
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
-from .tally import CLASS_PARTS, Tally
+from .tally import CLASS_PARTS, Tally, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ._views import PairView
 
 _PICTURES = (".png", ".svg", ".pdf")
 _TALLY = ".tally"
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
-_ESTIMATOR = ("bins", "neighbors", "bandwidth", "prior")
-"""What estimators of the measured probability can be told."""
-
 _ROWS: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts")},
     **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "groups", "exact_limit", "fraction_bits")),
@@ -76,7 +72,7 @@ def calibration(arguments: argparse.Namespace) -> None:
     counted = _tally(arguments, parts=["classes"])
     try:
         errors = calibration_errors(counted, bins=arguments.bins)
-        view: PairView | None = None if "classes" in counted.parts else "all-classes"
+        view: View | None = None if "classes" in counted.parts else "all-classes"
         decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
@@ -127,7 +123,7 @@ def demo(arguments: argparse.Namespace) -> None:
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
     settings = _settings(arguments)
-    estimator(settings["measured"], **{name: settings[name] for name in _ESTIMATOR if name in settings})
+    estimator(settings["measured"], **{name: settings[name] for name in SETTINGS if name in settings})
     try:
         parts = CLASS_PARTS if arguments.view == "each-class" else ()
         return assess_tally(_tally(arguments, parts=parts), **settings)
@@ -192,7 +188,7 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    told = {name: getattr(arguments, name, None) for name in _ESTIMATOR}
+    told = {name: getattr(arguments, name, None) for name in SETTINGS}
     return {
         "floor": arguments.floor,
         "limit": arguments.limit,

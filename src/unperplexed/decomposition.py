@@ -14,11 +14,11 @@ from scipy.special import xlogy
 
 from ._tables import Pairs
 from ._typing import Floats
-from ._views import PairView, counted_for, groups_of, mirrored, view_or
+from ._views import counted_for, groups_of, mirrored, view_or
 from .errors import InputError, check_choice
 from .labels import Label
 from .measured import isotonic
-from .tally import Tally
+from .tally import Tally, View
 
 Divergence = Callable[[Any, Any], Floats]
 
@@ -50,7 +50,7 @@ class Decomposition:
     """UNC, the score of the reference, which always says how often it happens."""
     rule: str
     """Name of the score."""
-    view: PairView
+    view: View
 
     @property
     def factors(self) -> dict[str, float]:
@@ -75,7 +75,7 @@ def decompose(
     y_prob: Any = None,
     *,
     score: Literal["brier_score", "log_loss"] = "brier_score",
-    view: PairView | None = None,
+    view: View | None = None,
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
@@ -132,7 +132,7 @@ def decompose(
     return _decomposed(tally, score, view_or(view, "all-classes", tally.n_classes))
 
 
-def _decomposed(tally: Tally, rule: str, view: PairView) -> Decomposition:
+def _decomposed(tally: Tally, rule: str, view: View) -> Decomposition:
     groups = groups_of(tally, view)
     if view != "all-classes" and len(groups) == 1:  # one event: with its opposite, two classes
         groups = [*groups, mirrored(groups[0])]

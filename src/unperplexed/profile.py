@@ -56,6 +56,17 @@ class Averages:
         return 0.0 if abs(difference) < 1e-14 * self.decisiveness else difference
 
 
+def slope(reported: Averages, measured: Averages) -> float:
+    """(measured D - R) / (reported D - R): 1 is best, below 1 overconfident; NaN if all reported means are equal."""
+    return measured.spread / reported.spread if reported.spread else math.nan
+
+
+def divergence_probability(reported: Averages, measured: Averages) -> float:
+    """Reported / measured geometric accuracy. 1 is best; NaN if the measured one is 0."""
+    below = measured.geometric_accuracy
+    return reported.geometric_accuracy / below if below else math.nan
+
+
 @dataclass(frozen=True, eq=False)
 class RiskProfile(ReadOnlyArrays):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.

@@ -20,7 +20,7 @@ from .distributions.gaussian import CoupledGaussian
 from .errors import InputError, check_choice
 from .information import log_mean
 from .means import DECISIVE, GEOMETRIC, ROBUST
-from .profile import Averages
+from .profile import Averages, divergence_probability, slope
 
 Which = Literal["source", "model"]
 Of = Literal["reported", "source", "measured"]
@@ -97,21 +97,17 @@ class TwoClassAverages:
     @property
     def divergence_probability(self) -> float:
         """Reported / measured geometric accuracy, at most 1; 1 is best."""
-        return _ratio(self.reported.geometric_accuracy, self.measured.geometric_accuracy)
+        return divergence_probability(self.reported, self.measured)
 
     @property
     def source_divergence_probability(self) -> float:
         """Reported / source geometric accuracy, at most 1; exp of minus the divergence of the posteriors."""
-        return _ratio(self.reported.geometric_accuracy, self.source.geometric_accuracy)
+        return divergence_probability(self.reported, self.source)
 
     @property
     def slope(self) -> float:
         """(measured D - R) / (reported D - R): 1 is best, below 1 overconfident, above 1 underconfident."""
-        return _ratio(self.measured.spread, self.reported.spread)
-
-
-def _ratio(a: float, b: float) -> float:
-    return a / b if b else math.nan
+        return slope(self.reported, self.measured)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from ._smooth import kernel, nearest_neighbors
 
 __all__ = [
     "ESTIMATORS",
+    "SETTINGS",
     "Estimate",
     "Estimator",
     "bayesian",
@@ -52,12 +53,13 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
 )
 """Estimators of the measured probability by name."""
 
-_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+SETTINGS: Mapping[str, Callable[[str, Any], Any]] = {
     "bins": check_whole,
     "neighbors": check_whole,
     "bandwidth": checked_positive,
     "prior": checked_positive,
 }
+"""What estimators can be told, and the check of each."""
 
 
 def estimator(name: str, **settings: Any) -> Estimator:
@@ -85,5 +87,5 @@ def estimator(name: str, **settings: Any) -> Estimator:
             raise InputError(
                 f"{key}: {name} has none to set, got {value!r}; {', '.join(able)} can be told (--measured)."
             )
-        _CHECKS[key](key, value)
+        SETTINGS[key](key, value)
     return partial(ESTIMATORS[name], **given)

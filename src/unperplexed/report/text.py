@@ -13,7 +13,6 @@ from ..scores import SCORES, Score, score_named
 
 if TYPE_CHECKING:
     from .._typing import Floats
-    from .._views import PairView
     from ..assessment import Assessment
     from ..calibration import CalibrationErrors
     from ..classes import ClassTable, PredictedTable
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ..forecasts import Notes
     from ..labels import Label
     from ..profile import RiskProfile
-    from ..tally import Tally
+    from ..tally import Tally, View
 
 MEANS = {
     "decisiveness": "arithmetic mean",
@@ -161,7 +160,7 @@ ERRORS = {
 
 
 def calibration_text(
-    tally: Tally, bins: int, errors: Mapping[PairView, CalibrationErrors], decompositions: Sequence[Decomposition]
+    tally: Tally, bins: int, errors: Mapping[View, CalibrationErrors], decompositions: Sequence[Decomposition]
 ) -> str:
     """Give the calibration errors of each view, and scores in their parts."""
     lines = [
