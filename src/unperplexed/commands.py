@@ -125,7 +125,8 @@ def _assessment(arguments: argparse.Namespace) -> Assessment:
     settings = _settings(arguments)
     estimator(settings["measured"], **{name: settings[name] for name in SETTINGS if name in settings})
     try:
-        parts = CLASS_PARTS if arguments.view == "each-class" else ()
+        parts: list[str] = [*(CLASS_PARTS if arguments.view == "each-class" else ())]
+        parts += ["shards"] if getattr(arguments, "groups", None) is not None else []
         return assess_tally(_tally(arguments, parts=parts), **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
@@ -196,6 +197,9 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         **{name: value for name, value in told.items() if value is not None},
         "view": arguments.view,
         "orders": getattr(arguments, "orders", None),
+        "confidence": arguments.confidence,
+        "resamples": getattr(arguments, "resamples", 0),
+        "seed": getattr(arguments, "seed", 0),
     }
 
 
