@@ -1,4 +1,4 @@
-"""Samples like the one at hand: what else could have been counted, in coarse cells.
+"""Samples like the one at hand: what else could have been counted, in cells.
 
 Three kinds. *Redrawn*: as often as each cell was said, what happens is drawn anew from the measured probability. So the
 samples know that what did not happen could have, and the truth they vary around is a smooth curve; of the counts as
@@ -16,7 +16,6 @@ import numpy as np
 
 from ._kernels import COARSE, COARSE_CELLS
 from ._parts import Shards
-from ._tables import Points
 from ._typing import Floats, Ints
 from .means import ROBUST, Limit, apply_limit
 from .tally import Tally
@@ -27,6 +26,8 @@ _MIDDLE = COARSE_CELLS // 2 - 1
 _MIRROR = np.arange(COARSE_CELLS)[::-1].copy()
 _MIRROR[[_MIDDLE, _MIDDLE + 1]] = _MIDDLE, _MIDDLE + 1
 
+_FINE = 4096
+
 
 class Sample(NamedTuple):
     """Counts of one or, along the first axis, many samples; cells are along the last one."""
@@ -36,19 +37,18 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CoarseCounts:
-    """What was counted, in at most 256 cells, in rows of equal weight."""
+class CellCounts:
+    """What was counted, in cells by increasing reported probability, in rows of equal weight."""
 
-    code: Ints
     reported: Floats
-    """Mean of the probabilities in each occupied cell, in increasing order."""
+    """Mean of the probabilities in each cell."""
     counted: Sample
     mirrored: bool
     """Whether there are two classes, so that what is counted above 1/2 is what was counted below, turned round."""
-    shards: Sample | None
-    """The same by shard of the rows, one a row; None if these were not kept."""
     powers: Floats
     """Of what happened in each cell the mean of p, of ln p and of p^(-2/3), one a row."""
+    shards: Sample | None = None
+    """The same by shard of the rows, one a row; None if these were not kept."""
 
     @property
     def rows(self) -> int:
@@ -59,11 +59,9 @@ class CoarseCounts:
         """Draw samples in which each cell happens as often as was measured."""
         happened, total = self.counted.total * measured, self.counted.total
         if not self.mirrored:
+            drawn = _multinomial(rng, self.rows, happened, n)
             missed = total - happened
-            return _sample(
-                _multinomial(rng, self.rows, happened, n),
-                _multinomial(rng, max(round(float(missed.sum())), 1), missed, n),
-            )
+            return self._complete(drawn, _multinomial(rng, max(round(float(missed.sum())), 1), missed, n))
         low, middle, high = self._halves()
         k = low.size
         kinds = np.concatenate([happened[low], (total - happened)[low], total[middle] / 2])
@@ -73,6 +71,23 @@ class CoarseCounts:
         found.total[:, low] = found.total[:, high] = drawn[:, :k] + drawn[:, k : 2 * k]
         found.happened[:, middle], found.total[:, middle] = drawn[:, 2 * k :], 2 * drawn[:, 2 * k :]
         return found
+
+    def _complete(self, happened: Floats, missed: Floats) -> Sample:
+        """Put what happened and what did not together, so that the rows sum to what they did.
+
+        Drawn apart, they would not: a row that gave much to what happened has less to give to what did not. The latter
+        is weighted by a line over p that makes the numbers of pairs and the sums of p those that were counted.
+        """
+        p, total = self.reported, self.counted.total
+        wanted = total.sum() - happened.sum(axis=1), total @ p - happened @ p
+        zero, one, two = (missed @ p**k for k in range(3))
+        determinant = zero * two - one * one
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = (two * wanted[0] - one * wanted[1]) / determinant
+            slope = (zero * wanted[1] - one * wanted[0]) / determinant
+        weight = level[:, None] + slope[:, None] * p
+        weight = np.where(determinant[:, None] > 1e-12 * (zero * two)[:, None], np.maximum(weight, 0), 1.0)
+        return Sample(happened, happened + missed * weight)
 
     def resampled(self, n: int, rng: np.random.Generator) -> Sample:
         """Draw shards with replacement."""
@@ -95,13 +110,9 @@ class CoarseCounts:
         return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape))
 
     def _halves(self) -> tuple[Ints, Ints, Ints]:
-        """Entries below 1/2, at it, and above it in the order of the first."""
-        low, middle = np.flatnonzero(self.code < _MIDDLE), np.flatnonzero(self.code == _MIDDLE)
-        return low, middle, np.flatnonzero(self.code > _MIDDLE)[::-1]
-
-
-def _sample(happened: Floats, missed: Floats) -> Sample:
-    return Sample(happened, happened + missed)
+        """Cells below 1/2, at it, and above it in the order of the first."""
+        size, k = self.reported.size, self.reported.size // 2
+        return np.arange(k), np.arange(k, size - k), np.arange(size - 1, size - k - 1, -1)
 
 
 def _multinomial(rng: np.random.Generator, rows: int, shares: Floats, n: int) -> Floats:
@@ -110,8 +121,24 @@ def _multinomial(rng: np.random.Generator, rows: int, shares: Floats, n: int) ->
     return rng.multinomial(rows, shares / shares.sum(), size=n).astype(np.float64)
 
 
-def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CoarseCounts:
-    """Count a tally's pairs of all classes in coarse cells, and those of its shards if it has these."""
+def fine_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
+    """Count a tally's pairs of all classes as finely as they are measured, or nearly so."""
+    fine = tally if tally.pairs_table.key.size <= _FINE else tally.in_cells()
+    rows = tally.weight / tally.weight_squared
+    reported, happened, total = fine.pairs()
+    mirrored = tally.n_classes == 2
+    if mirrored:  # above 1/2 what lies next to 1 may be one value that below is several
+        low = reported < 0.5
+        h, t, middle = happened[low], total[low], reported == 0.5
+        reported = np.concatenate([reported[low], reported[middle], 1 - reported[low][::-1]])
+        happened = np.concatenate([h, happened[middle], (t - h)[::-1]])
+        total = np.concatenate([t, total[middle], t[::-1]])
+    powers = np.stack(_three(apply_limit(reported, floor, limit)))
+    return CellCounts(reported, Sample(happened * rows, total * rows), mirrored, powers)
+
+
+def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
+    """Count a tally's pairs of all classes in at most 256 cells, and those of its shards if it has these."""
     pairs, points = tally.pairs(), tally.points()
     rows = tally.weight / tally.weight_squared
     code = COARSE.places(pairs.reported)[0]
@@ -124,14 +151,26 @@ def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CoarseCounts:
             shards = Sample(_folded(*shards), (shards.total + shards.total[:, _MIRROR]) / 2)
     kept = np.flatnonzero(total)
     reported = said[kept] / total[kept]
-    return CoarseCounts(
-        kept,
+    p, of_point = apply_limit(points.p, floor, limit), code[points.entry]
+    seen = _dense(of_point, points.weight)[kept]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = [
+            np.where(seen > 0, _dense(of_point, points.weight * x)[kept] / seen, of_mean)
+            for x, of_mean in zip(_three(p), _three(apply_limit(reported, floor, limit)), strict=True)
+        ]
+    return CellCounts(
         reported,
         Sample(happened[kept] * rows, total[kept] * rows),
         mirrored,
+        np.stack(powers),
         None if shards is None else Sample(shards.happened[:, kept], shards.total[:, kept]),
-        _powers(points, code[points.entry], kept, reported, floor, limit),
     )
+
+
+def _three(p: Floats) -> tuple[Floats, Floats, Floats]:
+    """What the means of order 1, 0 and -2/3 are the means of."""
+    with np.errstate(divide="ignore"):
+        return p, np.log(p), p**ROBUST
 
 
 def _by_shard(shards: Shards, rows: float) -> Sample:
@@ -152,14 +191,3 @@ def _dense(code: Ints, column: Floats) -> Floats:
 def _folded(happened: Floats, total: Floats) -> Floats:
     """Average what happened in a cell with what did not in its mirror image, which rounding can tell apart."""
     return np.asarray((happened + (total - happened)[..., _MIRROR]) / 2)
-
-
-def _powers(points: Points, code: Ints, kept: Ints, reported: Floats, floor: float, limit: Limit) -> Floats:
-    """Means over what happened in each cell; where nothing did, of what was reported."""
-    p, mean = apply_limit(points.p, floor, limit), apply_limit(reported, floor, limit)
-    seen = _dense(code, points.weight)[kept]
-    found = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for power in (lambda x: x, np.log, lambda x: x**ROBUST):
-            found.append(np.where(seen > 0, _dense(code, points.weight * power(p))[kept] / seen, power(mean)))
-    return np.stack(found)

@@ -7,18 +7,18 @@ What is measured has none: its intervals come from samples like the one at hand 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from ._resampling import CoarseCounts, Sample, coarse_counts
+from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
 from ._typing import Floats, ReadOnlyArrays
 from .coupled import expm1_ratio
 from .means import ROBUST, Limit, apply_limit, t_quantile
+from .measured import DEFAULT, Estimator, measured_of_samples
 from .profile import RiskProfile
 from .progress import steps
 from .tally import Tally
@@ -32,14 +32,14 @@ SAMPLED = (
 )
 """Figures whose intervals come from samples."""
 
-_MIDDLE_TWO_THIRDS = ndtr(np.array([-1.0, 0.0, 1.0]))
 
-Measure = Callable[[Sample], Floats]
-"""Measured probability of each cell of samples, one a row."""
-
-Draw = Callable[[int, np.random.Generator], Sample]
+_TWO_THIRDS = ndtr(np.array([-1.0, 1.0]))
 
 _AT_ONCE = 500
+"""Samples that are measured between two steps of the progress bar."""
+
+_OF_BIAS = 50
+"""Finely counted samples: so many tell a bias to a sixth of a standard error."""
 
 
 class Interval(NamedTuple):
@@ -66,6 +66,15 @@ class CalibrationTest:
     """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability."""
     p_value: float
     """Share of calibrated samples with a statistic at least as large, the one at hand among them."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How sure one wants to be, and how it is found out."""
+
+    confidence: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,79 +140,95 @@ def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
     return replace(profile, standard_errors=errors, degrees_of_freedom=freedom)
 
 
+@dataclass(frozen=True)
+class _Worlds:
+    """Draws samples and measures them."""
+
+    estimator: Estimator
+    floor: float
+    limit: Limit
+    rng: np.random.Generator
+    advance: Callable[[int], object]
+
+    def measured(self, counts: CellCounts, sample: Sample) -> Floats:
+        """Measured probability of each cell, one sample a row."""
+        parts = []
+        for at in range(0, len(sample.total), _AT_ONCE):
+            happened, total = (column[at : at + _AT_ONCE] for column in sample)
+            parts.append(measured_of_samples(self.estimator, counts.reported, happened, total, self.floor))
+            self.advance(len(total))
+        return np.concatenate(parts)
+
+    def redrawn(self, counts: CellCounts, n: int) -> tuple[Floats, Floats]:
+        """Draw what happens anew: how far figures are off the truth, and the measured curves.
+
+        The truth is the curve of the default estimator, which is smooth: of one that has steps down to 0 and up to 1
+        nothing else could come.
+        """
+        one = _one(counts.counted)
+        curve = measured_of_samples(DEFAULT, counts.reported, *one, self.floor)
+        truth = Sample(one.total * curve, one.total)
+        return self._off(counts, truth, curve, counts.redrawn(curve[0], n, self.rng))
+
+    def resampled(self, counts: CellCounts, n: int) -> tuple[Floats, Floats]:
+        """Draw shards of the rows: how far figures are off those at hand, and the measured curves."""
+        one = _one(counts.counted)
+        curve = measured_of_samples(self.estimator, counts.reported, *one, self.floor)
+        return self._off(counts, one, curve, counts.resampled(n, self.rng))
+
+    def _off(self, counts: CellCounts, truth: Sample, curve: Floats, sample: Sample) -> tuple[Floats, Floats]:
+        curves = self.measured(counts, sample)
+        drawn = _log_figures(counts, sample, curves, self.floor, self.limit)
+        with np.errstate(invalid="ignore"):
+            return drawn - _log_figures(counts, truth, curve, self.floor, self.limit), curves
+
+
 def sampled(
-    counts: CoarseCounts,
-    measure: Measure,
-    smooth: Measure,
-    figures: dict[str, float],
-    independent: bool,
-    floor: float,
-    limit: Limit,
-    confidence: float,
-    resamples: int,
-    rng: np.random.Generator,
+    tally: Tally, figures: Mapping[str, float], estimator: Estimator, floor: float, limit: Limit, sampling: Sampling
 ) -> Sampled:
-    """Intervals of the measured figures, the bands and the calibration test, each by so many samples.
+    """Intervals of the measured figures, the bands and the calibration test.
 
-    What is redrawn is drawn from the smooth curve, since of one that has steps down to 0 and 1 nothing else could come.
-    The samples say by how much a figure exceeds what it is drawn from (their median), which is taken off, and how much
-    it varies (half the middle two thirds of them, which is the standard deviation of a normal one): on the log scale.
-    Independent rows are redrawn. Where shards say more, of rows in groups, of weights, and of more than two classes,
-    these are resampled; of both, the larger variation counts.
+    Samples say by how much a figure exceeds what it is drawn from (their median), which is taken off, and how much it
+    varies (half the middle two thirds of them, which is the standard deviation of a normal one): on the log scale.
+    Independent rows are redrawn, some of the samples counted as finely as the figures are measured, since the bias
+    depends on that. Where shards say more, of rows in groups, of weights, and of more than two classes, these are
+    resampled; of both, the larger variation counts.
     """
-    found = _one(measure, counts.counted)
-    draws: list[tuple[Sample, Floats, Draw]] = []
-    if independent or counts.shards is None:
-        curve = _one(smooth, counts.counted)
-        truth = Sample(counts.counted.total * curve, counts.counted.total)
-        draws.append((truth, curve, partial(counts.redrawn, curve)))
-    if counts.shards is not None and not (independent and counts.mirrored):
-        draws.append((counts.counted, found, counts.resampled))
-    with steps((len(draws) + independent) * resamples, "samples") as advance:
-
-        def drawn(draw: Draw) -> tuple[Sample, Floats]:
-            sample = draw(resamples, rng)
-            parts = []
-            for at in range(0, resamples, _AT_ONCE):
-                parts.append(measure(Sample(*(x[at : at + _AT_ONCE] for x in sample))))
-                advance(len(parts[-1]))
-            return sample, np.concatenate(parts)
-
-        worlds = [(truth, curve, *drawn(draw)) for truth, curve, draw in draws]
-        null = drawn(counts.calibrated) if independent else None
-    logs = []
-    for truth, curve, sample, curves in worlds:
-        base = _log_figures(counts, Sample(truth.happened[None], truth.total[None]), curve[None], floor, limit)
-        logs.append((base[0], _log_figures(counts, sample, curves, floor, limit)))
+    counts, n = coarse_counts(tally, floor, limit), sampling.resamples
+    grouped = tally.shards is not None and tally.shards.grouped
+    redraw = not grouped and not (tally.weighted and tally.shards is not None)
+    resample = tally.shards is not None and not (redraw and counts.mirrored)
+    with steps((redraw + resample + (not grouped)) * n, "samples") as advance:
+        worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
+        drawn = [worlds.redrawn(counts, n)] if redraw else []
+        drawn += [worlds.resampled(counts, n)] if resample else []
+        bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS)[0] if redraw else drawn[0][0]
+        null = None if grouped else counts.calibrated(n, worlds.rng)
+        null_curves = None if null is None else worlds.measured(counts, null)
+    off = [figures for figures, _ in drawn]
     intervals = {
-        name: _interval(figures[name], [(base[at], x[:, at]) for base, x in logs], confidence)
+        name: _interval(figures[name], bias[:, at], [each[:, at] for each in off], sampling.confidence)
         for at, name in enumerate(SAMPLED)
     }
     for name in SAMPLED[:3]:
         intervals[name] = Interval(*np.minimum(intervals[name], 1.0).tolist())
-    ends = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-    band = Band(counts.reported, *_quantiles(worlds[0][3], ends))
-    if null is None:
-        return Sampled(intervals, band)
-    consistent = Band(counts.reported, *_quantiles(null[1], ends))
-    return Sampled(intervals, band, consistent, _tested(counts, found, *null))
+    ends = np.array([1 - sampling.confidence, 1 + sampling.confidence]) / 2
+    curve = Band(counts.reported, *_quantiles(drawn[0][1], ends))
+    if null is None or null_curves is None:
+        return Sampled(intervals, curve)
+    found = measured_of_samples(estimator, counts.reported, *_one(counts.counted), floor)
+    observed = float(_statistic(counts, _one(counts.counted), found)[0])
+    rounding = 1e-9 * abs(observed) if math.isfinite(observed) else 0.0  # so that equal ones count
+    as_far = int(np.count_nonzero(_statistic(counts, null, null_curves) >= observed - rounding))
+    consistent = Band(counts.reported, *_quantiles(null_curves, ends))
+    return Sampled(intervals, curve, consistent, CalibrationTest(observed, (1 + as_far) / (1 + n)))
 
 
-def _one(measure: Measure, sample: Sample) -> Floats:
-    return np.asarray(measure(Sample(sample.happened[None], sample.total[None]))[0])
+def _one(sample: Sample) -> Sample:
+    return Sample(sample.happened[None], sample.total[None])
 
 
-def _tested(counts: CoarseCounts, found: Floats, null: Sample, curves: Floats) -> CalibrationTest:
-    """Compare what was measured with what is measured of calibrated samples."""
-    observed, drawn = (
-        _statistic(counts, sample, measured) for sample, measured in ((counts.counted, found), (null, curves))
-    )
-    rounding = 1e-9 * abs(observed) if np.isfinite(observed) else 0.0  # so that equal ones count
-    as_far = np.count_nonzero(drawn >= observed - rounding)
-    return CalibrationTest(float(observed), float((1 + as_far) / (1 + len(drawn))))
-
-
-def _log_figures(counts: CoarseCounts, sample: Sample, measured: Floats, floor: float, limit: Limit) -> Floats:
+def _log_figures(counts: CellCounts, sample: Sample, measured: Floats, floor: float, limit: Limit) -> Floats:
     """Logarithms of the figures in `SAMPLED` of each sample, one a row."""
     share = sample.happened / sample.happened.sum(axis=-1, keepdims=True)
     f = apply_limit(np.where(share > 0, measured, 1.0), floor, limit)
@@ -217,18 +242,17 @@ def _log_figures(counts: CoarseCounts, sample: Sample, measured: Floats, floor: 
         return np.stack([np.log(d), log_a, np.log(r), np.log(spread), powers[1] - log_a], axis=1)
 
 
-def _interval(figure: float, worlds: list[tuple[float, Floats]], confidence: float) -> Interval:
-    """Interval of a figure, from the logarithms of what samples are drawn from and of the samples."""
+def _interval(figure: float, bias: Floats, off: list[Floats], confidence: float) -> Interval:
+    """Interval of a figure, from how far the logarithms of samples are off what they are drawn from."""
     if not 0 <= figure < math.inf:
         return Interval(math.nan, math.nan)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        off = [_quantiles(logs - base, _MIDDLE_TWO_THIRDS) for base, logs in worlds]
-        half = float(t_quantile(confidence, np.inf)) * max(high - low for low, _, high in off) / 2
-        middle = np.log(figure) - off[0][1]
-        if not np.isfinite(middle) or not np.isfinite(half):  # many samples have a slope of 0
-            ends = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-            return Interval(*np.exp(_quantiles(worlds[0][1], ends)).tolist())
+        spread = max(float(np.subtract(*_quantiles(each, _TWO_THIRDS)[::-1])) for each in off) / 2
+        half = float(t_quantile(confidence, np.inf)) * spread
+        middle = np.log(figure) - _quantiles(bias, np.array([0.5]))[0]
+    if math.isfinite(middle) and math.isfinite(half):
         return Interval(*np.exp([middle - half, middle + half]).tolist())
+    return Interval(0.0, math.inf)  # in many of the samples it is 0: these say next to nothing
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:
@@ -238,7 +262,7 @@ def _quantiles(samples: Floats, shares: Floats) -> Floats:
     return np.take_along_axis(np.sort(samples, axis=0), at, axis=0)  # NaN is sorted to the end
 
 
-def _statistic(counts: CoarseCounts, sample: Sample, measured: Floats) -> Floats:
+def _statistic(counts: CellCounts, sample: Sample, measured: Floats) -> Floats:
     """Statistic of the calibration test, of each sample."""
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = np.where(sample.happened > 0, sample.happened * np.log(measured / counts.reported), 0.0)

@@ -9,11 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from ._resampling import coarse_counts
 from .errors import InputError, check_whole
-from .intervals import Band, CalibrationTest, Interval, Measure, Sampled, closed_intervals, sampled
-from .measured import Estimator, measured_of_samples
-from .measured import estimator as estimator_named
+from .intervals import Band, CalibrationTest, Interval, Sampled, Sampling, closed_intervals, sampled
+from .measured import Estimator
 from .profile import RiskProfile
 from .tally import Tally, View
 
@@ -33,9 +31,9 @@ class Uncertainty:
     intervals: dict[str, Interval]
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     verdict: Verdict | None
-    """Over- or underconfident if the calibration test says that something is wrong, and the interval of the slope excludes
-    1; "miscalibrated" if it does not. Of rows in groups, which cannot be tested, by the slope alone. None if nothing
-    was sampled."""
+    """Over- or underconfident if the calibration test says that something is wrong and the slope's interval excludes 1;
+    "miscalibrated" if it does not. Of rows in groups, which cannot be tested, by the slope alone. None if nothing was
+    sampled."""
     rows_needed: float
     """With about how many rows like these the interval of a slope like this one would exclude 1."""
     calibration_test: CalibrationTest | None
@@ -51,15 +49,6 @@ class Uncertainty:
     """How many samples intervals of measured figures, bands and test are made from."""
     seed: int
     """Of the random numbers by which these are drawn."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How sure one wants to be, and how it is found out."""
-
-    confidence: float = 0.95
-    resamples: int = 1000
-    seed: int = 0
 
 
 def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:
@@ -85,32 +74,23 @@ def uncertainty(
 
     ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
     """
-    confidence, floor, limit = sampling.confidence, headline.floor, headline.limit
-    intervals = closed_intervals(tally, headline, confidence)
+    intervals = closed_intervals(tally, headline, sampling.confidence)
     found: Sampled | None = None
     if view == "all-classes" and sampling.resamples:
-        counts = coarse_counts(tally, floor, limit)
-
-        def by(estimator: Estimator) -> Measure:
-            return lambda sample: measured_of_samples(estimator, counts.reported, *sample, floor)
-
-        independent = not _grouped(tally) and not (tally.weighted and counts.shards is not None)
-        curve, smooth = by(estimator), by(estimator_named("shrunk-isotonic"))
-        rng = np.random.default_rng(sampling.seed)
-        found = sampled(counts, curve, smooth, figures, independent, floor, limit, confidence, sampling.resamples, rng)
+        found = sampled(tally, figures, estimator, headline.floor, headline.limit, sampling)
         low, high = found.intervals["slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
     ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
     return Uncertainty(
         intervals=ordered,
-        verdict=None if found is None else _verdict(ordered["slope"], found.test, confidence),
+        verdict=None if found is None else _verdict(ordered["slope"], found.test, sampling.confidence),
         rows_needed=tally.n_rows * _times_the_rows(ordered["slope"]),
         calibration_test=None if found is None else found.test,
         curve=None if found is None else found.curve,
         consistent=None if found is None else found.consistent,
         warnings=tuple(_warnings(tally, headline)),
-        confidence=confidence,
+        confidence=sampling.confidence,
         resamples=0 if found is None else sampling.resamples,
         seed=sampling.seed,
     )

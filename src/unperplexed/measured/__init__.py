@@ -23,6 +23,7 @@ from ._estimate import Estimate, checked_positive
 from ._smooth import kernel, nearest_neighbors
 
 __all__ = [
+    "DEFAULT",
     "ESTIMATORS",
     "SETTINGS",
     "Estimate",
@@ -56,6 +57,8 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
     }
 )
 """Estimators of the measured probability by name."""
+
+DEFAULT = partial(shrunk_isotonic)
 
 SETTINGS: Mapping[str, Callable[[str, Any], Any]] = {
     "bins": check_whole,

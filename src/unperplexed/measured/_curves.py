@@ -5,6 +5,8 @@ Isotonic regression bends wherever the data do, logistic recalibration nowhere, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit, xlog1py, xlogy
@@ -108,17 +110,30 @@ def _recalibrated(odds: Floats, happened: Floats, total: Floats, rising: bool = 
         weight.any(axis=-1, keepdims=True), weight, 1.0
     )  # all may be so near 0 or 1 that the product is 0
     weight = weight / _sum(weight)
-    place = odds - _sum(weight * odds)
-    spread = np.sqrt(_sum(weight * place * place))
-    place = np.where(spread > 1e-9 * (1 + np.abs(odds).max()), place / np.maximum(spread, 1e-300), 0.0)
+    centre = _sum(weight * odds)
+    spread = np.sqrt(_sum(weight * (odds - centre) ** 2))
+    place = np.where(spread > 1e-9 * (1 + np.abs(odds).max()), (odds - centre) / np.maximum(spread, 1e-300), 0.0)
     added = weight * (1 + place * place)
     happened, total = happened + added * reported, total + added
-    level, slope = np.zeros_like(spread), np.zeros_like(spread)
-    line = np.broadcast_to(odds, happened.shape)
+    # Samples begin with the line of all together, which is near that of each.
+    start = (0.0, 0.0) if happened.ndim == 1 else _fitted(odds, odds, happened.mean(axis=0), total.mean(axis=0))
+    level, slope = _fitted(odds, place, happened, total, start[0] + start[1] * centre, start[1] * spread)
+    line = expit(odds + level + slope * place)
+    if rising:
+        falls = slope < -spread  # beside the offset's slope of 1, over places that are in units of the spread
+        return np.where(falls, _sum(happened) / _sum(total), line)
+    return np.asarray(line)
+
+
+def _fitted(
+    odds: Floats, place: Floats, happened: Floats, total: Floats, level: Any = 0.0, slope: Any = 0.0
+) -> tuple[Floats, Floats]:
+    """Level and slope over the places that are to be added to the odds, by Newton's method."""
+    line = odds + level + slope * place
     loss = _loss(line, happened, total)
     for _ in range(100):
         rise, turn = _newton_step(place, happened, total, expit(line))
-        size = np.ones_like(spread)
+        size = np.ones_like(loss)
         while True:
             line = odds + (level + size * rise) + (slope + size * turn) * place
             new = _loss(line, happened, total)
@@ -129,10 +144,11 @@ def _recalibrated(odds: Floats, happened: Floats, total: Floats, rising: bool = 
         level, slope, gained, loss = level + size * rise, slope + size * turn, loss - new, np.minimum(new, loss)
         if (gained <= 1e-13 * np.abs(loss)).all():
             break
-    if rising:
-        falls = slope < -spread  # beside the offset's slope of 1, over places that are in units of the spread
-        return np.where(falls, _sum(happened) / _sum(total), expit(line))
-    return np.asarray(expit(line))
+    return level, slope
+
+
+_FARTHEST = 100.0
+"""A step of so much in log-odds goes from any number to 0 or 1; where curvature vanishes, steps would be infinite."""
 
 
 def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) -> tuple[Floats, Floats]:
@@ -145,7 +161,7 @@ def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         rise = np.where(both, (c * up - b * around) / determinant, np.where(a > 0, up / a, 0.0))
         turn = np.where(both, (a * around - b * up) / determinant, 0.0)
-    return rise, turn
+    return np.clip(rise, -_FARTHEST, _FARTHEST), np.clip(turn, -_FARTHEST, _FARTHEST)
 
 
 def _sum(x: Floats) -> Floats:
@@ -153,7 +169,7 @@ def _sum(x: Floats) -> Floats:
 
 
 def _loss(odds: Floats, happened: Floats, total: Floats) -> Floats:
-    return _sum(total * np.logaddexp(0, odds) - happened * odds)
+    return _sum(total * (np.maximum(odds, 0) + np.log1p(np.exp(-np.abs(odds)))) - happened * odds)
 
 
 _SHRINKAGE = 4.0

@@ -1,0 +1,308 @@
+"""Intervals, calibration test and verdict: laws, reference values from SciPy, and small simulations."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
+
+from conftest import softmax_forecasts
+from unperplexed import ESTIMATORS, InputError, Tally, assess
+from unperplexed._resampling import coarse_counts
+from unperplexed.intervals import SAMPLED, wilson
+from unperplexed.means import t_quantile
+from unperplexed.measured import estimator, measured_of_samples
+
+
+def binary(rng, n, sharpness=1.0, shift=0.0):
+    """Outcomes of true log-odds that are normal, and forecasts whose log-odds are these times something."""
+    odds = rng.normal(0, 1.5, n)
+    return (rng.random(n) < expit(odds)).astype(int), expit(sharpness * odds + shift)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (977, 1000), (1, 3)])
+def test_wilson_is_scipys(hits, n):
+    expected = stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
+    assert wilson(hits / n, n, 0.9) == pytest.approx((expected.low, expected.high), abs=1e-14)
+
+
+def test_quantiles_are_scipys():
+    for freedom in (1, 2.5, 30, 1e6):
+        assert t_quantile(0.95, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
+    assert t_quantile(0.95, math.inf) == pytest.approx(stats.norm.ppf(0.975), rel=1e-14)
+
+
+def test_intervals_of_scores_and_of_reported_means_are_those_of_means(rng):
+    """A score's interval is Student's; that of geometric accuracy at floor 0 is that of the log loss, turned over."""
+    y, p = binary(rng, 400)
+    result = assess(y, p, floor=0, resamples=0)
+    each = -np.log(np.where(y == 1, p, 1 - p))
+    expected = stats.t.interval(0.95, 399, each.mean(), each.std() / math.sqrt(400))
+    assert result.intervals["log_loss"] == pytest.approx(expected, rel=1e-12)
+    low, high = result.intervals["reported_geometric_accuracy"]
+    assert (-math.log(high), -math.log(low)) == pytest.approx(expected, rel=1e-3)
+    assert result.intervals["prediction_accuracy"] == wilson(result.prediction_accuracy, 400, 0.95)
+
+
+def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
+    y, p = binary(rng, 3000)
+    low, middle, high = (assess(y, p, confidence=c).intervals for c in (0.5, 0.95, 0.999))
+    many = assess(np.tile(y, 16), np.tile(p, 16)).intervals
+    for name in low:
+        a, b, c, d = (x[name].high - x[name].low for x in (low, middle, high, many))
+        assert a < b < c, name
+        assert d == pytest.approx(b / 4, rel=0.3), name
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_redrawn_samples_have_the_mean_they_are_drawn_from(rng, classes):
+    y, p = softmax_forecasts(rng, 2000, classes, temperature=1.5)
+    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    sample = counts.redrawn(counts.reported, 4000, np.random.default_rng(1))
+    assert (sample.happened <= sample.total * (1 + 1e-12)).all()
+    expected = counts.counted.total * counts.reported
+    assert (np.abs(sample.happened.mean(axis=0) - expected) < 5 * np.sqrt((expected + 1) / 4000)).all()
+    np.testing.assert_allclose(sample.total.sum(axis=1), 2000 * classes, rtol=1e-12)
+    np.testing.assert_allclose(sample.total @ counts.reported, 2000, rtol=1e-6)  # that of each row is 1
+
+
+def test_two_classes_are_drawn_once_a_row(rng):
+    y, p = binary(rng, 1000)
+    p[:100] = 0.5
+    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    found = counts.counted.happened / counts.counted.total
+    for sample in (counts.redrawn(found, 50, rng), counts.calibrated(50, rng)):
+        assert (sample.happened.sum(axis=1) == 1000).all()
+        assert (sample.total.sum(axis=1) == 2000).all()
+        low, high = counts.reported < 0.5, counts.reported > 0.5
+        assert (sample.total[:, low] == sample.total[:, high][:, ::-1]).all()
+        assert (sample.happened[:, low] == (sample.total - sample.happened)[:, high][:, ::-1]).all()
+
+
+def test_calibrated_samples_happen_as_often_as_was_said(rng):
+    y, p = softmax_forecasts(rng, 3000, 4)
+    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    sample = counts.calibrated(3000, rng)
+    assert (sample.total == counts.counted.total).all()
+    expected = counts.counted.total * counts.reported
+    assert (np.abs(sample.happened.mean(axis=0) - expected) < 5 * np.sqrt((expected + 0.01) / 3000)).all()
+
+
+def test_shards_are_the_rows(rng):
+    """All shards once are the counts; each row a shard of its own is the bootstrap of rows."""
+    y, p = softmax_forecasts(rng, 600, 3)
+    counts = coarse_counts(Tally.of(y, p, parts=["shards"]), 0.005, "floor")
+    np.testing.assert_allclose(counts.shards.happened.sum(axis=0), counts.counted.happened)
+    np.testing.assert_allclose(counts.shards.total.sum(axis=0), counts.counted.total)
+    sample = counts.resampled(500, rng)
+    assert sample.happened.sum(axis=1).mean() == pytest.approx(600, rel=0.02)
+
+
+def test_standard_errors_of_shards_are_those_of_rows(rng):
+    y, p = softmax_forecasts(rng, 20_000, 3)
+    tally = Tally.of(y, p, parts=["shards"])
+    for name in tally.scores:
+        error = float(tally.shards.standard_error(tally.shards.scores[name].sums))
+        assert error == pytest.approx(tally.score_standard_error(name), rel=0.1)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_many_samples_are_measured_as_one_by_one(rng, name):
+    y, p = binary(rng, 500)
+    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    sample = counts.redrawn(counts.reported, 20, rng)
+    measure = estimator(name)
+    many = measured_of_samples(measure, counts.reported, *sample, 0.005)
+    for happened, total, found in zip(*sample, many, strict=True):
+        some = total > 0
+        one = measure(counts.reported[some], happened[some], total[some], floor=0.005).measured
+        np.testing.assert_allclose(found[some], one, rtol=1e-9)
+
+
+def test_groups_of_copies_are_one_row_each(rng):
+    """Rows written down eight times, each as a group, are worth what they are once; unknown groups would hide it."""
+    y, p = binary(rng, 700)
+    once, copies = assess(y, p), assess(np.repeat(y, 8), np.repeat(p, 8), groups=np.repeat(np.arange(700), 8))
+    blind = assess(np.repeat(y, 8), np.repeat(p, 8))
+    for name in (*SAMPLED[:4], "reported_robustness", "reported_decisiveness", "log_loss", "prediction_accuracy"):
+        widths = [result.intervals[name].high - result.intervals[name].low for result in (once, copies, blind)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.25), name
+        assert widths[2] < 0.55 * widths[1], name
+    assert copies.uncertainty.calibration_test is None
+    assert copies.score_standard_errors["log_loss"] == pytest.approx(once.score_standard_errors["log_loss"], rel=0.1)
+    np.testing.assert_allclose(copies.profile.standard_errors, once.profile.standard_errors, rtol=0.2)
+
+
+def test_groups_of_one_row_are_no_groups(rng):
+    y, p = softmax_forecasts(rng, 900, 3)
+    alone, grouped = assess(y, p), assess(y, p, groups=np.arange(900))
+    for name, (low, high) in alone.intervals.items():
+        other = grouped.intervals[name]
+        assert other.high - other.low == pytest.approx(high - low, rel=0.35), name
+
+
+def test_few_groups_are_said(rng):
+    y, p = binary(rng, 600)
+    assert any("few groups (7" in each for each in assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings)
+    one = assess(y, p, groups=np.zeros(600, dtype=int))
+    assert math.isnan(one.intervals["log_loss"].low)
+    assert math.isnan(one.intervals["slope"].low)
+    assert one.verdict is None
+
+
+@pytest.mark.parametrize(
+    ("sharpness", "shift", "verdict"),
+    [
+        (1.8, 0.0, "overconfident"),
+        (0.55, 0.0, "underconfident"),
+        (1.0, 0.0, "not distinguishable from calibrated"),
+    ],
+)
+def test_verdicts(rng, sharpness, shift, verdict):
+    result = assess(*binary(np.random.default_rng(5), 3000, sharpness, shift))
+    assert result.verdict == verdict
+    assert verdict in str(result)
+    assert (result.uncertainty.calibration_test.p_value < 0.05) == (verdict[:3] != "not")
+
+
+def test_wrong_without_a_direction_is_miscalibrated():
+    """Said .3 or .7 for what happens with .1 and .5, .5 and .9: slope 1, and still wrong."""
+    rng = np.random.default_rng(3)
+    p = np.repeat([0.3, 0.7], 2000)
+    y = rng.random(4000) < p - 0.2
+    result = assess(y, p)
+    assert result.uncertainty.calibration_test.p_value < 0.01
+    low, high = result.intervals["slope"]
+    assert result.verdict == ("miscalibrated" if low <= 1 <= high else "underconfident" if low > 1 else "overconfident")
+
+
+def test_what_was_held_impossible_and_happened_is_not_calibrated():
+    result = assess([1, 0, 1] * 20, [0.0, 0.3, 0.8] * 20)
+    assert result.uncertainty.calibration_test.statistic == math.inf
+    assert result.uncertainty.calibration_test.p_value == pytest.approx(1 / 1001)
+
+
+def test_a_handful_of_rows_has_no_verdict():
+    for y, p in (([1, 1], [0.8, 0.7]), ([1, 1, 0], [0.8, 0.7, 0.2]), ([1] * 10, [0.8] * 10), ([0, 1], [0.3, 0.3])):
+        result = assess(y, p)
+        assert result.verdict == "not distinguishable from calibrated"
+        assert "few errors" in str(result)
+
+
+def test_rows_needed_are_as_many_as_make_the_interval_exclude_1(rng):
+    y, p = binary(rng, 400, 1.15)
+    result = assess(y, p)
+    low, high = np.log(result.intervals["slope"])
+    needed = result.uncertainty.rows_needed
+    half = (high - low) / 2 * math.sqrt(400 / needed)
+    assert abs(high + low) / 2 == pytest.approx(half)
+
+
+def test_same_seed_same_numbers_and_the_seed_is_told(rng):
+    y, p = binary(rng, 500)
+    a, b, c = assess(y, p, seed=3), assess(y, p, seed=3), assess(y, p, seed=4)
+    assert a.to_json() == b.to_json() != c.to_json()
+    assert a.uncertainty.seed == 3
+    assert a.to_dict()["uncertainty"]["seed"] == 3
+    for name, (low, high) in a.intervals.items():
+        assert c.intervals[name] == pytest.approx((low, high), abs=0.15 * (high - low)), name
+
+
+def test_the_order_of_rows_means_nothing(rng):
+    y, p = softmax_forecasts(rng, 400, 3)
+    order = rng.permutation(400)
+    assert assess(y, p).intervals == assess(y[order], p[order]).intervals
+
+
+def test_weights_of_one_size_are_no_weights(rng):
+    y, p = binary(rng, 500)
+    plain, weighted = assess(y, p), assess(y, p, sample_weight=np.full(500, 7.0))
+    for name, (low, high) in plain.intervals.items():
+        assert weighted.intervals[name] == pytest.approx((low, high), rel=1e-6), name
+
+
+def test_unequal_weights_widen(rng):
+    """Half the rows at a weight next to nothing are worth half the rows."""
+    y, p = binary(rng, 2000)
+    half = assess(y[:1000], p[:1000])
+    weighted = assess(y, p, sample_weight=np.repeat([1.0, 1e-6], 1000))
+    for name, (low, high) in half.intervals.items():
+        other = weighted.intervals[name]
+        assert other.high - other.low == pytest.approx(high - low, rel=0.25), name
+
+
+def test_without_samples_the_closed_ones_remain(rng):
+    y, p = binary(rng, 300)
+    result = assess(y, p, resamples=0)
+    assert all(math.isnan(result.intervals[name].low) for name in (*SAMPLED, "orientation"))
+    assert not any(
+        math.isnan(result.intervals[name].low) for name in result.intervals.keys() - {*SAMPLED, "orientation"}
+    )
+    u = result.uncertainty
+    assert (u.verdict, u.calibration_test, u.curve, u.consistent, u.resamples) == (None, None, None, None, 0)
+    assert "no verdict" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"confidence": 95}, "confidence: expected a number between 0 and 1, such as 0.95, got 95"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": math.nan}, "confidence"),
+        ({"resamples": 5}, "resamples: expected 0, or from 40 to"),
+        ({"resamples": 10**9}, "resamples"),
+        ({"resamples": 99.5}, "resamples: expected a whole number"),
+        ({"seed": -1}, "seed: expected a whole number of at least 0"),
+        ({"seed": "a"}, "seed"),
+        ({"groups": [1]}, "groups has 1 rows"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        assess([1, 0], [0.8, 0.3], **settings)
+
+
+def test_bands_hold_the_curve_and_the_diagonal(rng):
+    y, p = binary(rng, 4000)
+    u = assess(y, p).uncertainty
+    for band in (u.curve, u.consistent):
+        assert (band.low <= band.high).all()
+        assert ((band.low >= 0) & (band.high <= 1)).all()
+    inside = (u.consistent.low <= u.consistent.reported) & (u.consistent.reported <= u.consistent.high)
+    assert inside.mean() > 0.95
+
+
+def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
+    """A small part of `benchmarks/coverage.py`: 150 samples of 400 rows, of a forecaster that is too sharp and of one
+    that is calibrated. 95 % intervals hold the truth in 86 to 100 % (five standard deviations)."""
+    rng = np.random.default_rng(11)
+    odds = rng.normal(0, 1.5, 100_000)
+    true = expit(odds)
+    for sharpness in (1.0, 1.4):
+        said = expit(sharpness * odds)
+        y, p = np.repeat([0, 1], true.size), np.tile(said, 2)
+        truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).figures()
+        held, rejected = dict.fromkeys(truth, 0), 0
+        for run in range(150):
+            at = rng.integers(0, true.size, 400)
+            result = assess(rng.random(400) < true[at], said[at], resamples=80, seed=run)
+            rejected += result.uncertainty.calibration_test.p_value <= 0.05
+            for name, (low, high) in result.intervals.items():
+                held[name] += low <= truth[name] <= high
+        for name, count in held.items():
+            assert count >= 0.86 * 150, (name, sharpness)
+        if sharpness == 1.0:
+            assert rejected <= stats.binom.ppf(0.9999, 150, 0.05)
+        else:
+            assert rejected > 100
+
+
+def test_logit_of_the_curve_band_narrows_with_rows(rng):
+    widths = []
+    for n in (500, 8000):
+        y, p = binary(np.random.default_rng(2), n)
+        band = assess(y, p).uncertainty.curve
+        near = np.abs(logit(np.clip(band.reported, 1e-9, 1 - 1e-9))) < 1
+        widths.append(np.median((band.high - band.low)[near]))
+    assert widths[1] < widths[0] / 2
