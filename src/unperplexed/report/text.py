@@ -32,7 +32,7 @@ MEANS = {
 def assessment_text(assessment: Assessment) -> str:
     """Give the whole assessment, headline figures first."""
     a = assessment
-    lines = [*_header(a), "", f"{'':22}{'reported':>9}{'measured':>10}"]
+    lines = [*header(a), "", f"{'':22}{'reported':>9}{'measured':>10}"]
     for name, meaning in MEANS.items():
         reported, measured = getattr(a.reported, name), getattr(a.measured, name)
         more = ", exp(-log loss)" if name == "geometric_accuracy" and a.floor == 0 else ""
@@ -225,7 +225,8 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
-def _header(a: Assessment) -> Iterator[str]:
+def header(a: Assessment) -> Iterator[str]:
+    """Say what was assessed, and how."""
     yield counted(a.n_rows, a.n_classes, a.labels)
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
     yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
@@ -270,7 +271,7 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     """Give the risk profile at some orders, and the means at other floors."""
     profile = assessment.profile
     low, high = profile.interval()
-    lines = [*_header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
+    lines = [*header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
     names = {DECISIVE: "decisiveness", GEOMETRIC: "geometric accuracy", ROBUST: "robustness"}
     for i, order in enumerate(profile.orders.tolist()):
         if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):
