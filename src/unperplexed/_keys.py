@@ -34,7 +34,7 @@ class RowKeys:
     def groups(self) -> Iterator[tuple[Key, Ints]]:
         """Each group with the places of its rows, in order."""
         ends = np.cumsum(np.bincount(self.group, minlength=len(self.keys)))
-        return zip(self.keys, np.split(np.argsort(self.group, kind="stable"), ends[:-1]), strict=True)
+        return zip(self.keys, np.split(np.argsort(self.group, kind="stable"), ends)[:-1], strict=True)
 
 
 def row_keys(by: Any, n_rows: int) -> RowKeys:

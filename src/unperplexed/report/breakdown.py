@@ -23,7 +23,7 @@ _ORDERS = {
     "rows": "the most rows first",
     "group": "in order",
 }
-_COLUMNS = {"rows": 10, "reported": 10, "s.e.": 7, "measured": 10, "slope": 7, "cost": 7, "right": 7}
+_COLUMNS = {"rows": 10, "reported": 10, "s.e.": 7, "measured": 10, "slope": 8, "cost": 7, "right": 7}
 _SHRUNKEN = {"rows": 10, "reported": 10, "shrunken": 10, "95 % interval": 17, "own": 6, "cost": 7}
 _WIDTH = 80
 
@@ -66,10 +66,10 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
     cells = {
         "rows": f"{a.n_rows:,}",
         "reported": figure(a.reported.geometric_accuracy),
-        "s.e.": figure(group.standard_error),
+        "s.e.": _three_decimals(group.standard_error),
         "measured": figure(a.measured.geometric_accuracy),
         "slope": "-" if group.small else figure(a.slope),
-        "cost": figure(group.cost),
+        "cost": _three_decimals(group.cost),
         "right": figure(a.prediction_accuracy),
     }
     if s is None:
@@ -79,6 +79,10 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
         "95 % interval": f"{figure(s.low)} to {figure(s.high)}",
         "own": f"{s.own_share:.0%}",
     }
+
+
+def _three_decimals(value: float) -> str:
+    return figure(0.0 if abs(value) < 0.0005 else value)
 
 
 def _footnotes(b: Breakdown) -> Iterator[str]:
@@ -91,7 +95,7 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
         more = f"groups differ by some {spread:.{0 if spread > 0.1 else 1}%} more than by chance (standard deviation)"
         yield more if spread else "groups differ by no more than chance makes them"
     if any(group.small for group in (b.total, *b.groups)):
-        yield "* small: below 100 rows whose top class happened, or did not; no slope can be told"
+        yield "* small: fewer than 100 rows whose top class happened, or did not; no slope"
     if b.empty:
         named = ", ".join(map(key_text, b.empty[:_MOST_EMPTY])) + (", ..." if len(b.empty) > _MOST_EMPTY else "")
-        yield f"{len(b.empty):,} without rows to assess, left out: {named}"
+        yield from textwrap.wrap(f"{len(b.empty):,} without rows to assess, left out: {named}", _WIDTH)
