@@ -207,8 +207,8 @@ def test_shrinking_brings_accuracies_nearer_to_the_true_ones(rng):
             raw.append((math.log(group.assessment.reported.geometric_accuracy) - true) ** 2)
             better.append((math.log(s.geometric_accuracy) - true) ** 2)
             covered.append(s.low < math.exp(true) < s.high)
-    assert np.mean(better) < 0.5 * np.mean(raw)
-    assert np.mean(covered) > 0.9
+    assert np.mean(better) < 0.3 * np.mean(raw)
+    assert np.mean(covered) > 0.85
 
 
 @pytest.mark.parametrize(
