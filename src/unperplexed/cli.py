@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_input(assess)
     _add_settings(assess)
     _add_scores(assess)
-    _add_groups(assess)
+    _add_by(assess)
     _add_picture_axes(assess)
     _add_json(assess)
     _add_plot(assess)
@@ -240,7 +240,7 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_groups(command: argparse.ArgumentParser) -> None:
+def _add_by(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("groups")
     add = group.add_argument
     add(
