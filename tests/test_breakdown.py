@@ -29,7 +29,7 @@ def rows(rng):
 @pytest.fixture
 def result(rows):
     y, p, group = rows
-    return assess_by(y, p, by=group)
+    return assess_by(y, p, by=group, resamples=40)
 
 
 def test_each_group_is_assessed_as_if_it_were_alone(rows, result):
@@ -37,9 +37,9 @@ def test_each_group_is_assessed_as_if_it_were_alone(rows, result):
     assert len(result) == 5
     for number in range(1, 6):
         here = group == number
-        assert result[number].to_json() == assess(y[here], p[here]).to_json()
+        assert result[number].to_json() == assess(y[here], p[here], resamples=40).to_json()
         assert result[(number,)] is result[str(number)]
-    assert result.whole.to_json() == assess(y, p).to_json()
+    assert result.whole.to_json() == assess(y, p, resamples=40).to_json()
     with pytest.raises(KeyError):
         result[6]
 
@@ -54,10 +54,12 @@ def test_each_group_is_assessed_as_if_it_were_alone(rows, result):
         {"exact_limit": 10, "fraction_bits": 6},
         {"scores": ["power_score(2)"]},
         {"pos_label": 0},
+        {"confidence": 0.8, "seed": 5},
     ],
 )
 def test_options_reach_every_assessment(rows, options):
     y, p, group = rows
+    options = {"resamples": 40, **options}
     result = assess_by(y, p, by=group, **options)
     assert result.whole.to_json() == assess(y, p, **options).to_json()
     assert result[4].to_json() == assess(y[group == 4], p[group == 4], **options).to_json()
@@ -121,9 +123,9 @@ def test_small_is_fewer_than_a_hundred_of_either_kind(hits, misses, small):
 
 def test_the_order_of_rows_and_the_scale_of_weights_do_not_matter(rows, rng):
     y, p, group = rows
-    result = assess_by(y, p, by=group, shrink=True)
+    result = assess_by(y, p, by=group, shrink=True, resamples=40)
     order = rng.permutation(y.size)
-    assert assess_by(y[order], p[order], by=group[order], shrink=True).to_json() == result.to_json()
+    assert assess_by(y[order], p[order], by=group[order], shrink=True, resamples=40).to_json() == result.to_json()
     weighted = assess_by(y, p, by=group, shrink=True, sample_weight=np.full(y.size, 3.0))
     for one, other in zip(result.groups, weighted.groups, strict=True):
         assert vars(one.shrunken) == pytest.approx(vars(other.shrunken), rel=1e-9)
@@ -156,6 +158,20 @@ def test_shrunken_accuracies_from_the_rows_themselves(rows):
     assert result.shrinkage.centre == pytest.approx(math.exp(found.centre), rel=1e-9)
     assert result.shrinkage.between == pytest.approx(math.sqrt(found.between), rel=1e-9)
     assert result.shrinkage.within**2 == pytest.approx(pooled_variance(error, size), rel=1e-9)
+
+
+def test_rows_that_depend_on_one_another_say_less(rows):
+    """Each row ten times: to groups of rows, errors are those of the rows once; to rows alone, a third of them."""
+    y, p, group = (np.repeat(x, 10) for x in rows)
+    copies = np.repeat(np.arange(y.size // 10), 10)
+    once, alone, together = (
+        assess_by(*x[:2], by=x[2], shrink=True, sort="group", **settings)
+        for x, settings in ((rows, {}), ((y, p, group), {}), ((y, p, group), {"groups": copies}))
+    )
+    for one, all_alone, whole in zip(once.groups, alone.groups, together.groups, strict=True):
+        assert all_alone.standard_error == pytest.approx(one.standard_error / math.sqrt(10), rel=1e-9)
+        assert whole.standard_error == pytest.approx(one.standard_error, rel=0.25)
+        assert whole.shrunken.own_share == pytest.approx(one.shrunken.own_share, abs=0.1)
 
 
 def test_groups_that_differ_by_chance_alone_are_all_at_the_whole():
@@ -276,18 +292,18 @@ def test_tallies_give_what_rows_give(rows):
     y, p, group = rows
     parts = [slice(0, 700), slice(700, 701), slice(701, None)]
     tallies = sum((Tallies.of(y[part], p[part], by=group[part]) for part in parts), Tallies())
-    assert assess_by(tallies).to_json() == assess_by(y, p, by=group).to_json()
+    assert assess_by(tallies, seed=1).to_json() == assess_by(y, p, by=group, seed=1).to_json()
 
 
 def test_json_and_frame_hold_the_same(rows):
     y, p, group = rows
     by = {"size": group, "slope": np.where(group > 2, 0.5, None)}
-    result = assess_by(y, p, by=by, shrink=True)
+    result = assess_by(y, p, by=by, shrink=True, resamples=40)
     found = json.loads(result.to_json())
     assert found["by"] == ["size", "slope"]
     assert found["whole"] == json.loads(result.whole.to_json())
     assert found["sort"] == "geometric_accuracy"
-    assert set(found["shrinkage"]) == {"centre", "between", "within"}
+    assert set(found["shrinkage"]) == {"centre", "between", "within", "confidence"}
     frame = result.frame()
     assert frame.columns[:2] == ["size", "by_slope"]  # what is measured keeps its name
     assert frame["by_slope"].to_list() == [group.key[1] for group in result.groups]
@@ -317,7 +333,7 @@ def test_text_fits_a_terminal(rng):
     teams = np.array([f"team {i} " + "x" * (3 * i) for i in range(25)])
     names = {"the name of a column that is long": teams[np.arange(3000) % 25], "half": np.arange(3000) % 2}
     for settings in ({}, {"shrink": True}, {"sort": "cost"}, {"sample_weight": rng.uniform(size=3000)}):
-        text = str(assess_by(y, p, by=names, **settings))
+        text = str(assess_by(y, p, by=names, **settings, resamples=40))
         assert max(map(len, text.splitlines())) <= 80
         assert "... and 30 more: --json" in text
         assert "xxx...*" in text
@@ -333,13 +349,14 @@ def test_the_printed_table(rows):
     lines = str(result).splitlines()
     assert lines[0] == "4,030 forecasts of 2 classes (0, 1)"
     assert lines[2] == "5 groups by knows, the lowest reported geometric accuracy first"
-    assert lines[4].split() == ["knows", "rows", "reported", "s.e.", "measured", "slope", "cost", "right"]
+    assert lines[4].split() == ["knows", "rows", "reported", "s.e.", "measured", "slope", "verdict", "cost", "right"]
     printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[5:11]}
     for name, a in {"whole": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
         assert printed[name][:2] == [f"{a.n_rows:,}", f"{a.reported.geometric_accuracy:.3f}"]
         assert printed[name][3] == f"{a.measured.geometric_accuracy:.3f}"
         assert printed[name][4] == ("-" if name == "3" else f"{a.slope:.3f}")
-        assert printed[name][6] == f"{a.prediction_accuracy:.3f}"
+        assert printed[name][-1] == f"{a.prediction_accuracy:.3f}"
+        assert printed[name][5] == "-" if name == "3" else a.verdict == "not distinguishable from calibrated"
     shrunken = str(assess_by(y, p, by=group, shrink=True))
     assert "the lowest shrunken geometric accuracy first" in shrunken
     assert "groups differ by some" in shrunken
@@ -370,6 +387,8 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--view", "each-class", "--sort", "cost"), {"view": "each-class", "sort": "cost"}),
         (("--scores", "power_score(2)"), {"scores": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
+        (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
+        (("--groups", "half", "--seed", "3"), {"groups": "half", "seed": 3}),
     ],
 )
 def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):
@@ -378,10 +397,12 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     heavy.write_csv(path)
     if "sample_weight" in settings:
         settings = {"sample_weight": heavy["heft"]}
+    if "groups" in settings:
+        settings = settings | {"groups": frame["half"]}
     numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
-    outputs = ("--json", numbers, "--plot", picture)
+    outputs = ("--json", numbers, "--plot", picture, "--resamples", 40)
     assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0
-    expected = assess_by(frame["y"], frame["p"], by=frame.select("group", "half"), **settings)
+    expected = assess_by(frame["y"], frame["p"], by=frame.select("group", "half"), resamples=40, **settings)
     assert capsys.readouterr().out == str(expected) + "\n"
     assert json.loads(numbers.read_text()) == json.loads(expected.to_json())
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -393,11 +414,11 @@ def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
     frame[1500:].write_parquet(tmp_path / "b.parquet")
     printed = []
     for names in ([path], [tmp_path / "a.parquet", tmp_path / "b.parquet"], [f"{tmp_path}/[ba].parquet"]):
-        assert run("assess", *names, *COLUMNS, "--by", "half", "--json", "-") == 0
+        assert run("assess", *names, *COLUMNS, "--by", "half", "--resamples", 40, "--json", "-") == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1] == printed[2]
     tallies = tally_files_by(path, truth="y", prob="p", by="half")
-    assert printed[0] == assess_by(tallies).to_json() + "\n"
+    assert printed[0] == assess_by(tallies, resamples=40).to_json() + "\n"
 
 
 @pytest.mark.parametrize(

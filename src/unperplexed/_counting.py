@@ -51,6 +51,8 @@ class Counter:
             raise InputError(
                 "groups (--groups): only shards go by them; ask for these with parts=['shards'] (--parts shards)."
             )
+        if forecasts.grouped and self.shards is not None:
+            self.shards.grouped = True
         rows_before = self.n_rows
         for block in forecasts.blocks():
             self.notes += block.notes

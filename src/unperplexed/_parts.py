@@ -36,6 +36,11 @@ class ShardScores(Keyed):
     coarse: Floats
     fine: Floats
 
+    @property
+    def sums(self) -> Floats:
+        """Sum of the score in each shard, each row times its weight."""
+        return np.asarray(self.coarse * 2.0**-16 + self.fine * 2.0**-42)
+
 
 @dataclass(frozen=True)
 class Shards:
@@ -44,11 +49,24 @@ class Shards:
     rows: ShardRows
     scores: Mapping[str, ShardScores]
     pairs: Coarse
+    grouped: bool = False
+    """Whether rows went into shards by their group, so that only rows of different shards are independent."""
 
     def __add__(self, other: Shards) -> Shards:
         """Count both."""
         scores = {name: sums + other.scores[name] for name, sums in self.scores.items()}
-        return Shards(self.rows + other.rows, scores, self.pairs + other.pairs)
+        return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.grouped or other.grouped)
+
+    def standard_error(self, sums: Floats) -> Floats:
+        """Standard error of a mean over the rows, from its weighted sums by shard, along the first axis.
+
+        NaN where all rows are of one shard.
+        """
+        weight, n = self.rows.weight, np.float64(len(self.rows.key))
+        share = (weight / weight.sum()).reshape(-1, *[1] * (sums.ndim - 1))
+        off = sums - share * sums.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.sqrt(n / (n - 1) * (off * off).sum(axis=0)) / weight.sum())
 
 
 class ShardCounter:
@@ -58,6 +76,7 @@ class ShardCounter:
         self.cells = DenseCoarse(N_SHARDS)
         self.rows, self.weight, self.hits = np.zeros((3, N_SHARDS))
         self.scores = {name: np.zeros((2, N_SHARDS)) for name in scores}
+        self.grouped = False
 
     def add(self, shard: Ints, p: AnyFloats, truth: Ints, hit: Floats, weights: Floats | None) -> None:
         """Count rows."""
@@ -83,4 +102,5 @@ class ShardCounter:
         """Keep the shards that have rows."""
         key = np.flatnonzero(self.rows)
         scores = {name: ShardScores(key, *sums[:, key]) for name, sums in self.scores.items()}
-        return Shards(ShardRows(key, self.rows[key], self.weight[key], self.hits[key]), scores, self.cells.table())
+        rows = ShardRows(key, self.rows[key], self.weight[key], self.hits[key])
+        return Shards(rows, scores, self.cells.table(), self.grouped)

@@ -40,8 +40,8 @@ from .labels import Label
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 2
-"""Version 1 differs in the part "classes" alone."""
+VERSION = 3
+"""Version 1 differs in the part "classes", and 1 and 2 do not say whether shards are groups."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -63,6 +63,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "sources": dict(state["sources"]),
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
+        "grouped": state["shards"] is not None and state["shards"].grouped,
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -114,8 +115,8 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
     version, header_length = _checked_header(stream)
     try:
         sections = _Sections(stream, header_length)
-        if version == 1:
-            _upgrade(sections.header)
+        if version < VERSION:
+            _upgrade(sections.header, version)
         return _state(sections)
     except InputError:
         raise
@@ -123,13 +124,17 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
         raise InputError(f"its parts do not fit together ({type(error).__name__}: {error}). Make it anew.") from None
 
 
-def _upgrade(header: dict[str, Any]) -> None:
-    """Make a header of version 1 one of version 2, which it is but for the part that was counted otherwise."""
-    if "classes" in header["parts"]:
-        raise InputError(
-            "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
-        )
-    header["exact_parts"] = []
+def _upgrade(header: dict[str, Any], version: int) -> None:
+    """Make a header of an earlier version one of this, which it is but for parts that were counted otherwise."""
+    for part, differs in (("classes", version == 1), ("shards", version <= 2)):
+        if differs and part in header["parts"]:
+            raise InputError(
+                f"of version {version} of the format, whose part {part!r} kept less than this version"
+                " needs. Count it anew."
+            )
+    header["grouped"] = False
+    if version == 1:
+        header["exact_parts"] = []
 
 
 def _checked_header(stream: BinaryIO) -> tuple[int, int]:
@@ -299,7 +304,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "top_tables": {
             _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
         },
-        "shards": _shards(sections, list(scores)) if "shards" in parts else None,
+        "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
     _require(state["weighted"] or weight == state["n_rows"], "the weight is not the number of rows")
@@ -314,8 +319,8 @@ def _state(sections: _Sections) -> dict[str, Any]:
     return state | found | by_class
 
 
-def _shards(sections: _Sections, names: list[str]) -> Shards:
+def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:
     last, cells = N_SHARDS - 1, N_SHARDS * COARSE_CELLS
     scores = {name: sections.table(ShardScores, f"shards/scores/{name}", last, N_SHARDS) for name in names}
     rows = sections.table(ShardRows, "shards/rows", last, N_SHARDS)
-    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells))
+    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells), grouped)

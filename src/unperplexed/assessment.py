@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -29,8 +30,9 @@ from .classes import (
 )
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
+from .intervals import Interval, of_groups
 from .labels import Label
-from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
+from .means import DECISIVE, DEFAULT_FLOOR, GEOMETRIC, ROBUST, Limit, apply_limit, means_of_runs
 from .measured import Estimate, Estimator, estimator
 from .profile import (
     Averages,
@@ -43,6 +45,7 @@ from .profile import (
     slope,
 )
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
+from .uncertainty import Sampling, Uncertainty, Verdict, checked_sampling, uncertainty
 
 if TYPE_CHECKING:
     import polars as pl
@@ -107,6 +110,20 @@ class Histogram(ReadOnlyArrays):
     share: Floats
 
 
+@dataclass(frozen=True)
+class _Source:
+    """What an assessment was read from, for what is found out only when asked for."""
+
+    tally: Tally
+    headline: RiskProfile
+    estimator: Estimator
+    sampling: Sampling
+
+    def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
+        """Find out how sure the figures are."""
+        return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
+
+
 @dataclass(frozen=True, eq=False)
 class Assessment:
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
@@ -166,10 +183,29 @@ class Assessment:
     predicted: PredictedTable | None = None
     """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
     version: str = __version__
+    _source: _Source | None = field(default=None, repr=False)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """How sure the figures are: intervals, verdict, calibration test. Made when first asked for, in a second."""
+        assert self._source is not None
+        return self._source.uncertainty(self.figures(), self.view)
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """Lower and upper limit of each figure, by the names of `figures`; NaN where there is none."""
+        return self.uncertainty.intervals
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Overconfident, underconfident, miscalibrated, or not distinguishable from calibrated."""
+        return self.uncertainty.verdict
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = plain_values(self)
+        plain: dict[str, Any] = plain_values(replace(self, _source=None))
+        del plain["_source"]
+        plain["uncertainty"] = plain_values(self.uncertainty)
         plain["floor_sensitivity"] = [
             {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
         ]
@@ -294,6 +330,10 @@ def assess(
     percent: bool = False,
     from_logits: bool = False,
     from_log_probs: bool = False,
+    groups: Any = None,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
 ) -> Assessment:
@@ -339,6 +379,16 @@ def assess(
         Leave out rows without an outcome or with invalid probabilities, and report them.
     percent, from_logits, from_log_probs : bool, default False
         What y_prob holds instead of probabilities. Never guessed.
+    groups : array_like of shape (n,), optional
+        What rows belong together (the match, the document): rows of a group may depend on one another, and intervals
+        take only different groups to be independent.
+    confidence : float, default 0.95
+        Of the intervals.
+    resamples : int, default 1000
+        How many samples the intervals of what is measured, the bands and the calibration test are made from; 0 for
+        none of these. They are drawn when first asked for.
+    seed : int, default 0
+        Of the random numbers that draw them.
     exact_limit, fraction_bits : int
         As in `Tally.of`.
 
@@ -368,6 +418,7 @@ def assess(
     """
     told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
     measure = estimator(measured, **told)
+    sampling = checked_sampling(confidence, resamples, seed)
     if isinstance(y_true, Tally):
         rows_only = {
             "y_prob": y_prob,
@@ -381,6 +432,7 @@ def assess(
             "from_logits": from_logits or None,
             "from_log_probs": from_log_probs or None,
             "scores": scores or None,
+            "groups": groups,
             "exact_limit": None if exact_limit == EXACT_LIMIT else exact_limit,
             "fraction_bits": None if fraction_bits == FRACTION_BITS else fraction_bits,
         }
@@ -401,10 +453,11 @@ def assess(
             percent=percent,
             from_logits=from_logits,
             from_log_probs=from_log_probs,
+            groups=groups,
         )
-        parts = CLASS_PARTS if view == "each-class" else ()
+        parts = [*(CLASS_PARTS if view == "each-class" else ()), *(["shards"] if groups is not None else [])]
         tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _assess_tally(tally, floor, limit, measured, measure, view, orders)
+    return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
 
 
 def _assess_tally(
@@ -415,6 +468,7 @@ def _assess_tally(
     chosen: Estimator,
     view: View,
     orders: ArrayLike | None,
+    sampling: Sampling,
 ) -> Assessment:
     _check_assessable(tally, view)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
@@ -424,6 +478,11 @@ def _assess_tally(
         return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
 
     points = tally.points()
+
+    def profile(orders: Floats) -> RiskProfile:
+        alone = profile_of_points(points.p, points.weight, points.weight_squared, orders, floor, limit)
+        return of_groups(alone, tally)
+
     reported = averages(apply_limit(points.p, floor, limit), points.weight)
     labels: tuple[Label | None, ...] = ()
     if view == "each-class":
@@ -446,7 +505,7 @@ def _assess_tally(
         divergence_probability=divergence_probability(reported, found),
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
-        profile=profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit),
+        profile=profile(checked_orders(orders)),
         bins=_bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
         curve=_curve(each, estimate, labels),
         distribution=_distribution(points),
@@ -467,6 +526,7 @@ def _assess_tally(
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
+        _source=_Source(tally, profile(np.array([DECISIVE, GEOMETRIC, ROBUST])), chosen, sampling),
     )
 
 

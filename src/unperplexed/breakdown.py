@@ -14,6 +14,8 @@ from ._keys import Key, Value
 from ._views import refuse_rows
 from .assessment import Assessment, assess
 from .errors import InputError, check_choice
+from .intervals import of_groups
+from .means import t_quantile
 from .profile import profile_of_points
 from .shrinkage import FEWEST_GROUPS, pooled_variance, shrunk
 from .tallies import MOST_GROUPS, Tallies, key_of
@@ -29,11 +31,9 @@ Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "gro
 
 _ROWS = (
     *("sample_weight", "labels", "pos_label", "ignore_label", "renormalize", "drop_invalid"),
-    *("percent", "from_logits", "from_log_probs", "scores", "exact_limit", "fraction_bits"),
+    *("percent", "from_logits", "from_log_probs", "scores", "groups", "exact_limit", "fraction_bits"),
 )
 """Options of `assess` that say how rows are read and counted; the others concern what is made of them."""
-
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Shrinkage:
     """Standard deviation of the groups' true log accuracies, as estimated. 0 where chance explains all differences."""
     within: float
     """Standard deviation of the log score of single rows of a group."""
+    confidence: float
+    """Of the intervals."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class ShrunkenAccuracy:
     geometric_accuracy: float
     low: float
     high: float
-    """95 % limits."""
+    """Limits of its interval."""
     own_share: float
     """Weight of the group's own rows in it, from 0 to 1; the rest is that of all groups."""
 
@@ -258,7 +260,8 @@ def assess_by(
     elif isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
-        parts = CLASS_PARTS if options.get("view") == "each-class" else ()
+        parts = [*(CLASS_PARTS if options.get("view") == "each-class" else ())]
+        parts += ["shards"] if counting.get("groups") is not None else []
         tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
     return _broken_down(tallies, sort, shrink, options)
 
@@ -266,7 +269,7 @@ def assess_by(
 def _broken_down(tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[str, Any]) -> Breakdown:
     total = _group((), tallies.whole(), options)
     groups = [_group(key, tally, options) for key, tally in tallies.items() if tally.weight > 0]
-    groups, shrinkage = _shrunken(groups) if shrink else (groups, None)
+    groups, shrinkage = _shrunken(groups, options.get("confidence", 0.95)) if shrink else (groups, None)
     groups.sort(key=lambda group: _place(group, sort))  # stable: ties stay in the keys' order
     empty = tuple(key for key, tally in tallies.items() if not tally.weight > 0)
     return Breakdown(tallies.by, total, tuple(groups), sort, empty, shrinkage)
@@ -280,11 +283,12 @@ def _place(group: GroupAssessment, sort: Sort) -> tuple[bool, bool, float]:
 
 def _group(key: Key, tally: Tally, options: Mapping[str, Any]) -> GroupAssessment:
     assessment = assess(tally, **options)
-    geometric = profile_of_points(*tally.points()[:3], np.zeros(1), assessment.floor, assessment.limit)
+    alone = profile_of_points(*tally.points()[:3], np.zeros(1), assessment.floor, assessment.limit)
+    geometric = of_groups(alone, tally)
     return GroupAssessment(key, assessment, float(geometric.standard_errors[0]))
 
 
-def _shrunken(groups: list[GroupAssessment]) -> tuple[list[GroupAssessment], Shrinkage]:
+def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
     """Shrink log scores, whose means are those that chance scatters alike on both sides."""
     if len(groups) < FEWEST_GROUPS:
         raise InputError(
@@ -301,14 +305,16 @@ def _shrunken(groups: list[GroupAssessment]) -> tuple[list[GroupAssessment], Shr
         raise InputError(
             "shrink (--shrink): all groups are of one row each; how much rows of a group differ cannot be told."
         )
+    error = np.where(np.isnan(error), np.sqrt(within / size), error)  # where all rows depend on one another
     found = shrunk(np.log(accuracy), error, size, within)
-    low, high = (np.minimum(np.exp(found.mean + side * _Z95 * found.standard_error), 1.0) for side in (-1, 1))
+    reach = t_quantile(confidence, np.inf) * found.standard_error
+    low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
         GroupAssessment(group.key, group.assessment, group.standard_error, ShrunkenAccuracy(*map(float, value)))
         for group, value in zip(groups, values, strict=True)
     ]
-    return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within))
+    return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)
 
 
 def _named(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:

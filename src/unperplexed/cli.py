@@ -90,6 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     assess = _command(commands, "assess", "assess forecasts and outcomes")
     _add_input(assess)
     _add_settings(assess)
+    _add_sampling(assess)
+    _add_groups(assess)
     _add_scores(assess)
     _add_by(assess)
     _add_picture_axes(assess)
@@ -98,6 +100,8 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     _add_input(profile)
     _add_floor(profile)
+    _add_confidence(profile)
+    _add_groups(profile)
     profile.set_defaults(measured="shrunk-isotonic", view="all-classes", scores=[])
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
     _add_json(profile)
@@ -125,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_json(show)
     demo = _command(commands, "demo", "assess a classifier of handwritten digits")
     _add_settings(demo)
+    _add_sampling(demo)
     _add_scores(demo)
     _add_picture_axes(demo)
     _add_json(demo)
@@ -240,6 +245,27 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_confidence(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
+
+
+def _add_sampling(command: argparse.ArgumentParser) -> None:
+    _add_confidence(command)
+    command.add_argument(
+        "--resamples",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="samples for the intervals of what is measured and for the calibration test; 0: none (default: 1000)",
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: 0)")
+
+
+def _add_groups(command: argparse.ArgumentParser) -> None:
+    text = "rows with the same value here (a match, a document) may depend on one another"
+    command.add_argument("--groups", metavar="COLUMN", help=text)
+
+
 def _add_by(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("groups")
     add = group.add_argument
@@ -292,7 +318,7 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         default=[],
         help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows",
     )
-    add("--groups", metavar="COLUMN", help="rows with the same value here go into the same shard")
+    _add_groups(command)
     _add_exact_limit(command)
     add("--fraction-bits", type=int, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
 

@@ -160,7 +160,9 @@ def _refuse_without_groups(arguments: argparse.Namespace) -> None:
 
 
 def _parts(arguments: argparse.Namespace) -> Sequence[str]:
-    return CLASS_PARTS if arguments.view == "each-class" else ()
+    """Parts of a tally that the assessment is made from."""
+    shards = ["shards"] if getattr(arguments, "groups", None) is not None else []
+    return [*(CLASS_PARTS if arguments.view == "each-class" else ()), *shards]
 
 
 def _checked_settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -249,6 +251,9 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         **{name: value for name, value in told.items() if value is not None},
         "view": arguments.view,
         "orders": getattr(arguments, "orders", None),
+        "confidence": arguments.confidence,
+        "resamples": getattr(arguments, "resamples", 0),
+        "seed": getattr(arguments, "seed", 0),
     }
 
 

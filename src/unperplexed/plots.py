@@ -84,6 +84,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     names = ("reported probability", "measured probability")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
     _draw_bins(ax, assessment, swapped)
+    _draw_bands(ax, assessment, swapped)
     _draw_curves(ax, assessment, swapped)
     _draw_means(ax, assessment, swapped)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
@@ -156,6 +157,19 @@ def _short(name: str) -> str:
     return name if len(name) <= 20 else f"{name[:17]}..."
 
 
+def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Draw where a calibrated forecaster would be measured, and where the measured probability may lie."""
+    u = assessment.uncertainty
+    percent = f"{100 * u.confidence:.4g} %"
+    for band, colour, label in (
+        (u.consistent, _GREY, f"calibrated, {percent} band"),
+        (u.curve, _COLOURS[0][0], f"measured, {percent} band"),
+    ):
+        if band is not None:
+            fill = ax.fill_betweenx if swapped else ax.fill_between
+            fill(band.reported, band.low, band.high, color=colour, alpha=0.25, linewidth=0, zorder=1, label=label)
+
+
 def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     """Draw the measured probability as estimated: one line, or one for each of a few classes."""
     curve, labels = assessment.curve, assessment.labels if assessment.curve.label else (None,)
@@ -171,7 +185,9 @@ def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     if np.isnan(measured.decisiveness):  # the top-label view has none
         return
     ends = ([reported.robustness, reported.decisiveness], [measured.robustness, measured.decisiveness])
+    low, high = assessment.intervals["slope"]
     label = "slope -" if np.isnan(assessment.slope) else f"slope {assessment.slope:.2f}"
+    label += "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
     ax.plot(*_xy(*ends, swapped), color=_MARKS, linewidth=1.8, label=label, zorder=4)
     for marker, name, _ in _MEANS:
         x, y = getattr(reported, name), getattr(measured, name)

@@ -25,6 +25,7 @@ from .means import (
     Limit,
     apply_limit,
     mean_of_points,
+    t_quantile,
 )
 from .tally import Tally
 
@@ -35,7 +36,6 @@ SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
 _FEW_ROWS = 20.0
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,17 @@ class RiskProfile(ReadOnlyArrays):
     values: Floats
     standard_errors: Floats
     """Delta method with sandwich weights; NaN where undefined (a mean of 0, infinite orders)."""
+    degrees_of_freedom: Floats
+    """How well the standard errors are known: twice the rows' worth that carries them (Satterthwaite)."""
     few_rows: Bools
     """True where fewer than twenty rows' worth carry the standard error, which then is too small."""
     floor: float
     limit: Limit = "floor"
 
-    def interval(self) -> tuple[Floats, Floats]:
-        """Lower and upper 95 % limits at each order, formed on the log scale and kept within [0, 1]."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            factor = np.exp(_Z95 * self.standard_errors / self.values)
+    def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper limits at each order, formed on the log scale and kept within [0, 1]."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
         return self.values / factor, np.minimum(self.values * factor, 1.0)
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
@@ -108,7 +110,7 @@ def profile_of_points(
     p = apply_limit(p, floor, limit)
     fits = [_fit(p, w, w2, float(r)) for r in orders]
     values, errors, effective = (np.array(column, dtype=np.float64) for column in zip(*fits, strict=True))
-    return RiskProfile(orders, values, errors, effective < _FEW_ROWS, float(floor), limit)
+    return RiskProfile(orders, values, errors, 2 * effective, effective < _FEW_ROWS, float(floor), limit)
 
 
 def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, float]:

@@ -46,3 +46,15 @@ def progress_bar() -> Iterator[Callable[[int, int, int | None], None] | None]:
             bar.update(n_bytes - bar.n)
 
         yield progress
+
+
+@contextmanager
+def steps(total: int, unit: str) -> Iterator[Callable[[int], object]]:
+    """Show how many of so many steps are done, on a terminal's standard error once it takes over a second."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=f" {unit}", delay=1, leave=False, file=sys.stderr) as bar:
+        yield bar.update

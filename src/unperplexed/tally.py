@@ -363,7 +363,22 @@ class Tally:
             return math.nan
         variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
         # What is less than the rounding of the squares is no variance.
-        return math.sqrt(variance) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
+        error = math.sqrt(variance) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
+        if self.shards is None or not self.shards.grouped:
+            return error
+        return float(np.maximum(error, self.shards.standard_error(self.shards.scores[name].sums)))
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it was said which rows belong together; then only those of different groups are independent."""
+        return self.shards is not None and self.shards.grouped
+
+    @property
+    def independent_rows(self) -> float:
+        """How many independent rows of equal weight this is worth: (sum w)^2 / sum w^2, or the number of groups."""
+        if self.shards is not None and self.shards.grouped:
+            return float(len(self.shards.rows.key))
+        return self.weight**2 / self.weight_squared if self.weight else 0.0
 
     def pairs(self, view: PooledView = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.

@@ -13,9 +13,12 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
+from .._typing import Floats
 from ..errors import InputError, check_whole
 from ._bins import bayesian, cluster, equal_population, equal_width
-from ._curves import isotonic, logistic, shrunk_isotonic
+from ._curves import isotonic, logistic, shrunk_isotonic, shrunk_isotonic_of_samples
 from ._estimate import Estimate, checked_positive
 from ._smooth import kernel, nearest_neighbors
 
@@ -32,6 +35,7 @@ __all__ = [
     "isotonic",
     "kernel",
     "logistic",
+    "measured_of_samples",
     "nearest_neighbors",
     "shrunk_isotonic",
 ]
@@ -60,6 +64,17 @@ SETTINGS: Mapping[str, Callable[[str, Any], Any]] = {
     "prior": checked_positive,
 }
 """What estimators can be told, and the check of each."""
+
+
+def measured_of_samples(measure: Estimator, reported: Floats, happened: Floats, total: Floats, floor: float) -> Floats:
+    """Measure many samples of the same entries, one a row; NaN where a sample has no pairs."""
+    if isinstance(measure, partial) and measure.func is shrunk_isotonic:
+        return shrunk_isotonic_of_samples(reported, happened, total)
+    measured = np.full(happened.shape, np.nan)
+    for at, (h, t) in enumerate(zip(happened, total, strict=True)):
+        some = t > 0
+        measured[at, some] = measure(reported[some], h[some], t[some], floor=floor).measured
+    return measured
 
 
 def estimator(name: str, **settings: Any) -> Estimator:

@@ -99,45 +99,61 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
 def _recalibrated(odds: Floats, happened: Floats, total: Floats, rising: bool = False) -> Floats:
     """Logistic regression on log-odds, which are its offset too, so that 0 and 0 mean as reported.
 
-    If only rising lines are wanted, the level one is given where the best one falls.
+    Counts may be those of several samples, along the axes before the last. If only rising lines are wanted, the level
+    one is given where the best one falls.
     """
     reported = expit(odds)
     weight = total * expit(-np.abs(odds)) * expit(np.abs(odds))
-    if not weight.any():  # all so near 0 or 1 that the product is 0
-        weight = np.ones_like(odds)
-    weight = weight / weight.sum()
-    place = odds - weight @ odds
-    spread = np.sqrt(weight @ (place * place))
-    place = place / spread if spread > 1e-9 * (1 + np.abs(odds).max()) else np.zeros_like(odds)
+    weight = np.where(
+        weight.any(axis=-1, keepdims=True), weight, 1.0
+    )  # all may be so near 0 or 1 that the product is 0
+    weight = weight / _sum(weight)
+    place = odds - _sum(weight * odds)
+    spread = np.sqrt(_sum(weight * place * place))
+    place = np.where(spread > 1e-9 * (1 + np.abs(odds).max()), place / np.maximum(spread, 1e-300), 0.0)
     added = weight * (1 + place * place)
     happened, total = happened + added * reported, total + added
-    level, slope = 0.0, 0.0
-    loss = _loss(odds, happened, total)
+    level, slope = np.zeros_like(spread), np.zeros_like(spread)
+    line = np.broadcast_to(odds, happened.shape)
+    loss = _loss(line, happened, total)
     for _ in range(100):
-        now = expit(odds + level + slope * place)
-        residual, curvature = happened - total * now, total * now * (1 - now)
-        gradient = np.array([residual.sum(), residual @ place])
-        first, second = curvature @ place, curvature @ (place * place)
-        hessian = np.array([[curvature.sum(), first], [first, second]])
-        step = np.linalg.lstsq(hessian, gradient)[0]
-        size = 1.0
-        while (
-            new := _loss(odds + (level + size * step[0]) + (slope + size * step[1]) * place, happened, total)
-        ) > loss:
-            size /= 2
-            if size < 1e-12:
+        rise, turn = _newton_step(place, happened, total, expit(line))
+        size = np.ones_like(spread)
+        while True:
+            line = odds + (level + size * rise) + (slope + size * turn) * place
+            new = _loss(line, happened, total)
+            worse = new > loss + 1e-13 * np.abs(loss)
+            if not worse.any() or size.min() < 1e-12:
                 break
-        level, slope, gained, loss = level + size * step[0], slope + size * step[1], loss - new, min(new, loss)
-        if gained <= 1e-13 * abs(loss):
+            size = np.where(worse, size / 2, size)
+        level, slope, gained, loss = level + size * rise, slope + size * turn, loss - new, np.minimum(new, loss)
+        if (gained <= 1e-13 * np.abs(loss)).all():
             break
-    if rising and slope < -spread:  # the slope beside the offset's 1, over places that are in units of the spread
-        return np.full(odds.size, happened.sum() / total.sum())
-    found: Floats = expit(odds + level + slope * place)
-    return found
+    if rising:
+        falls = slope < -spread  # beside the offset's slope of 1, over places that are in units of the spread
+        return np.where(falls, _sum(happened) / _sum(total), expit(line))
+    return np.asarray(expit(line))
 
 
-def _loss(odds: Floats, happened: Floats, total: Floats) -> float:
-    return float(total @ np.logaddexp(0, odds) - happened @ odds)
+def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) -> tuple[Floats, Floats]:
+    """How far level and slope are to go, by the gradient and the curvature of the likelihood."""
+    residual, curvature = happened - total * now, total * now * (1 - now)
+    up, around = _sum(residual), _sum(residual * place)
+    a, b, c = _sum(curvature), _sum(curvature * place), _sum(curvature * place * place)
+    determinant = a * c - b * b
+    both = determinant > 1e-14 * a * c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = np.where(both, (c * up - b * around) / determinant, np.where(a > 0, up / a, 0.0))
+        turn = np.where(both, (a * around - b * up) / determinant, 0.0)
+    return rise, turn
+
+
+def _sum(x: Floats) -> Floats:
+    return np.asarray(x.sum(axis=-1, keepdims=True))
+
+
+def _loss(odds: Floats, happened: Floats, total: Floats) -> Floats:
+    return _sum(total * np.logaddexp(0, odds) - happened * odds)
 
 
 _SHRINKAGE = 4.0
@@ -181,22 +197,48 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     >>> shrunk_isotonic(p, np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured.round(3)
     array([0.213, 0.43 , 0.831])
     """
+    line = _rising_line(reported, happened, total)
+    measured, bin_, share = _bent(reported, happened, total, line)
+    return Estimate(measured, bin_, {"share_of_isotonic": share})
+
+
+def shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Floats) -> Floats:
+    """Measure samples of the same entries, one a row, as `shrunk_isotonic` does; NaN where a sample has no pairs."""
+    line = _rising_line(reported, happened, total)
+    measured = np.full(happened.shape, np.nan)
+    for at, (h, t) in enumerate(zip(happened, total, strict=True)):
+        some = t > 0
+        measured[at, some] = _bent(reported[some], h[some], t[some], line[at, some])[0]
+    return measured
+
+
+def _rising_line(reported: Floats, happened: Floats, total: Floats) -> Floats:
+    """Logistic recalibration that does not fall, of what lies between 0 and 1; the rest as reported."""
+    between = (reported > 0) & (reported < 1)
+    line = np.broadcast_to(reported, happened.shape).copy()
+    if between.any():
+        counts = happened[..., between], total[..., between]
+        line[..., between] = _recalibrated(logit(reported[between]), *counts, rising=True)
+    return line
+
+
+def _bent(reported: Floats, happened: Floats, total: Floats, line: Floats) -> tuple[Floats, Ints, float]:
+    """Bend the line towards the isotonic regression: the curve, its blocks, and how much the latter counts."""
     blocks = isotonic(reported, happened, total)
     between = (reported > 0) & (reported < 1)
-    line, share = reported.copy(), 1.0
+    share = 1.0
     if between.any():
-        line[between] = _recalibrated(logit(reported[between]), happened[between], total[between], rising=True)
         weight = _weights_of_blocks(blocks.bin, line, happened, total)
         bent = line + weight[blocks.bin] * (blocks.measured - line)
         counts = happened[between], total[between]
         gain = _log_likelihood(bent[between], *counts) - _log_likelihood(line[between], *counts)
         chance = float((weight * (2 - weight)).sum())
         share = max(1 - chance / (2 * gain), 0.0) if gain > 0 else 0.0
-        line += share * (bent - line)
+        line = line + share * (bent - line)
     found = np.where(between, line, blocks.measured)
     # Line and blocks never fall, but from block to block the weight between them changes.
     measured = np.clip(isotonic_regression(found, weights=total).x, 0, 1)
-    return Estimate(measured, blocks.bin, {"share_of_isotonic": share})
+    return measured, blocks.bin, share
 
 
 def _weights_of_blocks(bin_: Ints, line: Floats, happened: Floats, total: Floats) -> Floats:

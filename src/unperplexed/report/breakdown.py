@@ -12,6 +12,7 @@ from .text import figure, header, notes_lines, printable
 if TYPE_CHECKING:
     from .._keys import Key
     from ..breakdown import Breakdown, GroupAssessment
+    from ..uncertainty import Verdict
 
 _MOST_GROUPS = 20
 _MOST_EMPTY = 3
@@ -23,8 +24,14 @@ _ORDERS = {
     "rows": "the most rows first",
     "group": "in order",
 }
-_COLUMNS = {"rows": 10, "reported": 10, "s.e.": 7, "measured": 10, "slope": 8, "cost": 7, "right": 7}
-_SHRUNKEN = {"rows": 10, "reported": 10, "shrunken": 10, "95 % interval": 17, "own": 6, "cost": 7}
+_COLUMNS = {"rows": 9, "reported": 9, "s.e.": 7, "measured": 9, "slope": 7, "verdict": 8, "cost": 7, "right": 6}
+_SHRUNKEN = {"rows": 10, "reported": 10, "shrunken": 10, "interval": 17, "own": 6, "cost": 7}
+_VERDICTS: dict[Verdict, str] = {
+    "overconfident": "over",
+    "underconfident": "under",
+    "miscalibrated": "off",
+    "not distinguishable from calibrated": "",
+}
 _WIDTH = 80
 
 
@@ -39,7 +46,10 @@ def breakdown_text(b: Breakdown) -> str:
         return (f"{shown:{name}}" + "".join(f"{cells.get(c, ''):>{width}}" for c, width in columns.items())).rstrip()
 
     shown = b.groups[:_MOST_GROUPS]
-    lines = [*_header(b), "", line(", ".join(map(printable, b.by)), {column: column for column in columns})]
+    heads = {column: column for column in columns}
+    if b.shrinkage is not None:
+        heads["interval"] = f"{100 * b.shrinkage.confidence:.4g} % interval"
+    lines = [*_header(b), "", line(", ".join(map(printable, b.by)), heads)]
     for first, group in [("whole", b.total), *((key_text(group.key), group) for group in shown)]:
         lines.append(line(first, _cells(group), "*" if group.small else ""))
     if len(b) > len(shown):
@@ -73,10 +83,10 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
         "right": figure(a.prediction_accuracy),
     }
     if s is None:
-        return cells
+        return cells | {"verdict": "-" if group.small or a.verdict is None else _VERDICTS[a.verdict]}
     return cells | {
         "shrunken": figure(s.geometric_accuracy),
-        "95 % interval": f"{figure(s.low)} to {figure(s.high)}",
+        "interval": f"{figure(s.low)} to {figure(s.high)}",
         "own": f"{s.own_share:.0%}",
     }
 
@@ -89,6 +99,7 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
     yield "reported, measured: geometric accuracy; cost: ln(measured / reported), in nats"
     if b.shrinkage is None:
         yield "s.e.: standard error of the reported one; right: prediction accuracy"
+        yield "verdict: over-, underconfident, or off (miscalibrated otherwise), where it shows"
     else:
         centre, spread = figure(b.shrinkage.centre), math.expm1(b.shrinkage.between)
         yield f"shrunken: the own share of reported, the rest {centre}, the centre of all groups"

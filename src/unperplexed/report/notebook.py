@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from .text import MEANS, class_tables, figure, notes_lines, single_figures
+from .text import MEANS, class_tables, confidence_text, mean_and_interval, notes_lines, single_figures, verdict_text
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
@@ -18,17 +18,19 @@ def assessment_card(assessment: Assessment) -> str:
     rows = [
         (
             name.replace("_", " "),
-            figure(getattr(a.reported, name)),
-            figure(getattr(a.measured, name)),
+            *mean_and_interval(a, "reported", name),
+            *mean_and_interval(a, "measured", name),
             meaning,
         )
         for name, meaning in MEANS.items()
-    ] + [(name, value, "", meaning) for name, value, meaning in single_figures(a)]
-    notes = "".join(f"<br>{escape(line)}" for line in notes_lines(a.notes))
+    ] + [(name, value, interval, "", "", meaning) for name, value, interval, meaning in single_figures(a)]
+    said = [verdict_text(a), *a.uncertainty.warnings, *notes_lines(a.notes)]
+    notes = "".join(f"<br>{escape(line)}" for line in said)
+    between = f"<th>{confidence_text(a)}</th>"
     caption = f"{a.n_rows:,} forecasts of {a.n_classes:,} classes; floor {a.floor:g}; {a.estimator}, {a.view}"
     return (
         f"<table><caption>{escape(caption)}{notes}</caption>"
-        "<thead><tr><th></th><th>reported</th><th>measured</th><th></th></tr></thead>"
+        f"<thead><tr><th></th><th>reported</th>{between}<th>measured</th>{between}<th></th></tr></thead>"
         f"<tbody>{_rows(rows)}</tbody></table>"
         + "".join(_class_table(title, table) for title, table in class_tables(a))
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._tables import Cells
 from ..means import DECISIVE, GEOMETRIC, ROBUST
-from ..scores import SCORES, Score, score_named
+from ..scores import SCORES, score_named
 
 if TYPE_CHECKING:
     from .._typing import Floats
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..classes import ClassTable, PredictedTable
     from ..decomposition import Decomposition
     from ..forecasts import Notes
+    from ..intervals import Interval
     from ..labels import Label
     from ..profile import RiskProfile
     from ..tally import Tally, View
@@ -32,20 +33,68 @@ MEANS = {
 def assessment_text(assessment: Assessment) -> str:
     """Give the whole assessment, headline figures first."""
     a = assessment
-    lines = [*header(a), "", f"{'':22}{'reported':>9}{'measured':>10}"]
-    for name, meaning in MEANS.items():
-        reported, measured = getattr(a.reported, name), getattr(a.measured, name)
-        more = ", exp(-log loss)" if name == "geometric_accuracy" and a.floor == 0 else ""
-        lines.append(f"{name.replace('_', ' '):22}{figure(reported):>9}{figure(measured):>10}   {meaning}{more}")
+    between = confidence_text(a)
+    lines = [*header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
+    for name in MEANS:
+        cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
+        lines.append("{:20}{:>9}{:>17}{:>11}{:>17}".format(name.replace("_", " "), *cells).rstrip())
     lines.append("")
-    for name, value, meaning in single_figures(a):
-        lines.append(f"{name:22}{value:>9}   {meaning}".rstrip())
+    for name, value, interval, meaning in single_figures(a):
+        lines.append(f"{name:22}{value:>7}{interval:>17}   {meaning}".rstrip())
+    lines += ["", *textwrap.wrap(verdict_text(a), 80)]
+    lines += [f"({warning})" for warning in a.uncertainty.warnings]
     if a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
         lines.append("(few rows a class: the curves follow chance, and the slope comes out too large)")
     for title, table in class_tables(a):
         lines += ["", title]
         lines += ["".join([f"{row[0]:17}", *(f"{cell:>9}" for cell in row[1:])]).rstrip() for row in table]
     return "\n".join([*lines, *_notes(a)])
+
+
+def confidence_text(a: Assessment) -> str:
+    """Say what intervals these are."""
+    return f"{100 * a.uncertainty.confidence:.4g} % interval"
+
+
+def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
+    """Give a mean, reported or measured, and its interval."""
+    return figure(getattr(getattr(a, kind), name)), interval_text(a.intervals[f"{kind}_{name}"])
+
+
+def interval_text(interval: Interval) -> str:
+    """Give an interval in words; nothing where there is none."""
+    return "" if math.isnan(interval.low) else f"{figure(interval.low)} to {figure(interval.high)}"
+
+
+def verdict_text(a: Assessment) -> str:
+    """Give the verdict, what it rests on, and how many rows it would take where there is none."""
+    u = a.uncertainty
+    if u.verdict is None:
+        return "no verdict: " + (
+            f"none is made in the {a.view} view" if a.view != "all-classes" else "that takes samples (resamples)"
+        )
+    test = ""
+    if u.calibration_test is not None:
+        p = u.calibration_test.p_value
+        test = f" (calibration test: p {'= ' + figure(p) if p > 1 / (1 + u.resamples) else '< ' + figure(2 * p)})"
+    if u.verdict == "miscalibrated":
+        return f"miscalibrated{test}, but neither over- nor underconfident on the whole"
+    if u.verdict != "not distinguishable from calibrated":
+        side = "below" if u.verdict == "overconfident" else "above"
+        return f"{u.verdict}: the slope's interval lies {side} 1{test}"
+    needed = ""
+    if math.isfinite(u.rows_needed) and u.rows_needed < _MOST_ROWS:
+        needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts"
+    return f"not distinguishable from calibrated with {a.n_rows:,} forecasts{test}{needed}"
+
+
+_MOST_ROWS = 1e12
+
+
+def _rounded_up(rows: float) -> int:
+    """Give a number of rows to two digits."""
+    unit = 10 ** max(math.floor(math.log10(rows)) - 1, 0)
+    return int(math.ceil(rows / unit) * unit)
 
 
 _MOST_CLASSES = 10
@@ -114,28 +163,29 @@ def figure(value: float) -> str:
     return f"{value:.3f}" if value == 0 or abs(value) >= 0.0005 else f"{value:.2g}"
 
 
-def single_figures(a: Assessment) -> Iterator[tuple[str, str, str]]:
-    """Name, value and meaning of each figure that is not a mean."""
-    yield "prediction accuracy", figure(a.prediction_accuracy), "share of rows whose top class happened"
-    yield "slope", figure(a.slope), slope_meaning(a)
-    yield (
-        "divergence probability",
-        figure(a.divergence_probability),
-        "not defined in the top-label view" if a.view == "top-label" else "of the geometric accuracies; 1 is best",
-    )
+def single_figures(a: Assessment) -> Iterator[tuple[str, str, str, str]]:
+    """Name, value, interval and meaning of each figure that is not a mean."""
+    for name, value, meaning in _single_figures(a):
+        yield name.replace("_", " "), figure(value), interval_text(a.intervals[name]), meaning
+
+
+def _single_figures(a: Assessment) -> Iterator[tuple[str, float, str]]:
+    yield "prediction_accuracy", a.prediction_accuracy, "share whose top class happened"
+    yield "slope", a.slope, slope_meaning(a)
+    yield "divergence_probability", a.divergence_probability, "-" if a.view == "top-label" else "1 is best"
     for name, value in a.scores.items():
         score = score_named(name)
         if name in SCORES and not score.headline:
             continue
-        meaning = _meaning(score)
+        better = f"{score.better} is better"
+        meaning = f"{score.note}; {better}"
         if math.isinf(value):
             given = f"weight {a.zero_given:,.10g}" if a.weighted else rows(round(a.zero_given))
             meaning = f"{given} gave 0 to what happened"
-        yield name.replace("_", " "), figure(value), meaning
+        yield name, value, meaning if len(meaning) <= _MOST_WORDS else better
 
 
-def _meaning(score: Score) -> str:
-    return f"{score.note}; {score.better} is better"
+_MOST_WORDS = 80 - 49
 
 
 def scores_text(tally: Tally) -> str:
@@ -199,16 +249,17 @@ def _rounded(value: float) -> str:
 
 
 def slope_meaning(a: Assessment) -> str:
-    """Say in words on which side of 1 the slope lies: a side, not a verdict, which takes an interval."""
+    """Say in words on which side of 1 the slope lies, and whether its interval does."""
     if math.isnan(a.slope):
-        return "not defined: " + (
-            "the top-label view has none" if a.view == "top-label" else "the reported means are all equal"
-        )
+        return "none in this view" if a.view == "top-label" else "the reported means are equal"
     if a.measured.spread == 0:
-        return "0: the measured means are all equal"
+        return "the measured means are equal"
     if a.slope == 1:
         return "1: neither side"
-    return "below 1: the side of overconfidence" if a.slope < 1 else "above 1: the side of underconfidence"
+    side = ("below 1: ", "overconfident") if a.slope < 1 else ("above 1: ", "underconfident")
+    if a.verdict == side[1]:
+        return "".join(side)
+    return side[0] + ("the side of " + side[1].replace("ent", "ence") if a.verdict is None else "its interval holds 1")
 
 
 def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:

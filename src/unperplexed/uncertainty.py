@@ -1,0 +1,147 @@
+"""How sure an assessment is: its intervals, the verdict in words, and where both are not to be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ._resampling import coarse_counts
+from .errors import InputError, check_whole
+from .intervals import Band, CalibrationTest, Interval, Measure, Sampled, closed_intervals, sampled
+from .measured import Estimator, measured_of_samples
+from .measured import estimator as estimator_named
+from .profile import RiskProfile
+from .tally import Tally, View
+
+FEW_ERRORS, FEW_GROUPS = 50, 30
+"""With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
+
+_FEWEST, _MOST = 40, 20_000
+"""Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
+
+Verdict = Literal["overconfident", "underconfident", "miscalibrated", "not distinguishable from calibrated"]
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """How sure an assessment is. Made when first asked for; the same settings give the same numbers."""
+
+    intervals: dict[str, Interval]
+    """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
+    verdict: Verdict | None
+    """Over- or underconfident if the interval of the slope excludes 1; "miscalibrated" if it does not, but the
+    calibration test says so. None if nothing was sampled."""
+    rows_needed: float
+    """With about how many rows like these the interval of a slope like this one would exclude 1."""
+    calibration_test: CalibrationTest | None
+    """None if nothing was sampled, or rows of a group depend on one another and cannot be drawn row by row."""
+    curve: Band | None
+    """Where the measured probability may lie."""
+    consistent: Band | None
+    """Where it would be measured if the forecasts were calibrated; None with the test."""
+    warnings: tuple[str, ...]
+    """Why intervals may be too narrow, if they may."""
+    confidence: float
+    resamples: int
+    """How many samples intervals of measured figures, bands and test are made from."""
+    seed: int
+    """Of the random numbers by which these are drawn."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How sure one wants to be, and how it is found out."""
+
+    confidence: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+
+
+def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:
+    """Refuse a confidence that is none, and numbers of samples and seeds that are no whole numbers."""
+    if not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
+        raise InputError(f"confidence: expected a number between 0 and 1, such as 0.95, got {confidence!r}.")
+    if resamples != 0 and not _FEWEST <= check_whole("resamples", resamples) <= _MOST:
+        raise InputError(f"resamples: expected 0, or from {_FEWEST} to {_MOST:,}, got {resamples!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
+    return Sampling(float(confidence), int(resamples), int(seed))
+
+
+def uncertainty(
+    tally: Tally,
+    figures: dict[str, float],
+    headline: RiskProfile,
+    estimator: Estimator,
+    view: View,
+    sampling: Sampling,
+) -> Uncertainty:
+    """Find out how sure figures are that were read from a tally.
+
+    ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
+    """
+    confidence, floor, limit = sampling.confidence, headline.floor, headline.limit
+    intervals = closed_intervals(tally, headline, confidence)
+    found: Sampled | None = None
+    if view == "all-classes" and sampling.resamples:
+        counts = coarse_counts(tally, floor, limit)
+
+        def by(estimator: Estimator) -> Measure:
+            return lambda sample: measured_of_samples(estimator, counts.reported, *sample, floor)
+
+        independent = not _grouped(tally) and not (tally.weighted and counts.shards is not None)
+        curve, smooth = by(estimator), by(estimator_named("shrunk-isotonic"))
+        rng = np.random.default_rng(sampling.seed)
+        found = sampled(counts, curve, smooth, figures, independent, floor, limit, confidence, sampling.resamples, rng)
+        low, high = found.intervals["slope"]
+        turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
+        intervals |= found.intervals | {"orientation": turned}
+    ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
+    return Uncertainty(
+        intervals=ordered,
+        verdict=None if found is None else _verdict(ordered["slope"], found.test, confidence),
+        rows_needed=tally.n_rows * _times_the_rows(ordered["slope"]),
+        calibration_test=None if found is None else found.test,
+        curve=None if found is None else found.curve,
+        consistent=None if found is None else found.consistent,
+        warnings=tuple(_warnings(tally, headline)),
+        confidence=confidence,
+        resamples=0 if found is None else sampling.resamples,
+        seed=sampling.seed,
+    )
+
+
+def _grouped(tally: Tally) -> bool:
+    return tally.shards is not None and tally.shards.grouped
+
+
+def _verdict(slope: Interval, test: CalibrationTest | None, confidence: float) -> Verdict:
+    if slope.high < 1:
+        return "overconfident"
+    if slope.low > 1:
+        return "underconfident"
+    if test is not None and test.p_value <= 1 - confidence:
+        return "miscalibrated"
+    return "not distinguishable from calibrated"
+
+
+def _times_the_rows(slope: Interval) -> float:
+    """With how many times the rows the interval would just exclude 1: its half-width goes with their root."""
+    if not 0 < slope.low < slope.high < math.inf:
+        return math.nan
+    low, high = math.log(slope.low), math.log(slope.high)
+    return ((high - low) / (high + low)) ** 2 if high + low else math.inf
+
+
+def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
+    errors = (1 - tally.prediction_accuracy) * tally.weight**2 / tally.weight_squared
+    if errors < FEW_ERRORS - 0.5:
+        yield f"few errors ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
+    elif headline.few_rows.any():
+        yield "few rows decide the robustness: its interval may be too narrow"
+    if _grouped(tally) and tally.independent_rows < FEW_GROUPS:
+        yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
