@@ -4,6 +4,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from conftest import softmax_forecasts
@@ -32,7 +33,7 @@ def test_marks_and_bubbles_are_where_the_numbers_say(result, axes, swap):
     }
     for marker, (x, y) in marks(ax).items():
         assert (x, y) == (expected[marker][::-1] if swap else expected[marker])
-    (bubbles,) = ax.collections
+    (bubbles,) = (each for each in ax.collections if isinstance(each, PathCollection))
     offsets = np.asarray(bubbles.get_offsets())[:, :: -1 if swap else 1]
     happened = result.bins.happened > 0
     np.testing.assert_allclose(offsets[happened, 0], result.bins.geometric_accuracy[happened])

@@ -41,7 +41,7 @@ MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
 VERSION = 3
-"""Version 1 differs in the part "classes", and 1 and 2 do not say whether shards are groups."""
+"""Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -125,14 +125,12 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
-    """Make a header of an earlier version one of this, which it is but for parts that were counted otherwise."""
-    for part, differs in (("classes", version == 1), ("shards", version <= 2)):
-        if differs and part in header["parts"]:
-            raise InputError(
-                f"of version {version} of the format, whose part {part!r} kept less than this version"
-                " needs. Count it anew."
-            )
-    header["grouped"] = False
+    """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
+    header["grouped"] = False  # which was not kept
+    if version == 1 and "classes" in header["parts"]:
+        raise InputError(
+            "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
+        )
     if version == 1:
         header["exact_parts"] = []
 

@@ -179,6 +179,8 @@ def sampled(
         name: _interval(figures[name], [(base[at], x[:, at]) for base, x in logs], confidence)
         for at, name in enumerate(SAMPLED)
     }
+    for name in SAMPLED[:3]:
+        intervals[name] = Interval(*np.minimum(intervals[name], 1.0).tolist())
     ends = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     band = Band(counts.reported, *_quantiles(worlds[0][3], ends))
     if null is None:

@@ -33,8 +33,9 @@ class Uncertainty:
     intervals: dict[str, Interval]
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     verdict: Verdict | None
-    """Over- or underconfident if the interval of the slope excludes 1; "miscalibrated" if it does not, but the
-    calibration test says so. None if nothing was sampled."""
+    """Over- or underconfident if the calibration test says that something is wrong, and the interval of the slope excludes
+    1; "miscalibrated" if it does not. Of rows in groups, which cannot be tested, by the slope alone. None if nothing
+    was sampled."""
     rows_needed: float
     """With about how many rows like these the interval of a slope like this one would exclude 1."""
     calibration_test: CalibrationTest | None
@@ -120,13 +121,14 @@ def _grouped(tally: Tally) -> bool:
 
 
 def _verdict(slope: Interval, test: CalibrationTest | None, confidence: float) -> Verdict:
+    """Give the verdict; the test, which is right with any number of rows, has a say in it where there is one."""
+    if test is not None and test.p_value > 1 - confidence:
+        return "not distinguishable from calibrated"
     if slope.high < 1:
         return "overconfident"
     if slope.low > 1:
         return "underconfident"
-    if test is not None and test.p_value <= 1 - confidence:
-        return "miscalibrated"
-    return "not distinguishable from calibrated"
+    return "not distinguishable from calibrated" if test is None else "miscalibrated"
 
 
 def _times_the_rows(slope: Interval) -> float:

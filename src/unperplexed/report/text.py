@@ -251,15 +251,20 @@ def _rounded(value: float) -> str:
 def slope_meaning(a: Assessment) -> str:
     """Say in words on which side of 1 the slope lies, and whether its interval does."""
     if math.isnan(a.slope):
-        return "none in this view" if a.view == "top-label" else "the reported means are equal"
+        return "none in this view" if a.view == "top-label" else "reported means are all equal"
     if a.measured.spread == 0:
-        return "the measured means are equal"
+        return "measured means are all equal"
     if a.slope == 1:
         return "1: neither side"
     side = ("below 1: ", "overconfident") if a.slope < 1 else ("above 1: ", "underconfident")
     if a.verdict == side[1]:
         return "".join(side)
-    return side[0] + ("the side of " + side[1].replace("ent", "ence") if a.verdict is None else "its interval holds 1")
+    return side[0] + (f"towards {side[1]}" if a.verdict is None else _held(a))
+
+
+def _held(a: Assessment) -> str:
+    low, high = a.intervals["slope"]
+    return "its interval holds 1" if low <= 1 <= high else "but see below"
 
 
 def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
