@@ -174,6 +174,18 @@ def test_rows_that_depend_on_one_another_say_less(rows):
         assert whole.shrunken.own_share == pytest.approx(one.shrunken.own_share, abs=0.1)
 
 
+def test_where_all_rows_depend_on_one_another_errors_come_from_the_other_groups(rows):
+    y, p, group = rows
+    rng = np.random.default_rng(1)
+    matches = np.where(group == 2, 0, rng.integers(1, 300, y.size))
+    result = assess_by(y, p, by=group, groups=matches, shrink=True, resamples=0, sort="group")
+    lone = result.groups[1]
+    assert math.isnan(lone.standard_error)
+    assert 0 < lone.shrunken.low < lone.shrunken.geometric_accuracy < lone.shrunken.high < 1
+    with pytest.raises(InputError, match="cannot be told"):
+        assess_by(y, p, by=group, groups=group, shrink=True)
+
+
 def test_groups_that_differ_by_chance_alone_are_all_at_the_whole():
     """Each group has the same rows, so that between them there is less than chance would make."""
     p = np.tile([0.9, 0.9, 0.6, 0.3], 50)
