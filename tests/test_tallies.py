@@ -1,4 +1,5 @@
 import datetime
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -272,14 +273,10 @@ def test_files_of_every_format_give_the_groups_of_the_rows(folder, name):
     by = ["letter", "year"]
     tallies = tally_files_by(path / name, truth="y", prob="p", by=by)
     expected = Tallies.of(frame["y"], frame["p"], by=frame.select(by))
-    assert list(tallies) == list(expected)
+    same({key: replace(tally, sources={}) for key, tally in tallies.items()}, expected)
     assert tallies.by == ("letter", "year")
     assert (None, 2020) in tallies
-    for key in tallies:
-        assert assess(tallies[key]).to_json() == assess(expected[key]).to_json()
-    whole = tally_files(path / name, truth="y", prob="p")
-    assert assess(tallies.whole()).to_json() == assess(whole).to_json()
-    assert tallies.whole().sources == whole.sources
+    assert tallies.whole().to_bytes() == tally_files(path / name, truth="y", prob="p").to_bytes()
 
 
 def test_settings_of_files_are_those_of_tally_files(folder):
