@@ -260,7 +260,7 @@ def assess_by(
     elif isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
-        parts = [*(CLASS_PARTS if options.get("view") == "each-class" else ())]
+        parts: list[str] = [*(CLASS_PARTS if options.get("view") == "each-class" else ())]
         parts += ["shards"] if counting.get("groups") is not None else []
         tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
     return _broken_down(tallies, sort, shrink, options)
