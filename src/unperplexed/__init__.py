@@ -9,6 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .assessment import Assessment, BinTable, assess
+    from .breakdown import Breakdown, GroupAssessment, Shrinkage, ShrunkenAccuracy, assess_by
     from .calibration import (
         CalibrationErrors,
         calibration_errors,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
     from .distributions.multivariate import MultivariateCoupledGaussian
-    from .engines.local import tally_files
+    from .engines.local import tally_files, tally_files_by
     from .errors import InputError
     from .forecasts import Forecasts, Notes
     from .information import (
@@ -69,11 +70,13 @@ if TYPE_CHECKING:
         score_named,
         spherical_score,
     )
+    from .tallies import Tallies
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
 
 _HOMES = {
     "assessment": ["Assessment", "BinTable", "assess"],
+    "breakdown": ["Breakdown", "GroupAssessment", "Shrinkage", "ShrunkenAccuracy", "assess_by"],
     "calibration": [
         "CalibrationErrors",
         "calibration_errors",
@@ -88,7 +91,7 @@ _HOMES = {
     "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
     "distributions.multivariate": ["MultivariateCoupledGaussian"],
-    "engines.local": ["tally_files"],
+    "engines.local": ["tally_files", "tally_files_by"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
     "information": [
@@ -134,6 +137,7 @@ _HOMES = {
         "score_named",
         "spherical_score",
     ],
+    "tallies": ["Tallies"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
 }
@@ -148,6 +152,7 @@ __all__ = [
     "Assessment",
     "Averages",
     "BinTable",
+    "Breakdown",
     "CalibrationErrors",
     "ClassAverage",
     "ClassParameters",
@@ -157,18 +162,23 @@ __all__ = [
     "CoupledGaussian",
     "Decomposition",
     "Forecasts",
+    "GroupAssessment",
     "InputError",
     "MultivariateCoupledGaussian",
     "Notes",
     "PredictedTable",
     "RiskProfile",
     "Score",
+    "Shrinkage",
+    "ShrunkenAccuracy",
+    "Tallies",
     "Tally",
     "TwoClassAverages",
     "TwoClassModel",
     "TwoClassROC",
     "__version__",
     "assess",
+    "assess_by",
     "average_probability",
     "brier_score",
     "calibration_errors",
@@ -206,6 +216,7 @@ __all__ = [
     "spherical_score",
     "suggested_floor",
     "tally_files",
+    "tally_files_by",
     "total_probability",
     "tsallis_entropy",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._typing import AnyFloats, Floats
+from ._typing import AnyFloats, Floats, Ints
 from .errors import InputError
 
 
@@ -31,12 +31,12 @@ class Columns:
         """Number of columns."""
         return int(self.parts[0].shape[1]) if self.parts[0].ndim == 2 else len(self.parts)
 
-    def rows(self, start: int, stop: int) -> AnyFloats:
-        """Rows start to stop as a floating matrix in the source's own precision."""
+    def rows(self, which: slice | Ints) -> AnyFloats:
+        """Rows as a floating matrix in the source's own precision."""
         if self.parts[0].ndim == 2:
-            block = self.parts[0][start:stop]
+            block = self.parts[0][which]
         else:
-            block = np.stack([part[start:stop] for part in self.parts], axis=1)
+            block = np.stack([part[which] for part in self.parts], axis=1)
         # float16 holds probabilities but not their arithmetic; integers and longer floats become float64.
         if block.dtype == np.float16:
             return block.astype(np.float32)

@@ -58,8 +58,11 @@ class Shards:
         return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.grouped or other.grouped)
 
     def standard_error(self, sums: Floats) -> Floats:
-        """Standard error of a mean over the rows, from its weighted sums by shard, along the first axis."""
-        weight, n = self.rows.weight, len(self.rows.key)
+        """Standard error of a mean over the rows, from its weighted sums by shard, along the first axis.
+
+        NaN where all rows are of one shard.
+        """
+        weight, n = self.rows.weight, np.float64(len(self.rows.key))
         share = (weight / weight.sum()).reshape(-1, *[1] * (sums.ndim - 1))
         off = sums - share * sums.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):

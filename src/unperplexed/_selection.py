@@ -37,6 +37,8 @@ class Selection:
     weight: str | None = None
     groups: str | None = None
     """A column that says which rows belong together."""
+    by: Sequence[str] = ()
+    """Columns by which rows are counted apart."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Plans:
     forecasts: list[Plan]
     weight: str | None
     groups: str | None
+    by: tuple[str, ...] = ()
 
     @property
     def wanted(self) -> Wanted:
@@ -65,7 +68,7 @@ class Plans:
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *groups],
+            [*self.outcomes, *groups, *self.by],
         )
 
     @property
@@ -79,31 +82,42 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
-    for name in (selection.weight, selection.groups):
+    beside = (selection.weight, selection.groups, tuple(selection.by))
+    for name in (selection.weight, selection.groups, *selection.by):
         if name is not None:
             check_column(name, file)
+    _refuse_twice(selection.by)
     if selection.pairs:
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
-        return Plans(_pairs(selection.pairs, file), selection.weight, selection.groups), []
+        return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
     truth, prob, said = list(selection.truth), list(selection.prob), []
-    taken = {*truth, *(_split_label(text, file)[1] for text in prob), selection.weight, selection.groups}
+    used = {selection.weight, selection.groups, *selection.by}
+    taken = {*truth, *(_split_label(text, file)[1] for text in prob), *used}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
         said.append(f"outcomes from {truth[0]!r}")
     if not prob:
         prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
         said.append(f"probabilities from {prob[0]!r}")
-    return Plans([_plan(truth, prob, file, labelled)], selection.weight, selection.groups), said
+    return _checked(Plans([_plan(truth, prob, file, labelled)], *beside)), said
+
+
+def _checked(found: Plans) -> Plans:
+    """Refuse to group by what is read as numbers: each probability would be a group."""
+    wanted = found.wanted
+    numbers = {*wanted.numbers, *(name for names in wanted.probabilities for name in names)}
+    both = [name for name in found.by if name in numbers]
+    if both:
+        raise InputError(f"by (--by): column {both[0]!r} is read as probabilities, weights or one-hot outcomes.")
+    return found
 
 
 def _plan(truth: Sequence[str], prob: Sequence[str], file: Source, labelled: bool) -> Plan:
     split = [_split_label(text, file) for text in prob]
     columns = [check_column(column, file) for _, column in split]
     for names in (columns, [check_column(name, file) for name in truth]):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise InputError(f"column {twice[0]!r} is named twice.")
+        _refuse_twice(names)
     both = set(truth) & set(columns)
     if both:
         raise InputError(f"column {min(both)!r} is named as outcome and as probability.")
@@ -115,6 +129,12 @@ def _plan(truth: Sequence[str], prob: Sequence[str], file: Source, labelled: boo
     if len(columns) == 1 and given:
         return Plan(tuple(truth), tuple(columns), None, given[0])
     return Plan(tuple(truth), tuple(columns), given or None)
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"column {twice[0]!r} is named twice.")
 
 
 def _pairs(texts: Sequence[str], file: Source) -> list[Plan]:

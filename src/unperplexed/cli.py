@@ -93,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sampling(assess)
     _add_groups(assess)
     _add_scores(assess)
+    _add_by(assess)
     _add_picture_axes(assess)
     _add_json(assess)
     _add_plot(assess)
@@ -263,6 +264,29 @@ def _add_sampling(command: argparse.ArgumentParser) -> None:
 def _add_groups(command: argparse.ArgumentParser) -> None:
     text = "rows with the same value here (a match, a document) may depend on one another"
     command.add_argument("--groups", metavar="COLUMN", help=text)
+
+
+def _add_by(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("groups")
+    add = group.add_argument
+    add(
+        "--by",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="also assess each group of rows by itself",
+    )
+    # The names are those of breakdown.Sort, and the number that of tallies.MOST_GROUPS; a test holds them together.
+    add(
+        "--sort",
+        choices=("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"),
+        default="geometric_accuracy",
+        metavar="WHAT",
+        help="which groups come first, the worst: %(choices)s (default: %(default)s)",
+    )
+    add("--shrink", action="store_true", help="shrink geometric accuracies of small groups towards those of all")
+    add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
 
 
 def _add_picture_axes(command: argparse.ArgumentParser) -> None:

@@ -13,14 +13,16 @@ from ._json import json_text
 from ._readers.formats import matching
 from .assessment import Assessment
 from .assessment import assess as assess_tally
+from .breakdown import Breakdown, assess_by
 from .calibration import calibration_errors
 from .decomposition import decompose
-from .engines.local import counted_files
+from .engines.local import counted_files, grouped_files
 from .errors import InputError, check_whole
 from .files import Reading, Selection
 from .measured import SETTINGS, estimator
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
+from .tallies import MOST_GROUPS
 from .tally import CLASS_PARTS, Tally, View
 
 if TYPE_CHECKING:
@@ -40,11 +42,15 @@ _ROWS: dict[str, Any] = {
 
 
 def assess(arguments: argparse.Namespace) -> None:
-    """Assess forecasts and outcomes, or tallies of them."""
+    """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
     _check_outputs(arguments)
-    assessment = _assessment(arguments)
-    picture = _picture(arguments.plot, assessment.plot, arguments.axes)
-    _write(arguments, assessment.to_json(), str(assessment), picture)
+    if arguments.by:
+        found: Assessment | Breakdown = _breakdown(arguments)
+    else:
+        _refuse_without_groups(arguments)
+        found = _assessment(arguments)
+    whole = found.whole if isinstance(found, Breakdown) else found
+    _write(arguments, found.to_json(), str(found), _picture(arguments.plot, whole.plot, arguments.axes))
 
 
 def profile(arguments: argparse.Namespace) -> None:
@@ -122,14 +128,48 @@ def demo(arguments: argparse.Namespace) -> None:
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
-    settings = _settings(arguments)
-    estimator(settings["measured"], **{name: settings[name] for name in SETTINGS if name in settings})
+    settings = _checked_settings(arguments)
     try:
-        parts: list[str] = [*(CLASS_PARTS if arguments.view == "each-class" else ())]
-        parts += ["shards"] if getattr(arguments, "groups", None) is not None else []
-        return assess_tally(_tally(arguments, parts=parts), **settings)
+        return assess_tally(_tally(arguments, parts=_parts(arguments)), **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
+
+
+def _breakdown(arguments: argparse.Namespace) -> Breakdown:
+    settings = _checked_settings(arguments)
+    names = matching(arguments.files)
+    tallies = _tallies(names, arguments)
+    if tallies:
+        raise InputError(
+            f"{tallies[0]}: --by needs rows, and those of a tally are counted without groups; give the file that they"
+            " came from."
+        )
+    counting = {"parts": _parts(arguments), "most_groups": arguments.most_groups}
+    try:
+        counted = grouped_files(names, *_described(arguments, counting), _say, progress=True)
+        return assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings)
+    except InputError as error:
+        raise InputError(_named(arguments.files, error)) from None
+
+
+def _refuse_without_groups(arguments: argparse.Namespace) -> None:
+    """What is for groups alone would be ignored."""
+    for name, default in {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS}.items():
+        if getattr(arguments, name) != default:
+            raise InputError(f"--{name.replace('_', '-')} is for groups; say of which with --by COLUMN.")
+
+
+def _parts(arguments: argparse.Namespace) -> Sequence[str]:
+    """Parts of a tally that the assessment is made from."""
+    shards = ["shards"] if getattr(arguments, "groups", None) is not None else []
+    return [*(CLASS_PARTS if arguments.view == "each-class" else ()), *shards]
+
+
+def _checked_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Settings of the assessment, refused before anything is counted."""
+    settings = _settings(arguments)
+    estimator(settings["measured"], **{name: settings[name] for name in SETTINGS if name in settings})
+    return settings
 
 
 def _named(names: Sequence[str], error: InputError) -> str:
@@ -141,13 +181,17 @@ def _named(names: Sequence[str], error: InputError) -> str:
 def _tally(arguments: argparse.Namespace, **counting: Any) -> Tally:
     """Add up the tally files that are given, and count the others, as the command has it if not as the user."""
     names = matching(arguments.files)
-    tallies = [name for name in names if name.lower().endswith(_TALLY) and arguments.format is None]
+    tallies = _tallies(names, arguments)
     others = [name for name in names if name not in tallies]
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
     counted = _counted(arguments, others, counting)
     return _merged(tallies, counted) if tallies else counted
+
+
+def _tallies(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+    return [name for name in names if name.lower().endswith(_TALLY) and arguments.format is None]
 
 
 def _refuse_reading(arguments: argparse.Namespace, name: str) -> None:
@@ -170,8 +214,18 @@ def _merged(names: Sequence[str], start: Tally | None = None) -> Tally:
 
 
 def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict[str, Any]) -> Tally:
+    return counted_files(names, *_described(arguments, counting), _say, progress=True)
+
+
+def _described(arguments: argparse.Namespace, counting: dict[str, Any]) -> tuple[Selection, Reading, dict[str, Any]]:
+    """Which columns hold what, how rows are read, and how they are counted."""
     selection = Selection(
-        arguments.truth, arguments.prob, arguments.pair, arguments.weight, getattr(arguments, "groups", None)
+        arguments.truth,
+        arguments.prob,
+        arguments.pair,
+        arguments.weight,
+        getattr(arguments, "groups", None),
+        getattr(arguments, "by", ()),
     )
     reading = Reading(
         arguments.labels,
@@ -185,7 +239,7 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict
     )
     said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
     given = counting | {name: value for name, value in said.items() if value is not None}
-    return counted_files(names, selection, reading, given, _say, progress=True)
+    return selection, reading, given
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class ForecastBatch:
     """The file's name as given."""
     first_row: int
     groups: Column | None
+    by: dict[str, Column]
+    """Columns by which rows are counted apart."""
 
 
 class ForecastFiles:
@@ -119,7 +121,8 @@ class ForecastFiles:
                 groups = None if self._plans.groups is None else batch.raw[self._plans.groups]
                 rows += batch.n_rows
                 self._report(rows, behind + share * batch.position)
-                yield ForecastBatch(given, file.name, batch.first_row, groups)
+                by = {name: batch.raw[name] for name in self._plans.by}
+                yield ForecastBatch(given, file.name, batch.first_row, groups, by)
             behind += share * source.size
 
     def _read(self, at: int, wanted: Wanted) -> Iterator[Batch]:
@@ -264,7 +267,7 @@ def _named(source: str, end: str = "") -> Iterator[None]:
 
 
 def _mentioned(selection: Selection) -> list[str]:
-    names = [*selection.truth, *selection.prob, selection.weight, selection.groups]
+    names = [*selection.truth, *selection.prob, selection.weight, selection.groups, *selection.by]
     return [name for name in names if name is not None]
 
 

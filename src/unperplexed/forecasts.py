@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,6 +156,8 @@ class Forecasts:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
         self._names, self.source, self._first_row = names, source, first_row
+        self._selected: Ints | None = None
+        self._whole: Forecasts | None = None
         self._columns = as_columns(y_prob, names[1], first_row)
         self._binary = self._columns.n_columns == 1
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
@@ -191,10 +194,24 @@ class Forecasts:
         """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them."""
         step = max(1, BLOCK_ELEMENTS // self.n_classes)
         for start in range(0, self.n_rows, step):
-            block, problems = self._block(start, min(start + step, self.n_rows))
+            block, problems = self._block(self._places(start, min(start + step, self.n_rows)))
             if problems and not self._drop_invalid:
-                raise InputError(self._problem_message(start, step))
+                raise InputError(
+                    self._problem_message(start, step) if self._whole is None else self._whole._problem_message(0, step)
+                )
             yield block
+
+    def __getitem__(self, rows: Ints) -> Forecasts:
+        """Select rows by their places. They keep their numbers, and an error still names all invalid rows."""
+        part = copy(self)
+        part._selected = rows if self._selected is None else self._selected[rows]
+        part._whole = self._whole or self
+        part.n_rows = rows.size
+        return part
+
+    def _places(self, start: int, stop: int) -> slice | Ints:
+        """Where in the arrays rows start to stop are."""
+        return slice(start, stop) if self._selected is None else self._selected[start:stop]
 
     @property
     def grouped(self) -> bool:
@@ -217,13 +234,13 @@ class Forecasts:
             return values, None
         return values, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
 
-    def _block(self, start: int, stop: int) -> tuple[Block, dict[str, Bools]]:
-        codes = self._codes[start:stop]
-        weights = None if self._weights is None else self._weights[start:stop]
-        p = self._probabilities(start, stop)
+    def _block(self, places: slice | Ints) -> tuple[Block, dict[str, Bools]]:
+        codes = self._codes[places]
+        weights = None if self._weights is None else self._weights[places]
+        p = self._probabilities(places)
         ignored = int(np.count_nonzero(codes == IGNORED))
         missing = int(np.count_nonzero(codes == MISSING))
-        index = self._first_row + np.arange(start, stop)
+        index = self._first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
         keep = codes >= 0
         if ignored or missing:
             p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
@@ -238,9 +255,9 @@ class Forecasts:
         block = Block(p, codes, weights, rows, index, Notes(ignored, dropped, rescaled, deviation))
         return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
 
-    def _probabilities(self, start: int, stop: int) -> AnyFloats:
+    def _probabilities(self, places: slice | Ints) -> AnyFloats:
         """Rows as a matrix of probabilities, one column a class."""
-        x = self._columns.rows(start, stop)
+        x = self._columns.rows(places)
         if self._binary:
             x = x.reshape(-1)
             if self._from_logits:
@@ -271,11 +288,11 @@ class Forecasts:
         found: dict[str, list[int]] = {}
         lowest, highest = np.inf, -np.inf
         for at in range(start, self.n_rows, step):
-            stop = min(at + step, self.n_rows)
-            kept = at + np.flatnonzero(self._codes[at:stop] >= 0)
-            for reason, mask in self._block(at, stop)[1].items():
+            here = slice(at, min(at + step, self.n_rows))
+            kept = at + np.flatnonzero(self._codes[here] >= 0)
+            for reason, mask in self._block(here)[1].items():
                 found.setdefault(reason, []).extend(kept[mask].tolist())
-            x = self._columns.rows(at, stop)
+            x = self._columns.rows(here)
             finite = x[np.isfinite(x)]
             if finite.size:
                 lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))
@@ -297,10 +314,10 @@ class Forecasts:
 
     def _example(self, row: int, reason: str) -> tuple[str, str]:
         """Give the offending value of a row and, where one column is at fault, which."""
-        p = self._probabilities(row, row + 1)[0]
+        p = self._probabilities(slice(row, row + 1))[0]
         if reason == "sum not 1":
             return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
-        x = self._columns.rows(row, row + 1).reshape(-1)
+        x = self._columns.rows(slice(row, row + 1)).reshape(-1)
         wrong = {"NaN": np.isnan(x), "infinite": np.isinf(x), "negative": x < 0, "above 1": x > 1}
         at = np.flatnonzero(wrong[reason])
         if not at.size:  # only after conversion from logits, logarithms or percent

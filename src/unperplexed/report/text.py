@@ -34,7 +34,7 @@ def assessment_text(assessment: Assessment) -> str:
     """Give the whole assessment, headline figures first."""
     a = assessment
     between = confidence_text(a)
-    lines = [*_header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
+    lines = [*header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
     for name in MEANS:
         cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
         lines.append("{:20}{:>9}{:>17}{:>11}{:>17}".format(name.replace("_", " "), *cells).rstrip())
@@ -281,7 +281,8 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
-def _header(a: Assessment) -> Iterator[str]:
+def header(a: Assessment) -> Iterator[str]:
+    """Say what was assessed, and how."""
     yield counted(a.n_rows, a.n_classes, a.labels)
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
     yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
@@ -326,7 +327,7 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     """Give the risk profile at some orders, and the means at other floors."""
     profile = assessment.profile
     low, high = profile.interval()
-    lines = [*_header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
+    lines = [*header(assessment), "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
     names = {DECISIVE: "decisiveness", GEOMETRIC: "geometric accuracy", ROBUST: "robustness"}
     for i, order in enumerate(profile.orders.tolist()):
         if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):

@@ -1,0 +1,112 @@
+"""A Breakdown as text that fits a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .text import figure, header, notes_lines, printable
+
+if TYPE_CHECKING:
+    from .._keys import Key
+    from ..breakdown import Breakdown, GroupAssessment
+    from ..uncertainty import Verdict
+
+_MOST_GROUPS = 20
+_MOST_EMPTY = 3
+
+_ORDERS = {
+    "geometric_accuracy": "the lowest reported geometric accuracy first",
+    "cost": "the highest cost of miscalibration first, small groups last",
+    "prediction_accuracy": "the lowest prediction accuracy first",
+    "rows": "the most rows first",
+    "group": "in order",
+}
+_COLUMNS = {"rows": 9, "reported": 9, "s.e.": 7, "measured": 9, "slope": 7, "verdict": 8, "cost": 7, "right": 6}
+_SHRUNKEN = {"rows": 10, "reported": 10, "shrunken": 10, "interval": 17, "own": 6, "cost": 7}
+_VERDICTS: dict[Verdict, str] = {
+    "overconfident": "over",
+    "underconfident": "under",
+    "miscalibrated": "off",
+    "not distinguishable from calibrated": "",
+}
+_WIDTH = 80
+
+
+def breakdown_text(b: Breakdown) -> str:
+    """Give the groups as a table below the whole, and what its columns mean."""
+    columns = _COLUMNS if b.shrinkage is None else _SHRUNKEN
+    name = _WIDTH - sum(columns.values())
+
+    def line(first: str, cells: dict[str, str], mark: str = "") -> str:
+        room = name - len(mark)
+        shown = (first if len(first) <= room else first[: room - 3] + "...") + mark
+        return (f"{shown:{name}}" + "".join(f"{cells.get(c, ''):>{width}}" for c, width in columns.items())).rstrip()
+
+    shown = b.groups[:_MOST_GROUPS]
+    heads = {column: column for column in columns}
+    if b.shrinkage is not None:
+        heads["interval"] = f"{100 * b.shrinkage.confidence:.4g} % interval"
+    lines = [*_header(b), "", line(", ".join(map(printable, b.by)), heads)]
+    for first, group in [("whole", b.total), *((key_text(group.key), group) for group in shown)]:
+        lines.append(line(first, _cells(group), "*" if group.small else ""))
+    if len(b) > len(shown):
+        lines.append(f"... and {len(b) - len(shown):,} more: --json")
+    return "\n".join([*lines, "", *_footnotes(b), *notes_lines(b.whole.notes)])
+
+
+def key_text(key: Key) -> str:
+    """Name a group in one line."""
+    return ", ".join("(missing)" if value is None else printable(str(value)) for value in key)
+
+
+def _header(b: Breakdown) -> Iterator[str]:
+    yield from header(b.whole)
+    order = _ORDERS[b.sort]
+    if b.shrinkage is not None:
+        order = order.replace("reported", "shrunken")
+    groups = f"{len(b):,} group{'s' if len(b) != 1 else ''} by {', '.join(map(printable, b.by))}, {order}"
+    yield from textwrap.wrap(groups, _WIDTH)
+
+
+def _cells(group: GroupAssessment) -> dict[str, str]:
+    a, s = group.assessment, group.shrunken
+    cells = {
+        "rows": f"{a.n_rows:,}",
+        "reported": figure(a.reported.geometric_accuracy),
+        "s.e.": _three_decimals(group.standard_error),
+        "measured": figure(a.measured.geometric_accuracy),
+        "slope": "-" if group.small else figure(a.slope),
+        "cost": _three_decimals(group.cost),
+        "right": figure(a.prediction_accuracy),
+    }
+    if s is None:
+        return cells | {"verdict": "-" if group.small or a.verdict is None else _VERDICTS[a.verdict]}
+    return cells | {
+        "shrunken": figure(s.geometric_accuracy),
+        "interval": f"{figure(s.low)} to {figure(s.high)}",
+        "own": f"{s.own_share:.0%}",
+    }
+
+
+def _three_decimals(value: float) -> str:
+    return figure(0.0 if abs(value) < 0.0005 else value)
+
+
+def _footnotes(b: Breakdown) -> Iterator[str]:
+    yield "reported, measured: geometric accuracy; cost: ln(measured / reported), in nats"
+    if b.shrinkage is None:
+        yield "s.e.: standard error of the reported one; right: prediction accuracy"
+        yield "verdict: over-, underconfident, or off (miscalibrated otherwise), where it shows"
+    else:
+        centre, spread = figure(b.shrinkage.centre), math.expm1(b.shrinkage.between)
+        yield f"shrunken: the own share of reported, the rest {centre}, the centre of all groups"
+        more = f"groups differ by some {spread:.{0 if spread > 0.1 else 1}%} more than by chance (standard deviation)"
+        yield more if spread else "groups differ by no more than chance makes them"
+    if any(group.small for group in (b.total, *b.groups)):
+        yield "* small: fewer than 100 rows whose top class happened, or did not; no slope"
+    if b.empty:
+        named = ", ".join(map(key_text, b.empty[:_MOST_EMPTY])) + (", ..." if len(b.empty) > _MOST_EMPTY else "")
+        yield from textwrap.wrap(f"{len(b.empty):,} without rows to assess, left out: {named}", _WIDTH)

@@ -1,0 +1,131 @@
+"""Groups of real forecasts from the folder named by UNPERPLEXED_DATA; collected only where it is set."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shared.test_real_forecasts import DATA, run
+from unperplexed import Tallies, assess, assess_by, tally_files_by
+
+NBA = DATA / "fte_games/nba_games.csv"
+IN_GAME = DATA / "fte_worldcup/world_cup_matches_in_game_men.csv"
+MODELS = next((DATA / "llm_mcqa").glob("*.parquet"))
+THREE = ["prob1", "probtie", "prob2"]
+CONFIDENCES = ["--truth", "grade", "--prob", "Correct=confidence_level"]
+CONFIDENCES += ["--ignore-label", "Unparseable", "--drop-invalid"]
+
+
+def games():
+    frame = pl.read_csv(NBA)
+    return frame, frame["prob1_outcome"], frame["prob1"]
+
+
+def matches():
+    frame = pl.read_csv(IN_GAME, infer_schema_length=None)
+    return frame, frame.select(f"{c}_outcome" for c in THREE).to_numpy(), frame.select(THREE).to_numpy()
+
+
+def models():
+    frame = pl.read_parquet(MODELS).filter(pl.col("grade") != "Unparseable").drop_nulls("confidence_level")
+    return frame, frame["grade"] == "Correct", frame["confidence_level"]
+
+
+def epidemics():
+    with np.load(DATA / "flusight_2015_16/KOT.npz") as archive:
+        frame = pl.DataFrame({"location": archive["location"], "horizon": archive["horizon"]})
+        return frame, archive["labels"], archive["probs"]
+
+
+SETS = {
+    "seasons": (games, ["season"]),
+    "teams": (games, ["team1"]),
+    "language models": (models, ["model"]),
+    "models and prompts": (models, ["model", "prompt"]),
+    "locations": (epidemics, ["location"]),
+    "horizons": (epidemics, ["horizon"]),
+    "periods": (matches, ["period"]),
+    "matches": (matches, ["season", "team1", "team2"]),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
+    load, by = SETS[name]
+    frame, y, p = load()
+    y, p = (x.to_numpy() if isinstance(x, pl.Series) else x for x in (y, p))
+    whole = assess(y, p)
+    result = assess_by(y, p, by=frame.select(by))
+    assert result.whole.to_json() == whole.to_json()
+    assert len(result) == frame.select(by).n_unique()
+    assert sum(group.assessment.n_rows for group in result.groups) == whole.n_rows
+    settings = {} if np.ndim(y) == 2 else {"labels": list(whole.labels)}
+    for group in result.groups[:3]:
+        here = np.logical_and.reduce(
+            [(frame[c].cast(pl.String) == str(v)).to_numpy() for c, v in zip(by, group.key, strict=True)]
+        )
+        alone = assess(y[here], p[here], **settings)
+        assert group.assessment.to_json() == alone.to_json()
+
+
+@pytest.mark.parametrize("name", ["seasons", "models and prompts", "locations", "matches"])
+@pytest.mark.parametrize("settings", [{}, {"shrink": True, "sort": "cost"}], ids=str)
+def test_text_fits_a_terminal(name, settings):
+    load, by = SETS[name]
+    frame, y, p = load()
+    lines = str(assess_by(y, p, by=frame.select(by), **settings)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 33
+
+
+def test_seasons_from_the_file_and_from_rows(capsys):
+    frame, y, p = games()
+    assert run("assess", NBA, "--truth", "prob1_outcome", "--prob", "prob1", "--by", "season", "--shrink") == 0
+    expected = assess_by(y, p, by=frame.select("season"), shrink=True)
+    assert capsys.readouterr().out == str(expected) + "\n"
+    # Seasons hardly differ: half of each one's distance from the others is chance.
+    assert expected.shrinkage.between < 0.02
+    assert all(0.4 < group.shrunken.own_share < 0.6 for group in expected.groups)
+    assert [group.key[0] for group in expected.groups][-1] == 2016
+    assert expected[2016].reported.geometric_accuracy == pytest.approx(0.558, abs=5e-4)
+
+
+def test_language_models_from_parquet(capsys):
+    assert run("assess", MODELS, *CONFIDENCES, "--by", "model", "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["groups"]) == 14
+    assert not any(group["small"] for group in found["groups"])
+    assert found["groups"][0]["key"] == {"model": "Mistral"}
+    assert sum(group["n_rows"] for group in found["groups"]) == found["whole"]["n_rows"] == 167_577
+    # Twelve thousand rows a model: there is next to nothing to shrink.
+    frame, y, p = models()
+    shrunken = assess_by(y, p, by=frame["model"], shrink=True)
+    assert all(group.shrunken.own_share > 0.99 for group in shrunken.groups)
+
+
+def test_parts_of_a_file_in_batches_add_up():
+    frame, y, p = models()
+    settings = {"truth": "grade", "prob": "confidence_level", "pos_label": "Correct", "ignore_label": "Unparseable"}
+    tallies = tally_files_by(MODELS, by=["model", "prompt"], drop_invalid=True, **settings)
+    assert len(tallies) == 28
+    rows = Tallies.of(y.cast(int), p, by=frame.select("model", "prompt"))
+    for key, tally in tallies.items():
+        assert assess(tally).figures() == assess(rows[key]).figures()
+
+
+def test_small_groups_are_marked(capsys):
+    columns = ["--truth", *(f"{c}_outcome" for c in THREE), "--prob", *THREE]
+    assert run("assess", IN_GAME, *columns, "--by", "period") == 0
+    out = capsys.readouterr().out
+    rows = {line.split()[0]: line.split() for line in out.splitlines()[6:11]}
+    assert set(rows) == {"1", "2", "3*", "4*", "5*"}  # extra time and penalties are rare
+    assert all(row[5] == "-" for name, row in rows.items() if name.endswith("*"))
+    assert "* small" in out
+
+
+def test_an_identifier_is_refused_as_a_group(capsys):
+    assert run("assess", MODELS, *CONFIDENCES, "--by", "row") == 2
+    err = capsys.readouterr().err
+    assert "more than 1,000 groups in row, such as" in err
+    assert "--most-groups" in err
