@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ._readers import Source, Wanted
 from .errors import InputError, listed
@@ -37,6 +37,10 @@ class Selection:
     weight: str | None = None
     groups: str | None = None
     """A column that says which rows belong together."""
+    keys: Sequence[str] = ()
+    """Columns to be given along with the forecasts as they are, such as ids."""
+    rivals: Sequence[Sequence[str]] = ()
+    """Instead of one forecast a row several of the same outcome: the probability columns of each."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class Plans:
     forecasts: list[Plan]
     weight: str | None
     groups: str | None
+    keys: Sequence[str] = ()
 
     @property
     def wanted(self) -> Wanted:
@@ -65,7 +70,7 @@ class Plans:
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *groups],
+            [*self.outcomes, *groups, *self.keys],
         )
 
     @property
@@ -79,22 +84,34 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
-    for name in (selection.weight, selection.groups):
+    for name in (selection.weight, selection.groups, *selection.keys):
         if name is not None:
             check_column(name, file)
     if selection.pairs:
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
-        return Plans(_pairs(selection.pairs, file), selection.weight, selection.groups), []
+        return Plans(_pairs(selection.pairs, file), selection.weight, selection.groups, selection.keys), []
     truth, prob, said = list(selection.truth), list(selection.prob), []
-    taken = {*truth, *(_split_label(text, file)[1] for text in prob), selection.weight, selection.groups}
+    named = [*prob, *(text for rival in selection.rivals for text in rival)]
+    taken = {*truth, *(_split_label(text, file)[1] for text in named), selection.weight, selection.groups}
+    taken |= {*selection.keys}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
         said.append(f"outcomes from {truth[0]!r}")
-    if not prob:
+    if not named:
         prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
         said.append(f"probabilities from {prob[0]!r}")
-    return Plans([_plan(truth, prob, file, labelled)], selection.weight, selection.groups), said
+    if selection.rivals:
+        forecasts = [_rival(truth, columns, file, labelled) for columns in selection.rivals]
+    else:
+        forecasts = [_plan(truth, prob, file, labelled)]
+    return Plans(forecasts, selection.weight, selection.groups, selection.keys), said
+
+
+def _rival(truth: Sequence[str], columns: Sequence[str], file: Source, labelled: bool) -> Plan:
+    """One of several forecasts of an outcome: one-hot columns name its classes, as probability columns cannot."""
+    plan = _plan(truth, columns, file, labelled)
+    return replace(plan, labels=tuple(truth)) if len(truth) > 1 and not labelled else plan
 
 
 def _plan(truth: Sequence[str], prob: Sequence[str], file: Source, labelled: bool) -> Plan:

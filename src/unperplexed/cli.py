@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     _add_input(profile)
     _add_floor(profile)
+    _add_limit(profile)
     profile.set_defaults(measured="shrunk-isotonic", view="all-classes", scores=[])
     profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
     _add_json(profile)
@@ -111,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     calibration.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
     _add_exact_limit(calibration)
     _add_json(calibration)
+    _add_compare(commands)
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     _add_input(tally)
     _add_scores(tally)
@@ -129,6 +131,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_json(demo)
     _add_plot(demo)
     return parser
+
+
+def _add_compare(commands: Commands) -> None:
+    compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
+    _add_input(compare, pairs=False)
+    _add_pairing(compare)
+    _add_floor(compare)
+    _add_scores(compare)
+    _add_json(compare)
+    _add_plot(compare)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -150,14 +162,15 @@ def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParse
     return command
 
 
-def _add_input(command: argparse.ArgumentParser) -> None:
+def _add_input(command: argparse.ArgumentParser, pairs: bool = True) -> None:
     group = command.add_argument_group("input")
     add = group.add_argument
     add(
         "files",
         nargs="+",
         metavar="FILE",
-        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or tally; several; - for standard input",
+        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY"
+        + (" or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"),
     )
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     add("--truth", metavar="COLUMN", help="the outcome's column; several are one-hot columns", **many)
@@ -167,7 +180,10 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         help="probability of the positive class, or of each class; label=COLUMN names it",
         **many,
     )
-    add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
+    if pairs:
+        add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
+    else:
+        command.set_defaults(pair=[])
     add("--weight", metavar="COLUMN", help="importance weights")
     add(
         "--labels",
@@ -193,20 +209,40 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         add(f"--{flag}", action="store_true", help=text)
 
 
-def _add_floor(command: argparse.ArgumentParser) -> None:
+def _add_pairing(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("which rows belong together")
+    add = group.add_argument
+    many: Any = {"nargs": "+", "action": "extend", "default": []}
+    add("--on", metavar="COLUMN", help="columns that make a row's id, in every file", **many)
+    add("--in-order", action="store_true", help="all files have the same rows in the same order")
+    add("--common", action="store_true", help="leave out ids that not all files have, and report them")
+    add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
+    add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
-    add(
+    add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
+    add("--groups", metavar="COLUMN", help="rows with the same value here may depend on one another")
+    add("--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default: 0.95)")
+
+
+def _add_floor(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--floor",
         type=float,
         default=0.005,
         metavar="P",
         help="raise lower probabilities to it (default: 0.005)",
     )
-    add("--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor")
+
+
+def _add_limit(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor"
+    )
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:
     _add_floor(command)
+    _add_limit(command)
     add = command.add_argument
     # The names are those of measured.ESTIMATORS and tally.VIEWS; a test holds them together. Importing them would
     # load NumPy and SciPy for --help.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
 from ._shards import shards_of_groups, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
 from .errors import InputError, rows_text
-from .labels import IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
+from .labels import ABSENT, IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
 from .means import checked_weights
 
 SUM_TOLERANCE = 1e-3
@@ -196,6 +197,17 @@ class Forecasts:
                 raise InputError(self._problem_message(start, step))
             yield block
 
+    def only(self, rows: Bools) -> Forecasts:
+        """The same forecasts as if the other rows were absent; rows keep their numbers."""
+        chosen = copy(self)
+        chosen._codes = np.where(rows, self._codes, ABSENT).astype(self._codes.dtype, copy=False)
+        return chosen
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first row among all of its source."""
+        return self._first_row
+
     @property
     def grouped(self) -> bool:
         """Whether it was said which rows belong together."""
@@ -225,7 +237,7 @@ class Forecasts:
         missing = int(np.count_nonzero(codes == MISSING))
         index = self._first_row + np.arange(start, stop)
         keep = codes >= 0
-        if ignored or missing:
+        if not keep.all():
             p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
             rows = row_primitives(p, codes)

@@ -30,7 +30,7 @@ _PART = 1 << 20
 _CLOSE = 1 << 17
 """Integer labels within such a range are looked up in a table of it."""
 
-MISSING, IGNORED, UNKNOWN = -1, -2, -3
+MISSING, IGNORED, UNKNOWN, ABSENT = -1, -2, -3, -4
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,6 @@ def counted_files(
     progress: bool,
 ) -> Tally:
     """Count files while a thread reads the next batch; say which columns were chosen unasked."""
-    if len(reading.separator.encode()) != 1:
-        raise InputError(f"separator (--separator): expected one character, or tab, got {reading.separator!r}.")
     with progress_bar() if progress else nullcontext() as report:
         files = ForecastFiles(paths, selection, reading, report)
         for sentence in files.said:
