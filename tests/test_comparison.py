@@ -338,18 +338,29 @@ def test_with_floor_zero_infinite_differences_are_said():
 
 
 def test_few_rows_and_few_groups_are_said(rng):
-    y, p = rivals(rng, 40)
+    y, p = rivals(rng, 400)
     assert compare(p, y).warnings == ()
+    y, p = y[:40], {name: q[:40] for name, q in p.items()}
     assert "few rows: 20, worth 20" in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
     assert "few groups: 8, worth 8" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
     assert "few rows: 40 with a lag of 3, worth 10" in compare(p, y, lag=3).warnings[0]
     assert "few rows: 40, worth 5.07" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
-    assert compare(p, y, groups=np.arange(40)).warnings == ("every group has one row: the same as without groups",)
+    assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
     only = compare(p, y, groups=np.zeros(40))
     assert only.warnings == ("only one of the groups: nothing tells how sure the figures are",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
     assert "not distinguishable" in only.verdict
     assert " - " in str(only)
+
+
+def test_few_rows_that_decide_are_said():
+    """A hundred rows, ninety-eight of which are the same for both."""
+    a, b = np.full((2, 100), 0.9)
+    b[:2] = 0.3
+    comparison = compare({"a": a, "b": b, "c": b}, np.ones(100, dtype=int), pos_label=1)
+    said = "few rows decide between a and b, and in 1 other pairs: intervals and p-values are rough"
+    assert comparison.warnings == (said,)
+    assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
 
 
 def test_the_verdict_follows_the_adjusted_p_values(rng):

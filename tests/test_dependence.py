@@ -109,6 +109,15 @@ def test_one_row_or_group_tells_nothing():
         assert math.isnan(found.half_width(0.95))
     same = uncertain_mean(np.zeros(1), np.ones(1), Dependence())
     assert (same.mean, same.standard_error, same.p_value(), same.half_width(0.95)) == (0, 0, 1, 0)
+    assert same.carried_by == math.inf
+
+
+def test_what_carries_a_variance():
+    """Of k equal squares it is k, whatever else there is; groups count as one each."""
+    x = np.array([1.0, -1, 1, -1, 0, 0, 0, 0])
+    assert uncertain_mean(x, np.ones(8), Dependence()).carried_by == pytest.approx(4)
+    assert uncertain_mean(x, np.ones(8), Dependence(np.array([0, 1, 0, 1, 2, 2, 3, 3]))).carried_by == pytest.approx(2)
+    assert uncertain_mean(1e-150 * x, np.ones(8), Dependence()).carried_by == math.inf  # not even a float
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ LOG_LOSS = "log_loss"
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
 
-_FEW = 30
-"""Fewer independent rows or groups than this are said to be few."""
+_FEW, _FEW_CARRY = 30, 10
+"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, are said to be few."""
 
 _ROUNDING = 2.0**-50
 _LARGEST = 709.0
@@ -263,7 +263,7 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         floor=float(settings.floor),
         confidence=settings.confidence,
         verdict=_verdict(ranked[0], tested, 1 - settings.confidence),
-        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample)),
+        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences[LOG_LOSS])),
     )
 
 
@@ -320,8 +320,8 @@ def _differences(
     means = [sample.mean(_row_differences(rows[a].scores[rule], rows[b].scores[rule])) for a, b in pairs]
     p = np.array([found.p_value() for found, _ in means])
     return {
-        pair: Difference(found.mean, found.standard_error, interval, *probabilities)
-        for pair, (found, interval), *probabilities in zip(pairs, means, p.tolist(), holm(p).tolist(), strict=True)
+        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
+        for pair, (found, interval), own, adjusted in zip(pairs, means, p.tolist(), holm(p).tolist(), strict=True)
     }
 
 
@@ -347,7 +347,7 @@ def _pair(
         accuracy_ratio_interval=Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low)),
         turning_rows=_turning_rows(parts),
         contributions=Contributions(
-            row=first.position[largest],
+            row=next(iter(rows.values())).position[largest],
             id=() if pairing.ids is None else tuple(pairing.ids(at[largest])),
             outcome=tuple(first.labels[code] for code in first.truth[largest]),
             first=first.correct[largest],
@@ -394,17 +394,19 @@ def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -
                 )
 
 
-def _few_rows(sample: _Sample) -> Iterable[str]:
+def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]) -> Iterable[str]:
     dependence, rows = sample.dependence, sample.weights.size
     units, worth = dependence.units(rows), dependence.independent(sample.weights)
-    what = "groups" if dependence.groups is not None else "rows"
+    what = "rows" if dependence.groups is None else "groups"
     if units == rows and dependence.groups is not None:
         yield "every group has one row: the same as without groups"
     if units < 2:
         yield f"only one of the {what}: nothing tells how sure the figures are"
     elif worth < _FEW:
         lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
-        yield (
-            f"few {what}: {units:,}{lag}, worth {worth:.3g} independent ones; below {_FEW}, intervals and p-values are"
-            " rough"
-        )
+        yield f"few {what}: {units:,}{lag}, worth {worth:.3g} independent ones; intervals and p-values are rough"
+    else:
+        few = [pair for pair, each in differences.items() if each.carried_by < _FEW_CARRY]
+        for a, b in few[:1]:
+            others = f", and in {len(few) - 1} other pairs" * (len(few) > 1)
+            yield f"few {what} decide between {a} and {b}{others}: intervals and p-values are rough"

@@ -31,11 +31,13 @@ class Dependence:
 
 
 class UncertainMean(NamedTuple):
-    """A mean with its standard error, and the degrees of freedom of that."""
+    """A mean with its standard error, and what is known of that."""
 
     mean: float
     standard_error: float
     degrees: int
+    carried_by: float
+    """How many rows' or groups' worth carry the standard error: the fewer, the less is known of it."""
 
     def half_width(self, confidence: float) -> float:
         """Distance from the mean to the ends of its interval, by Student's t."""
@@ -63,18 +65,22 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
     with np.errstate(invalid="ignore"):  # infinity less itself
         mean = float((w * x).sum()) / weight
     if not np.isfinite(x).all():
-        return UncertainMean(mean, math.nan, units - 1)
+        return UncertainMean(mean, math.nan, units - 1, math.nan)
     if not x.any():
-        return UncertainMean(0.0, 0.0, units - 1)
+        return UncertainMean(0.0, 0.0, units - 1, math.inf)
     rows = w / weight * (x - mean)
     # Sorted, so that the names of groups change no digit.
     u = rows if dependence.groups is None else np.sort(np.bincount(dependence.groups, rows))
-    total = float(u @ u)
+    squares = u * u
+    total = float(squares.sum())
+    fourth = float(squares @ squares)
+    carried_by = total**2 / fourth if fourth else math.inf
     horizon = dependence.lag + 1
     for lag in range(1, horizon):
         total += 2 * (1 - lag / horizon) * float(u[lag:] @ u[:-lag])
     factor = (units + 1 - 2 * horizon + horizon * (horizon - 1) / units) / units
-    return UncertainMean(mean, math.sqrt(max(total, 0.0) / factor) if factor > 0 else math.nan, units - 1)
+    error = math.sqrt(max(total, 0.0) / factor) if factor > 0 else math.nan
+    return UncertainMean(mean, error, units - 1, carried_by)
 
 
 def holm(p: Floats) -> Floats:

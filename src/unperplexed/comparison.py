@@ -56,6 +56,8 @@ class Difference:
     """How probable at least such a difference were if there is none (two-sided)."""
     adjusted_p_value: float
     """The same, adjusted for all pairs that are compared by this score (Holm)."""
+    carried_by: float
+    """How many rows' worth, or groups', carry the standard error: of few, it and what follows from it are rough."""
 
     def mirrored(self) -> Difference:
         """The second less the first."""
@@ -68,7 +70,7 @@ class Contributions(ReadOnlyArrays):
     """The rows from which most of a difference in log loss comes, the largest contribution first."""
 
     row: Ints
-    """Number of the row, from 0; in files, of the first forecaster's."""
+    """Number of the row, from 0: in files, among the rows of the forecaster given first."""
     id: tuple[Label | None, ...]
     """What the rows are called, where that was said."""
     outcome: tuple[Label | None, ...]

@@ -198,7 +198,10 @@ class Forecasts:
             yield block
 
     def only(self, rows: Bools) -> Forecasts:
-        """The same forecasts as if the other rows were absent; rows keep their numbers."""
+        """Give the forecasts as if only some rows were there; these keep their numbers.
+
+        rows: for each row as given whether it stays.
+        """
         chosen = copy(self)
         chosen._codes = np.where(rows, self._codes, ABSENT).astype(self._codes.dtype, copy=False)
         return chosen
