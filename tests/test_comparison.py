@@ -353,6 +353,19 @@ def test_few_rows_and_few_groups_are_said(rng):
     assert " - " in str(only)
 
 
+def test_one_row_has_differences_but_nothing_to_judge_them_by():
+    comparison = compare({"a": [0.5], "b": [0.6]}, [1], pos_label=1)
+    pair = comparison.between("b", "a")
+    assert pair.accuracy_ratio == pytest.approx(1.2)
+    intervals = [
+        pair.accuracy_ratio_interval,
+        *(each.geometric_accuracy_interval for each in comparison.forecasters.values()),
+    ]
+    assert np.isnan(intervals).all()
+    assert math.isnan(pair.differences["log_loss"].p_value)
+    assert comparison.warnings == ("only one of the rows: nothing tells how sure the figures are",)
+
+
 def test_few_rows_that_decide_are_said():
     """A hundred rows, ninety-eight of which are the same for both."""
     a, b = np.full((2, 100), 0.9)
@@ -462,6 +475,8 @@ def test_the_text_fits_and_says_it(data):
     assert "ranked probability score" in text
     assert "penalized" not in text  # as in an assessment: in JSON
     assert f"without the {pair.turning_rows} rows" in text
+    assert compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_().startswith("<pre>2 forecasters")
+    assert "&lt;b&gt; less c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
 
 
 def test_long_names_and_many_forecasters_stay_apart(data):
@@ -523,3 +538,11 @@ def test_intervals_of_differences_cover_the_true_difference(rng):
             covered[rule] += low <= value <= high
     assert all(274 <= number <= 296 for number in covered.values()), covered  # 95 % of 300, and three sd
     assert score_named("spherical_score").larger_is_better
+
+
+def test_equals_are_said_to_be_equal(data):
+    y, p = data
+    comparison = compare({"a": p["f0"], "b": p["f0"]}, y)
+    assert comparison.verdict == "a is first, but not distinguishable from b"
+    assert "a and b have the same log loss in every row" in str(comparison)
+    assert "1.000" in str(comparison)

@@ -10,7 +10,7 @@ import pytest
 from conftest import softmax_forecasts
 from unperplexed import InputError, assess, compare
 from unperplexed.cli import main
-from unperplexed.engines.paired_files import named_files
+from unperplexed.engines.paired_files import _key, named_files
 
 N = 240
 
@@ -119,6 +119,21 @@ def test_files_are_paired_by_id_whatever_their_order_and_format(
     assessment = result["forecasters"]["theirs"]["assessment"]  # its rows came in another order
     assert assessment["slope"] == pytest.approx(reference["forecasters"]["theirs"]["assessment"]["slope"], rel=1e-9)
     assert result["forecasters"]["ours"] == reference["forecasters"]["ours"]
+
+
+def test_whole_numbers_among_others_are_spelled_as_whole():
+    found = _key(pl.Series([1.0, 2.5, None, float("nan"), 1e300]), "id").to_list()
+    assert found[:4] == ["1", "2.5", None, None]
+    assert float(found[4]) == 1e300
+    for numbers in (np.array([1, 2], ">i4"), np.array([1, 2], np.float16), np.array([[1], [2]]), pl.Series([1.0, 2.0])):
+        assert _key(numbers, "id").to_list() == [1, 2]
+    assert _key(np.array([b"a", b"\xff"]), "id").to_list() == ["a", "\\xff"]
+    assert _key(np.array(["2020-01-02"], "M8[D]"), "id").to_list() == ["2020-01-02"]
+    assert _key(np.array([2**63], np.uint64), "id").to_list() == [str(2**63)]
+    with pytest.raises(InputError, match="expected one value a row"):
+        _key(np.zeros((2, 2)), "id")
+    with pytest.raises(InputError, match="not numbers or texts"):
+        _key(pl.Series([[1], [2]]), "id")
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

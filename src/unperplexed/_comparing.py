@@ -296,13 +296,14 @@ def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Fo
         found, interval = sample.mean(values)
         scores[rule] = MeanScore(found.mean, found.standard_error, interval)
     log_loss = scores[LOG_LOSS]
-    accuracies = Interval(_accuracy(log_loss.interval.high), min(1.0, _accuracy(log_loss.interval.low)))
+    high = float(np.minimum(1.0, _accuracy(log_loss.interval.low)))  # NaN where that is
+    accuracies = Interval(_accuracy(log_loss.interval.high), high)
     return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores)
 
 
 def _accuracy(log_loss: float) -> float:
     """Geometric accuracy, or the ratio of two from a difference."""
-    return math.exp(-log_loss) if -log_loss < _LARGEST else math.inf
+    return math.inf if -log_loss > _LARGEST else math.exp(-log_loss)
 
 
 def _row_differences(a: Floats, b: Floats) -> Floats:

@@ -200,7 +200,7 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
-    shards_by = getattr(arguments, "groups", None) if arguments.command == "tally" else None
+    shards_by = None if arguments.command == "compare" else getattr(arguments, "groups", None)
     return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by)
 
 

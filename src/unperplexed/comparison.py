@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ._json import json_text, plain_values
@@ -239,6 +240,9 @@ class Comparison:
         from .report.comparison_text import comparison_text
 
         return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def _inverse(ratio: float) -> float:

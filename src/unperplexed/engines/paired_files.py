@@ -198,13 +198,15 @@ def _key(column: Column, name: str) -> pl.Series:
         column = column.ravel()
         if column.dtype.kind == "S":
             column = np.char.decode(column, "utf-8", "backslashreplace")
-        column = pl.Series(column.astype(column.dtype.newbyteorder("="), copy=False))
+        native = np.float64 if column.dtype.kind == "f" else column.dtype.newbyteorder("=")
+        column = pl.Series(column.astype(native, copy=False))
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         raise InputError(f"column {name!r} holds {column.dtype}, not numbers or texts.")
     if column.dtype.is_float():
         column = column.fill_nan(None)
         whole = column.cast(pl.Int64, strict=False)
-        column = whole if (whole.cast(pl.Float64) == column).all() else column
+        is_whole = (whole.cast(pl.Float64) == column).fill_null(False) | column.is_null()
+        column = whole if is_whole.all() else whole.cast(pl.String).zip_with(is_whole, column.cast(pl.String))
     if column.dtype.is_integer() and column.dtype != pl.UInt64:
         return column.cast(pl.Int64)
     return column.cast(pl.String)

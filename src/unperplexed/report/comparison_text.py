@@ -86,7 +86,7 @@ def _p_value(p: float) -> str:
 def _rows(pair: PairedComparison, n_rows: int) -> Iterator[str]:
     c = pair.contributions
     if not len(c):
-        yield f"{_name(pair.first)} and {_name(pair.second)} score the same in every row"
+        yield f"{_name(pair.first)} and {_name(pair.second)} have the same log loss in every row"
         return
     yield f"rows behind {_name(pair.first)} less {_name(pair.second)}, log loss"
     yield f"  {'id' if c.id else 'row':28}{'what happened':16}{'1st said':>9}{'2nd said':>10}{'share':>10}"
