@@ -386,3 +386,31 @@ def test_texts_that_read_as_numbers_are_not_sorted_as_words(rng):
 def test_a_missing_value_is_no_label(labels):
     with pytest.raises(InputError, match="a missing value is no class"):
         Forecasts([1], [0.5], labels=labels)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_only_some_rows_are_as_if_there_were_no_others(rng, binary):
+    y = rng.integers(0, 2, 60)
+    p = rng.uniform(size=60)
+    p[[5, 6, 30]] = np.nan
+    labels = [9 if at in (7, 8) else int(label) for at, label in enumerate(y)]
+    probabilities = p if binary else np.stack([1 - p, p], axis=1)
+    settings = {"ignore_label": 9, "drop_invalid": True, "labels": [0, 1]}
+    chosen = np.arange(60) % 5 != 0
+    some = Forecasts(labels, probabilities, first_row=100, **settings).only(chosen)
+    alone = Forecasts(
+        [label for label, use in zip(labels, chosen, strict=True) if use], probabilities[chosen], **settings
+    )
+    blocks, expected = list(some.blocks()), list(alone.blocks())
+    np.testing.assert_array_equal(blocks[0].rows.correct, expected[0].rows.correct)
+    assert blocks[0].notes == expected[0].notes
+    assert blocks[0].notes.dropped == {"NaN": 1}
+    kept = np.flatnonzero(chosen & ~np.isnan(p) & ~np.isin(np.arange(60), [7, 8]))
+    assert blocks[0].index.tolist() == (100 + kept).tolist()
+
+
+def test_rows_that_are_not_chosen_may_be_invalid():
+    forecasts = Forecasts([1, 0, 1], [0.5, 3.0, 0.25])
+    assert forecasts[np.array([0, 2])].correct_class_probabilities()[0].tolist() == [0.5, 0.25]
+    with pytest.raises(InputError, match="above 1 in 1 row"):
+        forecasts.correct_class_probabilities()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from ._comparing import compare
     from .assessment import Assessment, BinTable, assess
     from .breakdown import Breakdown, GroupAssessment, Shrinkage, ShrunkenAccuracy, assess_by
     from .calibration import (
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
         smooth_calibration_error,
     )
     from .classes import ClassAverage, ClassTable, PredictedTable
+    from .comparison import (
+        Comparison,
+        Contributions,
+        Difference,
+        Forecaster,
+        MeanScore,
+        PairedComparison,
+    )
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
     from .decomposition import Decomposition, decompose
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
@@ -75,6 +84,7 @@ if TYPE_CHECKING:
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
 
 _HOMES = {
+    "_comparing": ["compare"],
     "assessment": ["Assessment", "BinTable", "assess"],
     "breakdown": ["Breakdown", "GroupAssessment", "Shrinkage", "ShrunkenAccuracy", "assess_by"],
     "calibration": [
@@ -84,6 +94,14 @@ _HOMES = {
         "smooth_calibration_error",
     ],
     "classes": ["ClassAverage", "ClassTable", "PredictedTable"],
+    "comparison": [
+        "Comparison",
+        "Contributions",
+        "Difference",
+        "Forecaster",
+        "MeanScore",
+        "PairedComparison",
+    ],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
     "decomposition": ["Decomposition", "decompose"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
@@ -157,15 +175,21 @@ __all__ = [
     "ClassAverage",
     "ClassParameters",
     "ClassTable",
+    "Comparison",
+    "Contributions",
     "CoupledExponential",
     "CoupledFit",
     "CoupledGaussian",
     "Decomposition",
+    "Difference",
+    "Forecaster",
     "Forecasts",
     "GroupAssessment",
     "InputError",
+    "MeanScore",
     "MultivariateCoupledGaussian",
     "Notes",
+    "PairedComparison",
     "PredictedTable",
     "RiskProfile",
     "Score",
@@ -182,6 +206,7 @@ __all__ = [
     "average_probability",
     "brier_score",
     "calibration_errors",
+    "compare",
     "coupled_entropy",
     "coupled_exp",
     "coupled_log",

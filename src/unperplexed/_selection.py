@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ._readers import Source, Wanted
 from .errors import InputError, listed
@@ -37,8 +37,10 @@ class Selection:
     weight: str | None = None
     groups: str | None = None
     """A column that says which rows belong together."""
-    by: Sequence[str] = ()
-    """Columns by which rows are counted apart."""
+    keys: Sequence[str] = ()
+    """Columns to be given along with the forecasts as they are: ids, or what rows are counted apart by."""
+    rivals: Sequence[Sequence[str]] = ()
+    """Instead of one forecast a row several of the same outcome: the probability columns of each."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Plans:
     forecasts: list[Plan]
     weight: str | None
     groups: str | None
-    by: tuple[str, ...] = ()
+    keys: Sequence[str] = ()
 
     @property
     def wanted(self) -> Wanted:
@@ -68,7 +70,7 @@ class Plans:
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *groups, *self.by],
+            [*self.outcomes, *groups, *self.keys],
         )
 
     @property
@@ -82,35 +84,46 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
-    beside = (selection.weight, selection.groups, tuple(selection.by))
-    for name in (selection.weight, selection.groups, *selection.by):
+    beside = (selection.weight, selection.groups, tuple(selection.keys))
+    for name in (selection.weight, selection.groups, *selection.keys):
         if name is not None:
             check_column(name, file)
-    _refuse_twice(selection.by)
+    _refuse_twice(selection.keys)
     if selection.pairs:
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
         return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
     truth, prob, said = list(selection.truth), list(selection.prob), []
-    used = {selection.weight, selection.groups, *selection.by}
-    taken = {*truth, *(_split_label(text, file)[1] for text in prob), *used}
+    named = [*prob, *(text for rival in selection.rivals for text in rival)]
+    used = {selection.weight, selection.groups, *selection.keys}
+    taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
         said.append(f"outcomes from {truth[0]!r}")
-    if not prob:
+    if not named:
         prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
         said.append(f"probabilities from {prob[0]!r}")
-    return _checked(Plans([_plan(truth, prob, file, labelled)], *beside)), said
+    if selection.rivals:
+        forecasts = [_rival(truth, columns, file, labelled) for columns in selection.rivals]
+    else:
+        forecasts = [_plan(truth, prob, file, labelled)]
+    return _checked(Plans(forecasts, *beside)), said
 
 
 def _checked(found: Plans) -> Plans:
-    """Refuse to group by what is read as numbers: each probability would be a group."""
+    """Refuse keys that are read as numbers: each probability would be one."""
     wanted = found.wanted
     numbers = {*wanted.numbers, *(name for names in wanted.probabilities for name in names)}
-    both = [name for name in found.by if name in numbers]
+    both = [name for name in found.keys if name in numbers]
     if both:
-        raise InputError(f"by (--by): column {both[0]!r} is read as probabilities, weights or one-hot outcomes.")
+        raise InputError(f"column {both[0]!r} is read as probabilities, weights or one-hot outcomes; it can be no key.")
     return found
+
+
+def _rival(truth: Sequence[str], columns: Sequence[str], file: Source, labelled: bool) -> Plan:
+    """One of several forecasts of an outcome: one-hot columns name its classes, as probability columns cannot."""
+    plan = _plan(truth, columns, file, labelled)
+    return replace(plan, labels=tuple(truth)) if len(truth) > 1 and not labelled else plan
 
 
 def _plan(truth: Sequence[str], prob: Sequence[str], file: Source, labelled: bool) -> Plan:

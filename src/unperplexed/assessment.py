@@ -30,7 +30,7 @@ from .classes import (
 )
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
-from .intervals import Interval, of_groups
+from .intervals import Interval, Sampling, of_groups
 from .labels import Label
 from .means import DECISIVE, DEFAULT_FLOOR, GEOMETRIC, ROBUST, Limit, apply_limit, means_of_runs
 from .measured import Estimate, Estimator, estimator
@@ -45,7 +45,7 @@ from .profile import (
     slope,
 )
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
-from .uncertainty import Sampling, Uncertainty, Verdict, checked_sampling, uncertainty
+from .uncertainty import Uncertainty, Verdict, checked_sampling, uncertainty
 
 if TYPE_CHECKING:
     import polars as pl

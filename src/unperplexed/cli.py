@@ -8,8 +8,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -87,65 +88,51 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    assess = _command(commands, "assess", "assess forecasts and outcomes")
-    _add_input(assess)
-    _add_settings(assess)
-    _add_sampling(assess)
-    _add_groups(assess)
-    _add_scores(assess)
-    _add_by(assess)
-    _add_picture_axes(assess)
-    _add_json(assess)
-    _add_plot(assess)
+    _command(commands, "assess", "assess forecasts and outcomes").having(
+        _add_input,
+        _add_settings,
+        _add_sampling,
+        _add_groups,
+        _add_scores,
+        _add_by,
+        _add_picture_axes,
+        _add_json,
+        _add_plot,
+    )
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
-    _add_input(profile)
-    _add_floor(profile)
-    _add_confidence(profile)
-    _add_groups(profile)
+    profile.having(_add_input, _add_floor, _add_limit, _add_confidence, _add_groups, _add_orders, _add_json, _add_plot)
     profile.set_defaults(measured="shrunk-isotonic", view="all-classes", scores=[])
-    profile.add_argument("--orders", nargs="+", type=float, metavar="R", help="orders of the mean (default: -3 to 3)")
-    _add_json(profile)
-    _add_plot(profile)
     scores = _command(commands, "scores", "every scoring rule, with standard errors")
-    _add_input(scores)
-    _add_scores(scores)
-    _add_json(scores)
+    scores.having(_add_input, _add_scores, _add_json)
     calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
-    _add_input(calibration)
-    # As calibration.DEFAULT_BINS; importing it would load NumPy for --help.
-    calibration.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
-    _add_exact_limit(calibration)
-    _add_json(calibration)
+    calibration.having(_add_input, _add_error_bins, _add_exact_limit, _add_json)
+    compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
+    compare.having(partial(_add_input, pairs=False), _add_pairing, _add_floor, _add_scores, _add_json, _add_plot)
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
-    _add_input(tally)
-    _add_scores(tally)
-    _add_counting(tally)
-    _add_tally_output(tally)
-    merge = _command(commands, "merge", "add up tally files")
-    _add_tallies(merge)
-    _add_tally_output(merge)
+    tally.having(_add_input, _add_scores, _add_counting, _add_tally_output)
+    _command(commands, "merge", "add up tally files").having(_add_tallies, _add_tally_output)
     show = _command(commands, "show", "what a tally file holds")
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
-    _add_json(show)
+    show.having(_add_json)
     demo = _command(commands, "demo", "assess a classifier of handwritten digits")
-    _add_settings(demo)
-    _add_sampling(demo)
-    _add_scores(demo)
-    _add_picture_axes(demo)
-    _add_json(demo)
-    _add_plot(demo)
+    demo.having(_add_settings, _add_sampling, _add_scores, _add_picture_axes, _add_json, _add_plot)
     return parser
 
 
 class _Parser(argparse.ArgumentParser):
+    def having(self, *options: Callable[[argparse.ArgumentParser], None]) -> None:
+        """Add options, in this order."""
+        for add in options:
+            add(self)
+
     def error(self, message: str) -> NoReturn:
         if "FILE" in message:
             message += " (FILE comes first: --truth, --prob and --pair take all the words that follow them)"
         self.exit(2, f"{self.prog}: {message}\nusage: see {self.prog} --help\n")
 
 
-def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
+def _command(commands: Commands, name: str, text: str) -> _Parser:
+    command: _Parser = commands.add_parser(
         name,
         help=text,
         description=text[0].upper() + text[1:] + ".",
@@ -156,14 +143,25 @@ def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParse
     return command
 
 
-def _add_input(command: argparse.ArgumentParser) -> None:
+def _add_orders(command: argparse.ArgumentParser) -> None:
+    text = "orders of the mean (default: -3 to 3)"
+    command.add_argument("--orders", nargs="+", type=float, metavar="R", help=text)
+
+
+def _add_error_bins(command: argparse.ArgumentParser) -> None:
+    # As calibration.DEFAULT_BINS; importing it would load NumPy for --help.
+    command.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+
+
+def _add_input(command: argparse.ArgumentParser, pairs: bool = True) -> None:
     group = command.add_argument_group("input")
     add = group.add_argument
     add(
         "files",
         nargs="+",
         metavar="FILE",
-        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or tally; several; - for standard input",
+        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY"
+        + (" or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"),
     )
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     add("--truth", metavar="COLUMN", help="the outcome's column; several are one-hot columns", **many)
@@ -173,7 +171,10 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         help="probability of the positive class, or of each class; label=COLUMN names it",
         **many,
     )
-    add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
+    if pairs:
+        add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
+    else:
+        command.set_defaults(pair=[])
     add("--weight", metavar="COLUMN", help="importance weights")
     add(
         "--labels",
@@ -199,20 +200,40 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         add(f"--{flag}", action="store_true", help=text)
 
 
-def _add_floor(command: argparse.ArgumentParser) -> None:
+def _add_pairing(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("which rows belong together")
+    add = group.add_argument
+    many: Any = {"nargs": "+", "action": "extend", "default": []}
+    add("--on", metavar="COLUMN", help="columns that make a row's id, in every file", **many)
+    add("--in-order", action="store_true", help="all files have the same rows in the same order")
+    add("--common", action="store_true", help="leave out ids that not all files have, and report them")
+    add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
+    add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
-    add(
+    add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
+    add("--groups", metavar="COLUMN", help="rows with the same value here may depend on one another")
+    add("--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default: 0.95)")
+
+
+def _add_floor(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--floor",
         type=float,
         default=0.005,
         metavar="P",
         help="raise lower probabilities to it (default: 0.005)",
     )
-    add("--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor")
+
+
+def _add_limit(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor"
+    )
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:
     _add_floor(command)
+    _add_limit(command)
     add = command.add_argument
     # The names are those of measured.ESTIMATORS and tally.VIEWS; a test holds them together. Importing them would
     # load NumPy and SciPy for --help.

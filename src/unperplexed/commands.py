@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._comparing import Settings
 from ._json import json_text
 from ._readers.formats import matching
 from .assessment import Assessment
@@ -17,6 +18,7 @@ from .breakdown import Breakdown, assess_by
 from .calibration import calibration_errors
 from .decomposition import decompose
 from .engines.local import counted_files, grouped_files
+from .engines.paired_files import Together, compared_files, named_files
 from .errors import InputError, check_whole
 from .files import Reading, Selection
 from .measured import SETTINGS, estimator
@@ -87,6 +89,29 @@ def calibration(arguments: argparse.Namespace) -> None:
     result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
     text = calibration_text(counted, arguments.bins, errors, decompositions)
     _write(arguments, json_text(result), text, {})
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Compare forecasters on the same rows."""
+    files = named_files(arguments.files)
+    arguments.files = [path for paths in files.values() for path in paths]
+    _check_outputs(arguments)
+    a = arguments
+    together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
+    settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None)
+    comparison = compared_files(files, together, _selection(a), _reading(a), settings, _say, progress=True)
+    _write(a, comparison.to_json(), str(comparison), _picture(a.plot, comparison.plot, "comparison"))
+
+
+def _rivals(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read NAME=COLUMN,COLUMN,..."""
+    rivals: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        if not name or not columns or name in rivals:
+            raise InputError(f"--forecast {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
+        rivals[name] = columns.split(",")
+    return rivals
 
 
 def tally(arguments: argparse.Namespace) -> None:
@@ -219,15 +244,19 @@ def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict
 
 def _described(arguments: argparse.Namespace, counting: dict[str, Any]) -> tuple[Selection, Reading, dict[str, Any]]:
     """Which columns hold what, how rows are read, and how they are counted."""
-    selection = Selection(
-        arguments.truth,
-        arguments.prob,
-        arguments.pair,
-        arguments.weight,
-        getattr(arguments, "groups", None),
-        getattr(arguments, "by", ()),
-    )
-    reading = Reading(
+    said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    given = counting | {name: value for name, value in said.items() if value is not None}
+    return _selection(arguments), _reading(arguments), given
+
+
+def _selection(arguments: argparse.Namespace) -> Selection:
+    shards_by = None if arguments.command == "compare" else getattr(arguments, "groups", None)
+    keys = getattr(arguments, "by", ())
+    return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
+
+
+def _reading(arguments: argparse.Namespace) -> Reading:
+    return Reading(
         arguments.labels,
         arguments.pos_label,
         arguments.ignore_label,
@@ -237,9 +266,6 @@ def _described(arguments: argparse.Namespace, counting: dict[str, Any]) -> tuple
         arguments.format,
         whole=arguments.command != "tally",
     )
-    said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    given = counting | {name: value for name, value in said.items() if value is not None}
-    return selection, reading, given
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -287,17 +313,16 @@ def _write(arguments: argparse.Namespace, as_json: str, text: str, pictures: dic
     print(text)
 
 
-def _picture(path: Path | None, draw: Callable[..., Axes], axes: str | None = None) -> dict[Path, bytes]:
+def _picture(path: Path | None, draw: Callable[..., Axes], kind: str = "profile") -> dict[Path, bytes]:
     """Draw on a figure of the right size and give the picture's bytes by its path."""
     if path is None:
         return {}
     from matplotlib.figure import Figure
 
-    from .plots import ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE
+    from .plots import SIZES
 
-    size = {"reported": ASSESSMENT_SIZE, "nelson": NELSON_SIZE, None: PROFILE_SIZE}[axes]
-    figure = Figure(figsize=size, layout="tight")
-    draw(figure.subplots(), **({} if axes is None else {"axes": axes}))
+    figure = Figure(figsize=SIZES[kind], layout="tight")
+    draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
     stream = io.BytesIO()
     figure.savefig(stream, format=path.suffix.lower()[1:], dpi=150, bbox_inches="tight")
     return {path: stream.getvalue()}

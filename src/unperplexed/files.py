@@ -37,6 +37,11 @@ class Reading:
     whole: bool = True
     """Whether the class set may be read off the data: of a part of them it may not."""
 
+    def __post_init__(self) -> None:
+        """Refuse a separator that no reader knows."""
+        if len(self.separator.encode()) != 1:
+            raise InputError(f"separator (--separator): expected one character, or tab, got {self.separator!r}.")
+
 
 @dataclass(frozen=True)
 class ForecastBatch:
@@ -48,8 +53,8 @@ class ForecastBatch:
     """The file's name as given."""
     first_row: int
     groups: Column | None
-    by: dict[str, Column]
-    """Columns by which rows are counted apart."""
+    keys: dict[str, Column]
+    """The columns that were to be given along."""
 
 
 class ForecastFiles:
@@ -121,8 +126,8 @@ class ForecastFiles:
                 groups = None if self._plans.groups is None else batch.raw[self._plans.groups]
                 rows += batch.n_rows
                 self._report(rows, behind + share * batch.position)
-                by = {name: batch.raw[name] for name in self._plans.by}
-                yield ForecastBatch(given, file.name, batch.first_row, groups, by)
+                keys = {name: batch.raw[name] for name in self._plans.keys}
+                yield ForecastBatch(given, file.name, batch.first_row, groups, keys)
             behind += share * source.size
 
     def _read(self, at: int, wanted: Wanted) -> Iterator[Batch]:
@@ -267,7 +272,7 @@ def _named(source: str, end: str = "") -> Iterator[None]:
 
 
 def _mentioned(selection: Selection) -> list[str]:
-    names = [*selection.truth, *selection.prob, selection.weight, selection.groups, *selection.by]
+    names = [*selection.truth, *selection.prob, selection.weight, selection.groups, *selection.keys]
     return [name for name in names if name is not None]
 
 

@@ -214,6 +214,16 @@ class Forecasts:
         return slice(start, stop) if self._selected is None else self._selected[start:stop]
 
     @property
+    def first_row(self) -> int:
+        """Number of the first row among all of its source."""
+        return self._first_row
+
+    @property
+    def index(self) -> Ints:
+        """Number of each row among all of its source."""
+        return self._first_row + (np.arange(self.n_rows) if self._selected is None else self._selected)
+
+    @property
     def grouped(self) -> bool:
         """Whether it was said which rows belong together."""
         return self._shards is not None
@@ -242,7 +252,7 @@ class Forecasts:
         missing = int(np.count_nonzero(codes == MISSING))
         index = self._first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
         keep = codes >= 0
-        if ignored or missing:
+        if not keep.all():
             p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
             rows = row_primitives(p, codes)

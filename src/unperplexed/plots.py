@@ -6,8 +6,8 @@ kind of bubble, the bubbles in blue are told apart in greyscale too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,10 +20,11 @@ from .means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
     from .assessment import Assessment
+    from .comparison import Comparison
     from .profile import RiskProfile
 
-# Widths and heights, in inches, that suit the pictures.
-ASSESSMENT_SIZE, NELSON_SIZE, PROFILE_SIZE = (5.6, 6.4), (6.8, 5.6), (6.4, 4.4)
+SIZES = {"reported": (5.6, 6.4), "nelson": (6.8, 5.6), "profile": (6.4, 4.4), "comparison": (6.4, 6.4)}
+"""Widths and heights, in inches, that suit the pictures: of an assessment by its axes, and of the others."""
 
 _COLOURS = (
     ("#56B4E9", "#00507d"),
@@ -39,6 +40,12 @@ _MOST_BUBBLES = 15
 """Of the bins of many classes in each tenth of the reported axis; more cannot be told apart."""
 _LARGE_BUBBLES = 40
 """So many have room to be large."""
+
+_MOST_PROFILES, _MOST_RATIOS = 8, 10
+"""Lines that can be told apart, and intervals there is room for."""
+
+_PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+"""Behind text, so that lines do not run through it."""
 
 _MARKS = "#B33F00"
 _GREY = "#6e6e6e"
@@ -79,7 +86,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     if not (ax is None or isinstance(ax, Axes)):
         raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
     if ax is None:
-        ax = _new_axes(NELSON_SIZE if axes == "nelson" else ASSESSMENT_SIZE)
+        ax = _new_axes(SIZES[axes])
     swapped = axes == "nelson"
     names = ("reported probability", "measured probability")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
@@ -153,8 +160,8 @@ def _kinds_of_bins(
         )
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 20 else f"{name[:17]}..."
+def _short(name: str, most: int = 20) -> str:
+    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
@@ -264,32 +271,82 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
     matplotlib.axes.Axes
     """
     if ax is None:
-        ax = _new_axes(PROFILE_SIZE)
-    low, high = profile.interval()
+        ax = _new_axes(SIZES["profile"])
+    _draw_profile(ax, profile, label or f"floor {profile.floor:g}")
+    if profile.values.max() - profile.values.min() > 0.02:  # else the names would lie on one another
+        for _, name, place in _named_means(profile):
+            text = name.replace("_", " ")
+            ax.annotate(text, place, xytext=(6, -10), textcoords="offset points", fontsize="small")
+    _finish_profiles(ax, [profile])
+    return ax
+
+
+def _draw_profile(ax: Axes, profile: RiskProfile, label: str, band: bool = True) -> None:
     shown = np.where(profile.few_rows, np.nan, profile.values)
-    (line,) = ax.plot(profile.orders, shown, label=label or f"floor {profile.floor:g}", zorder=3)
+    (line,) = ax.plot(profile.orders, shown, label=label, zorder=3)
+    colour = line.get_color()
     if profile.few_rows.any():
-        shown = np.where(profile.few_rows, profile.values, np.nan)
-        ax.plot(profile.orders, shown, ":", color=line.get_color(), label="carried by few rows", zorder=3)
-    ax.fill_between(profile.orders, low, high, color=line.get_color(), alpha=0.2, linewidth=0, zorder=2)
-    spread = profile.values.max() - profile.values.min() > 0.02  # else the names would lie on one another
+        ax.plot(profile.orders, np.where(profile.few_rows, profile.values, np.nan), ":", color=colour, zorder=3)
+    if band:
+        ax.fill_between(profile.orders, *profile.interval(), color=colour, alpha=0.2, linewidth=0, zorder=2)
+    for marker, _, place in _named_means(profile):
+        ax.plot(*place, marker=marker, color=colour, markeredgecolor="white", markersize=9, zorder=4)
+
+
+def _named_means(profile: RiskProfile) -> Iterator[tuple[str, str, tuple[float, float]]]:
+    """Mark, name and place of each of the three means that the profile's orders reach."""
     for marker, name, order in _MEANS:
         if profile.orders.min() <= order <= profile.orders.max():
-            value = float(np.interp(order, profile.orders, profile.values))
-            ax.plot(
-                order,
-                value,
-                marker=marker,
-                color=line.get_color(),
-                markeredgecolor="white",
-                markersize=9,
-                zorder=4,
-            )
-            text = name.replace("_", " ")
-            if spread:
-                ax.annotate(text, (order, value), xytext=(6, -10), textcoords="offset points", fontsize="small")
+            yield marker, name, (order, float(np.interp(order, profile.orders, profile.values)))
+
+
+def _finish_profiles(
+    ax: Axes, profiles: Sequence[RiskProfile], legend: Literal["lower right", "best"] = "lower right"
+) -> None:
+    if any(profile.few_rows.any() for profile in profiles):
+        ax.plot([], [], ":", color=_GREY, label="carried by few rows")
     ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))
     ax.grid(color="#d9d9d9", linewidth=0.5)
     ax.set_axisbelow(True)
-    ax.legend(loc="lower right", fontsize="small")
+    ax.legend(loc=legend, fontsize="small")
+
+
+def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw the risk profiles of forecasters, the best first in the legend, and below who is how far ahead of whom.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What to draw: of many forecasters the first eight, of many pairs the first ten.
+    ax : matplotlib Axes, optional
+        Where to draw; a strip is cut off it for the ratios of geometric accuracies. By default a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The main Axes, with the profiles.
+    """
+    if ax is None:
+        ax = _new_axes(SIZES["comparison"])
+    shown = list(comparison.forecasters.items())[:_MOST_PROFILES]
+    independent = comparison.n_groups is None and not comparison.lag  # the bands of profiles are for such rows
+    for name, each in shown:
+        _draw_profile(ax, each.assessment.profile, _short(name, 32), band=independent)
+    _finish_profiles(ax, [each.assessment.profile for _, each in shown], legend="best")
+    inches = 0.4 + 0.25 * min(len(comparison.pairs), _MOST_RATIOS)
+    _draw_ratios(make_axes_locatable(ax).append_axes("bottom", size=inches, pad=0.6), comparison)
     return ax
+
+
+def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
+    """Ratios of geometric accuracies with their intervals, the best two forecasters' on top."""
+    pairs = comparison.pairs[:_MOST_RATIOS]
+    for at, pair in enumerate(pairs):
+        ax.plot(pair.accuracy_ratio_interval, [at, at], color=_MARKS, linewidth=1.8)
+        ax.plot(pair.accuracy_ratio, at, "o", color=_MARKS, markeredgecolor="white")
+        text = f"{_short(pair.first, 32)} to {_short(pair.second, 32)}"
+        ax.text(0.01, at - 0.4, text, transform=ax.get_yaxis_transform(), fontsize="x-small", va="center", bbox=_PAPER)
+    ax.axvline(1, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+    percent = f"{100 * comparison.confidence:.10g} % interval"
+    ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=f"ratio of geometric accuracies, {percent}")
+    ax.spines[["top", "right", "left"]].set_visible(False)

@@ -47,6 +47,8 @@ class Score:
     """A few words for tables."""
     headline: bool = False
     """Whether the printed assessment shows it."""
+    surprisal: bool = False
+    """Whether it is one, infinite where 0 was given to what happened unless that is raised to a floor."""
 
     @property
     def better(self) -> str:
@@ -119,11 +121,11 @@ SCORES: Mapping[str, Score] = MappingProxyType(
     {
         score.name: score
         for score in (
-            Score("log_loss", _log_loss, note="nats, no floor", headline=True),
+            Score("log_loss", _log_loss, note="nats, no floor", headline=True, surprisal=True),
             Score("brier_score", _brier_score, note="summed over classes", headline=True),
             Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to the outcome"),
             Score("penalized_brier_score", _penalized_brier_score, note="ties share the penalty"),
-            Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty"),
+            Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty", surprisal=True),
         )
     }
 )
@@ -135,7 +137,8 @@ _OTHERS = {
 
 
 def _generalized_surprisal_of_order(r: float, name: str) -> Score:
-    return Score(name, partial(_generalized_surprisal, r=r), proper=r == 0, note="proper only of order 0")
+    rule = partial(_generalized_surprisal, r=r)
+    return Score(name, rule, proper=r == 0, note="proper only of order 0", surprisal=True)
 
 
 def _power_score_of_order(r: float, name: str) -> Score:

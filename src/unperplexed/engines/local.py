@@ -226,7 +226,9 @@ def grouped_files(
 ) -> Tallies:
     """Count files group by group, in the same way."""
     with _batches(paths, selection, reading, say, progress) as batches:
-        return Tallies.count(((forecasts, batch.by) for batch in batches for forecasts in batch.forecasts), **counting)
+        return Tallies.count(
+            ((forecasts, batch.keys) for batch in batches for forecasts in batch.forecasts), **counting
+        )
 
 
 @contextmanager
@@ -234,8 +236,6 @@ def _batches(
     paths: Sequence[str], selection: Selection, reading: Reading, say: Callable[[str], None], progress: bool
 ) -> Iterator[Generator[ForecastBatch]]:
     """Open files to be read one batch ahead."""
-    if len(reading.separator.encode()) != 1:
-        raise InputError(f"separator (--separator): expected one character, or tab, got {reading.separator!r}.")
     with progress_bar() if progress else nullcontext() as report:
         files = ForecastFiles(paths, selection, reading, report)
         for sentence in files.said:

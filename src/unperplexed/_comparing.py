@@ -1,0 +1,413 @@
+"""compare(): reads forecasters' rows, pairs them, and makes a Comparison of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._arrays import as_array, check_indexes
+from ._dependence import Dependence, UncertainMean, holm, uncertain_mean
+from ._scored import Pairing, Part, ScoredRows, check_same, paired, scored, tallies
+from ._typing import Floats, Ints
+from .assessment import Assessment, assess
+from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
+from .errors import InputError, rows_text
+from .forecasts import Forecasts, Notes
+from .intervals import Interval
+from .labels import Label, distinct_labels, plain
+from .means import DEFAULT_FLOOR, apply_limit
+from .scores import Score, scores_kept
+
+LOG_LOSS = "log_loss"
+
+_MOST_ROWS = 10
+"""Rows named of those from which a difference comes."""
+
+_FEW, _FEW_CARRY = 30, 10
+"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, are said to be few."""
+
+_ROUNDING = 2.0**-50
+_LARGEST = 709.0
+"""exp of more is no float."""
+
+
+def compare(
+    forecasts: Mapping[str, Any],
+    y_true: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: float = DEFAULT_FLOOR,
+    scores: Sequence[str] = (),
+    groups: Any = None,
+    lag: int | None = None,
+    confidence: float = 0.95,
+    ids: Any = None,
+    ignore_label: Label | Sequence[Label] | None = None,
+    renormalize: bool = False,
+    drop_invalid: bool = False,
+    percent: bool = False,
+    from_logits: bool = False,
+    from_log_probs: bool = False,
+) -> Comparison:
+    """Compare forecasters on the same rows: which is better, by how much, how sure that is, and which rows decide it.
+
+    Differences are paired: each row's scores are compared with one another, so that what makes a row hard for all
+    does not blur them.
+
+    Parameters
+    ----------
+    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
+        Reported probabilities by the forecaster's name: of the positive class, or of each class.
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: class labels (ints, bools, strings) or one-hot rows.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
+        As in `assess`, the same for all forecasters.
+    floor : float, default 0.005
+        Probabilities below it are raised to it before averaging, and in the log loss, the penalized log loss and
+        generalized surprisals, whose differences would else be infinite where 0 was given to what happened.
+    scores : sequence of str, default ()
+        Scoring rules to compare beside those of `SCORES`, by names that `score_named` knows.
+    groups : array_like of shape (n,), optional
+        Which rows may depend on one another (those of a match, a document, a place): numbers or texts. Standard errors
+        are then those of sums over groups.
+    lag : int, optional
+        Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
+    confidence : float, default 0.95
+        Of the intervals.
+    ids : array_like of shape (n,), optional
+        What rows are called in ``contributions``.
+    drop_invalid : bool, default False
+        Leave out, for all forecasters, rows without an outcome and rows that are invalid for one; each forecaster's
+        ``assessment.notes`` report them.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        For input that cannot be compared as it stands, naming forecaster, rows (counted from 0) and remedy.
+
+    Notes
+    -----
+    With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
+    compared with Student's t of n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
+    cluster-robust with G - 1 degrees of freedom for G groups. With a lag it is the test of Diebold and Mariano (1995)
+    with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). Adjusted p-values are
+    those of Holm (1979) over the pairs of a score. The ratio of geometric accuracies and its interval are exp of minus
+    those of the log loss.
+
+    Examples
+    --------
+    >>> from unperplexed import compare
+    >>> y = [1, 0, 1, 1, 0, 1]
+    >>> result = compare({"ours": [0.9, 0.2, 0.6, 0.8, 0.4, 0.7], "theirs": [0.6, 0.4, 0.7, 0.6, 0.5, 0.6]}, y)
+    >>> list(result.forecasters)
+    ['ours', 'theirs']
+    >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
+    1.214
+    """
+    names = _checked_names(forecasts)
+    check_indexes(y_true=y_true, groups=groups, ids=ids)
+    reading: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "labels": labels,
+        "pos_label": pos_label,
+        "ignore_label": ignore_label,
+        "renormalize": renormalize,
+        "drop_invalid": drop_invalid,
+        "percent": percent,
+        "from_logits": from_logits,
+        "from_log_probs": from_log_probs,
+    }
+    settings = Settings(scores, floor, confidence, lag, groups is not None)
+    parts = [
+        Part(name, Forecasts(y_true, forecasts[name], names=("y_true", name, "sample_weight"), **reading))
+        for name in names
+    ]
+    n = parts[0].forecasts.n_rows
+    everything = dict.fromkeys(names, np.arange(n))
+    pairing = Pairing(everything, None if groups is None else _group_numbers(groups, n), _named_by(ids, n))
+    return compared(lambda: parts, lambda _: pairing, settings)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How paired rows are compared: the arguments of `compare` that concern it."""
+
+    scores: Sequence[str] = ()
+    floor: float = DEFAULT_FLOOR
+    confidence: float = 0.95
+    lag: int | None = None
+    grouped: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no comparison can be made with, before any row is read."""
+        apply_limit(np.empty(0), self.floor)
+        scores_kept(self.scores)
+        if isinstance(self.confidence, bool) or not 0 < self.confidence < 1:
+            raise InputError(f"confidence: expected a number between 0 and 1, got {self.confidence!r}.")
+        if self.lag is None:
+            return
+        if isinstance(self.lag, bool) or not isinstance(self.lag, int | np.integer) or self.lag < 0:
+            raise InputError(f"lag: expected a whole number of at least 0, got {self.lag!r}.")
+        if self.grouped:
+            raise InputError(
+                "lag and groups (--lag, --groups): rows depend on those before and after them, or on those of their"
+                " group; leave one out."
+            )
+
+    @property
+    def rules(self) -> tuple[Score, ...]:
+        """The rules to compare by."""
+        return scores_kept(self.scores)
+
+
+def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
+    """Names of at least two forecasters."""
+    if not isinstance(forecasts, Mapping):
+        raise InputError(
+            f"forecasts: expected a mapping of names to probabilities, got {type(forecasts).__name__}, such as"
+            " {'ours': y_prob, 'theirs': other}."
+        )
+    if any(not isinstance(name, str) or not name for name in forecasts):
+        raise InputError(f"forecasts: a forecaster's name is a text, got {[*forecasts]!r:.80}.")
+    if len(forecasts) < 2:
+        raise InputError("forecasts: a comparison takes at least two forecasters.")
+    return list(forecasts)
+
+
+def _group_numbers(groups: Any, n: int, name: str = "groups") -> Ints:
+    """Number of each row's group, from 0."""
+    values, inverse = distinct_labels(as_array(groups))
+    if inverse.ndim != 1 or inverse.size != n:
+        raise InputError(f"{name}: expected one group for each of the {n:,} rows, got {inverse.size:,}.")
+    missing = [at for at, value in enumerate(values) if value is None]
+    if missing:
+        raise InputError(f"{name}: no group in {rows_text(np.flatnonzero(np.isin(inverse, missing)))}. Repair them.")
+    return inverse.astype(np.int64)
+
+
+def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
+    """What rows are called."""
+    if ids is None:
+        return None
+    array = as_array(ids)
+    if array.shape != (n,):
+        raise InputError(f"ids: expected one for each of the {n:,} rows, got shape {array.shape}.")
+    return lambda rows: [plain(value) for value in array[rows]]
+
+
+def compared(
+    parts: Callable[[], Iterable[Part]],
+    pair: Callable[[Mapping[str, ScoredRows]], Pairing],
+    settings: Settings,
+) -> Comparison:
+    """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
+    found = scored(parts(), settings.rules, settings.floor)
+    if len(found) < 2:
+        raise InputError(
+            f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
+        )
+    pairing = pair(found)
+    at, rows = paired(found, pairing)
+    if not at.size:
+        raise InputError("no rows to compare: of each at least one forecast is missing or invalid.")
+    check_same(rows, at, pairing)
+    fewer = {
+        name: np.sort(each.position) for name, each in rows.items() if each.position.size < found[name].position.size
+    }
+    for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
+        left_out = found[name].position.size - fewer[name].size
+        notes = found[name].tally.notes + Notes(dropped={"no valid counterpart": left_out})
+        rows[name] = replace(rows[name], tally=replace(tally, notes=notes))
+    return _comparison(rows, at, pairing, settings)
+
+
+def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings) -> Comparison:
+    """Compare paired rows, whose places in the pairing are at."""
+    first = next(iter(rows.values()))
+    assessments = {name: assess(each.tally, floor=settings.floor) for name, each in rows.items()}
+    some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
+    at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
+    groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
+    sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence)
+    forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
+    ranked = sorted(rows, key=lambda name: forecasters[name].scores[LOG_LOSS].mean)
+    pairs = list(combinations(ranked, 2))
+    differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
+    tested = {b: differences[LOG_LOSS][a, b].adjusted_p_value for a, b in pairs if a == ranked[0]}
+    return Comparison(
+        forecasters={name: forecasters[name] for name in ranked},
+        pairs=tuple(
+            _pair(names, {rule: of_rule[names] for rule, of_rule in differences.items()}, rows, at, pairing, sample)
+            for names in pairs
+        ),
+        n_rows=first.position.size,
+        n_classes=len(first.labels),
+        labels=first.labels,
+        weighted=first.tally.weighted,
+        n_groups=None if groups is None else sample.dependence.units(at.size),
+        lag=settings.lag,
+        floor=float(settings.floor),
+        confidence=settings.confidence,
+        verdict=_verdict(ranked[0], tested, 1 - settings.confidence),
+        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences[LOG_LOSS])),
+    )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What all means have in common: the rows' weights and how they depend on one another."""
+
+    weights: Floats
+    dependence: Dependence
+    confidence: float
+
+    def __post_init__(self) -> None:
+        """Refuse a lag that leaves nothing independent."""
+        if self.dependence.lag > max(0, self.weights.size - 2):
+            raise InputError(
+                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows; give at most two fewer than"
+                " there are rows, better a tenth of them."
+            )
+
+    def mean(self, x: Floats) -> tuple[UncertainMean, Interval]:
+        """Mean of the rows, and its interval."""
+        found = uncertain_mean(x, self.weights, self.dependence)
+        half = found.half_width(self.confidence)
+        return found, Interval(found.mean - half, found.mean + half)
+
+
+def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Forecaster:
+    scores = {}
+    for rule, values in rows.scores.items():
+        found, interval = sample.mean(values)
+        scores[rule] = MeanScore(found.mean, found.standard_error, interval)
+    log_loss = scores[LOG_LOSS]
+    high = float(np.minimum(1.0, _accuracy(log_loss.interval.low)))  # NaN where that is
+    accuracies = Interval(_accuracy(log_loss.interval.high), high)
+    return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores)
+
+
+def _accuracy(log_loss: float) -> float:
+    """Geometric accuracy, or the ratio of two from a difference."""
+    return math.inf if -log_loss > _LARGEST else math.exp(-log_loss)
+
+
+def _row_differences(a: Floats, b: Floats) -> Floats:
+    """What only rounding tells apart is no difference; NaN where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        d = a - b
+    d[np.abs(d) <= _ROUNDING * np.maximum(1.0, np.minimum(np.abs(a), np.abs(b)))] = 0.0
+    return d
+
+
+def _differences(
+    pairs: Sequence[tuple[str, str]], rows: Mapping[str, ScoredRows], rule: str, sample: _Sample
+) -> dict[tuple[str, str], Difference]:
+    """Differences of a score, pair by pair."""
+    means = [sample.mean(_row_differences(rows[a].scores[rule], rows[b].scores[rule])) for a, b in pairs]
+    p = np.array([found.p_value() for found, _ in means])
+    return {
+        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
+        for pair, (found, interval), own, adjusted in zip(pairs, means, p.tolist(), holm(p).tolist(), strict=True)
+    }
+
+
+def _pair(
+    names: tuple[str, str],
+    differences: dict[str, Difference],
+    rows: Mapping[str, ScoredRows],
+    at: Ints,
+    pairing: Pairing,
+    sample: _Sample,
+) -> PairedComparison:
+    first, second = (rows[name] for name in names)
+    parts = sample.weights * _row_differences(first.scores[LOG_LOSS], second.scores[LOG_LOSS])
+    largest = _largest(np.abs(parts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = parts[largest] / parts.sum()
+    log_loss = differences[LOG_LOSS]
+    return PairedComparison(
+        first=names[0],
+        second=names[1],
+        differences=differences,
+        accuracy_ratio=_accuracy(log_loss.difference),
+        accuracy_ratio_interval=Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low)),
+        turning_rows=_turning_rows(parts),
+        contributions=Contributions(
+            row=next(iter(rows.values())).position[largest],
+            id=() if pairing.ids is None else tuple(pairing.ids(at[largest])),
+            outcome=tuple(first.labels[code] for code in first.truth[largest]),
+            first=first.correct[largest],
+            second=second.correct[largest],
+            share=share,
+        ),
+    )
+
+
+def _largest(sizes: Floats) -> Ints:
+    """Places of the largest of the sizes above 0, in falling order; of equal ones the first."""
+    sizes = np.nan_to_num(sizes, nan=0.0, posinf=np.inf)
+    least = np.partition(sizes, -_MOST_ROWS)[-_MOST_ROWS] if sizes.size > _MOST_ROWS else 0.0
+    some = np.flatnonzero((sizes >= least) & (sizes > 0))
+    return some[np.argsort(-sizes[some], kind="stable")[:_MOST_ROWS]]
+
+
+def _turning_rows(parts: Floats) -> int:
+    """How many rows, those most in favour first, it takes away to bring a sum of parts to 0."""
+    total = float(parts.sum())
+    if total == 0 or not math.isfinite(total):
+        return 0
+    favourable = np.sort(parts[parts > 0] if total > 0 else -parts[parts < 0])[::-1]
+    return int(np.searchsorted(np.cumsum(favourable), abs(total) * (1 - _ROUNDING))) + 1
+
+
+def _verdict(best: str, p_values: Mapping[str, float], level: float) -> str:
+    """Say whether the best is so for sure: adjusted p-values against each of the others."""
+    close = [name for name, p in p_values.items() if not p < level]
+    if not close:
+        return f"{best} is best"
+    others = ", ".join(close[:3]) + (f" and {len(close) - 3} more" if len(close) > 3 else "")
+    return f"{best} is first, but not distinguishable from {others}"
+
+
+def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> Iterable[str]:
+    for rule in next(iter(rows.values())).scores:
+        for name, each in rows.items():
+            infinite = np.flatnonzero(np.isinf(each.scores[rule]))
+            if infinite.size:
+                yield (
+                    f"the {rule.replace('_', ' ')} of {name} is infinite in {pairing.named(at[infinite])}: differences"
+                    " with it are infinite or undefined"
+                )
+
+
+def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]) -> Iterable[str]:
+    dependence, rows = sample.dependence, sample.weights.size
+    units, worth = dependence.units(rows), dependence.independent(sample.weights)
+    what = "rows" if dependence.groups is None else "groups"
+    if units == rows and dependence.groups is not None:
+        yield "every group has one row: the same as without groups"
+    if units < 2:
+        yield f"only one of the {what}: nothing tells how sure the figures are"
+    elif worth < _FEW:
+        lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
+        yield f"few {what}: {units:,}{lag}, worth {worth:.3g} independent ones; intervals and p-values are rough"
+    else:
+        few = [pair for pair, each in differences.items() if each.carried_by < _FEW_CARRY]
+        for a, b in few[:1]:
+            others = f", and in {len(few) - 1} other pairs" * (len(few) > 1)
+            yield f"few {what} decide between {a} and {b}{others}: intervals and p-values are rough"

@@ -1,0 +1,174 @@
+"""Forecasters row by row: what each gave to what happened and how it scored, and the rows that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._typing import Floats, Ints
+from .errors import InputError, listed, rows_text
+from .forecasts import Block, Forecasts
+from .labels import Label
+from .means import apply_limit
+from .scores import Score
+from .tally import Tally
+
+
+class Part(NamedTuple):
+    """Successive rows of one forecaster."""
+
+    name: str
+    forecasts: Forecasts
+    first: int = 0
+    """Number of the first of them among all of the forecaster's rows."""
+
+    def positions(self, block: Block) -> Ints:
+        """Numbers of a block's rows among all of the forecaster's."""
+        return block.index + (self.first - self.forecasts.first_row)
+
+    def only(self, rows: Ints) -> Part:
+        """The same as if it had only rows of these numbers."""
+        numbers = self.forecasts.index + (self.first - self.forecasts.first_row)
+        return self._replace(forecasts=self.forecasts[np.flatnonzero(np.isin(numbers, rows))])
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """The valid rows of one forecaster, in the order of the input, and the tally of them."""
+
+    labels: tuple[Label | None, ...]
+    position: Ints
+    """Number of each row among all as given, from 0."""
+    truth: NDArray[np.signedinteger[Any]]
+    weights: Floats
+    correct: Floats
+    """Probability given to what happened."""
+    scores: Mapping[str, Floats]
+    """By the rule's name; surprisals at the floor."""
+    tally: Tally
+
+    def at(self, rows: Ints) -> ScoredRows:
+        """Select rows, without copying if those are all; the tally stays as it is."""
+        if np.array_equal(rows, np.arange(self.position.size)):
+            return self
+        return replace(
+            self,
+            position=self.position[rows],
+            truth=self.truth[rows],
+            weights=self.weights[rows],
+            correct=self.correct[rows],
+            scores={name: values[rows] for name, values in self.scores.items()},
+        )
+
+
+class _Scorer:
+    """Gathers rows part by part."""
+
+    def __init__(self, rules: Sequence[Score], floor: float) -> None:
+        self._rules, self._floor = rules, floor
+        self._columns: list[tuple[NDArray[Any], ...]] = []
+        self._labels: tuple[Label | None, ...] = ()
+        self._tally = Tally()
+
+    def add(self, parts: Iterable[Part]) -> None:
+        others = [rule.name for rule in self._rules]
+        self._tally = self._tally + Tally.count(self._seen(parts), scores=others)
+
+    def _seen(self, parts: Iterable[Part]) -> Iterator[Forecasts]:
+        """Score rows on their way into the tally."""
+        for part in parts:
+            self._labels = part.forecasts.labels
+            self._columns += [self._scored(block, part.positions(block)) for block in part.forecasts.blocks()]
+            yield part.forecasts
+
+    def _scored(self, block: Block, position: Ints) -> tuple[NDArray[Any], ...]:
+        w = np.ones(len(block)) if block.weights is None else block.weights
+        raised = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, self._floor)))
+        scores = [rule.rows(raised if rule.surprisal else block) for rule in self._rules]
+        return position, block.truth, w, block.rows.correct, *scores
+
+    def rows(self, name: str) -> ScoredRows:
+        if not self._columns:
+            raise InputError(f"{name}: no rows to compare.")
+        position, truth, w, correct, *scores = (np.concatenate(column) for column in zip(*self._columns, strict=True))
+        named = {rule.name: values for rule, values in zip(self._rules, scores, strict=True)}
+        return ScoredRows(self._labels, position, truth, w, correct, named, self._tally)
+
+
+def scored(parts: Iterable[Part], rules: Sequence[Score], floor: float) -> dict[str, ScoredRows]:
+    """Read every forecaster's rows once."""
+    scorers: dict[str, _Scorer] = {}
+    for name, run in groupby(parts, key=lambda part: part.name):
+        scorers.setdefault(name, _Scorer(rules, floor)).add(run)
+    return {name: scorer.rows(name) for name, scorer in scorers.items()}
+
+
+def tallies(parts: Iterable[Part], kept: Mapping[str, Ints], rules: Sequence[Score]) -> dict[str, Tally]:
+    """Count some forecasters again, and of each only some rows."""
+    found: dict[str, Tally] = {}
+    for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
+        forecasts = (part.only(kept[name]).forecasts for part in run)
+        found[name] = found.get(name, Tally()) + Tally.count(forecasts, scores=[rule.name for rule in rules])
+    return found
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which rows of the forecasters belong together, and what is known of them."""
+
+    positions: Mapping[str, Ints]
+    """Numbers of each forecaster's rows, in one order for all."""
+    groups: Ints | None = None
+    """Number of the group that each of them is in."""
+    ids: Callable[[Ints], list[Label]] | None = None
+    """Gives the ids of some of them."""
+
+    def named(self, at: Ints) -> str:
+        """Name some of them for an error message."""
+        if self.ids is None:
+            return rows_text(next(iter(self.positions.values()))[at])
+        more = ", ..." if at.size > 8 else ""
+        return f"{at.size:,} id{'s' if at.size != 1 else ''} ({listed(self.ids(at[:8]))}{more})"
+
+
+def paired(found: Mapping[str, ScoredRows], pairing: Pairing) -> tuple[Ints, dict[str, ScoredRows]]:
+    """Keep the rows that are valid for all: their places in the pairing, and the rows of each forecaster there."""
+    places = {name: np.searchsorted(rows.position, pairing.positions[name]) for name, rows in found.items()}
+    valid = np.logical_and.reduce(
+        [np.append(rows.position, -1)[places[name]] == pairing.positions[name] for name, rows in found.items()]
+    )
+    kept = {name: rows.at(places[name][valid]) for name, rows in found.items()}
+    return np.flatnonzero(valid), kept
+
+
+def check_same(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> None:
+    """Refuse rows that are paired but are not forecasts of the same outcome, with the same classes and weight."""
+    first, *others = rows
+    for name in others:
+        labels = rows[name].labels, rows[first].labels
+        if len(labels[0]) != len(labels[1]) or set(labels[0]) != set(labels[1]):
+            raise InputError(
+                f"{name}: its classes are {listed(labels[0])}, those of {first} {listed(labels[1])}. If they are the"
+                " same, name them with labels (--labels)."
+            )
+        if labels[0] != labels[1] and "ranked_probability_score" in rows[name].scores:
+            raise InputError(
+                f"{name}: its classes come in another order than those of {first}, on which ranked_probability_score"
+                " depends. Put the columns in the same order."
+            )
+        codes = np.array([labels[1].index(label) for label in labels[0]])[rows[name].truth]
+        other = np.flatnonzero(codes != rows[first].truth)
+        if other.size:
+            said = [rows[each].labels[rows[each].truth[other[0]]] for each in (first, name)]
+            raise InputError(
+                f"{name}: another outcome than for {first} in {pairing.named(at[other])}, for example {said[1]!r} and"
+                f" {said[0]!r}. Only forecasts of the same outcomes can be compared."
+            )
+        other = np.flatnonzero(rows[name].weights != rows[first].weights)
+        if other.size:
+            raise InputError(f"{name}: another weight than for {first} in {pairing.named(at[other])}.")

@@ -1,0 +1,249 @@
+"""Two or more forecasters on the same rows, paired: a frozen Comparison. `compare` makes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ._json import json_text, plain_values
+from ._typing import Floats, Ints, ReadOnlyArrays
+from ._version import __version__
+from .assessment import Assessment
+from .errors import InputError, check_choice
+from .intervals import Interval
+from .labels import Label
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+ComparisonFrame = Literal["forecasters", "differences", "rows"]
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """Mean of a scoring rule over the rows."""
+
+    mean: float
+    standard_error: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """One of the forecasters compared."""
+
+    assessment: Assessment
+    """Of the rows that all have."""
+    geometric_accuracy: float
+    """exp of minus the log loss at the floor, by which forecasters are ranked. Larger is better."""
+    geometric_accuracy_interval: Interval
+    scores: dict[str, MeanScore]
+    """By the rule's name; surprisals, the log loss among them, at the floor."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a mean score of one forecaster exceeds that of another on the same rows."""
+
+    difference: float
+    """The first less the second; `Score` says which direction is better."""
+    standard_error: float
+    interval: Interval
+    p_value: float
+    """How probable at least such a difference were if there is none (two-sided)."""
+    adjusted_p_value: float
+    """The same, adjusted for all pairs that are compared by this score (Holm)."""
+    carried_by: float
+    """How many rows' worth, or groups', carry the standard error: of few, it and what follows from it are rough."""
+
+    def mirrored(self) -> Difference:
+        """The second less the first."""
+        low, high = self.interval
+        return replace(self, difference=-self.difference, interval=Interval(-high, -low))
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions(ReadOnlyArrays):
+    """The rows from which most of a difference in log loss comes, the largest contribution first."""
+
+    row: Ints
+    """Number of the row, from 0: in files, among the rows of the forecaster given first."""
+    id: tuple[Label | None, ...]
+    """What the rows are called, where that was said."""
+    outcome: tuple[Label | None, ...]
+    first: Floats
+    second: Floats
+    """Probability that either gave to what happened."""
+    share: Floats
+    """Part in the difference; below 0 for rows that speak against it. All rows' parts add up to 1."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self.row.size
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Two forecasters compared, `first` to `second`."""
+
+    first: str
+    second: str
+    differences: dict[str, Difference]
+    """By the rule's name."""
+    accuracy_ratio: float
+    """Geometric accuracy of the first over that of the second, exp of minus the difference in log loss."""
+    accuracy_ratio_interval: Interval
+    turning_rows: int
+    """The fewest rows without which the one with the smaller log loss would not be ahead; 0 for none ahead."""
+    contributions: Contributions
+
+    def mirrored(self) -> PairedComparison:
+        """The second compared to the first."""
+        c = self.contributions
+        low, high = self.accuracy_ratio_interval
+        return PairedComparison(
+            self.second,
+            self.first,
+            {name: each.mirrored() for name, each in self.differences.items()},
+            _inverse(self.accuracy_ratio),
+            Interval(_inverse(high), _inverse(low)),
+            self.turning_rows,
+            replace(c, first=c.second, second=c.first),
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    forecasters: dict[str, Forecaster]
+    """By name, the best first: the one of the largest geometric accuracy."""
+    pairs: tuple[PairedComparison, ...]
+    """Every two of them, the better one first; `between` finds one."""
+    n_rows: int
+    """Rows compared: those that are valid for all."""
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    weighted: bool
+    n_groups: int | None
+    """Groups of rows that may depend on one another, if it was said which do."""
+    lag: int | None
+    """How many places apart rows may depend on one another, if it was said that they do."""
+    floor: float
+    confidence: float
+    """Of all intervals."""
+    verdict: str
+    """Who is best, in words, as far as the log loss can tell at this confidence."""
+    warnings: tuple[str, ...]
+    """What keeps intervals and p-values from being taken at their word."""
+    version: str = __version__
+
+    def between(self, first: str, second: str) -> PairedComparison:
+        """Give two of the forecasters, the first compared to the second."""
+        for pair in self.pairs:
+            if {pair.first, pair.second} == {first, second}:
+                return pair if pair.first == first else pair.mirrored()
+        raise InputError(
+            f"no such pair: {first!r}, {second!r}; compared were {', '.join(map(repr, self.forecasters))}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain_dict: dict[str, Any] = plain_values(self)
+        for name, forecaster in self.forecasters.items():
+            plain_dict["forecasters"][name]["assessment"] = forecaster.assessment.to_dict()
+        return plain_dict
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self, what: ComparisonFrame = "forecasters") -> pl.DataFrame:
+        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+
+        Parameters
+        ----------
+        what : {"forecasters", "differences", "rows"}, default "forecasters"
+            One row a forecaster, one row for each pair and score, or the rows from which differences come.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Raises
+        ------
+        InputError
+            For another name.
+        """
+        import polars as pl
+
+        check_choice("what", what, get_args(ComparisonFrame))
+        tables = {"forecasters": self._forecaster_rows, "differences": self._difference_rows, "rows": self._rows}
+        return pl.DataFrame(list(tables[what]()), infer_schema_length=None)
+
+    def _forecaster_rows(self) -> Iterable[dict[str, Any]]:
+        for name, each in self.forecasters.items():
+            low, high = each.geometric_accuracy_interval
+            accuracy = {"geometric_accuracy": each.geometric_accuracy, "lower": low, "upper": high}
+            scores = {rule: score.mean for rule, score in each.scores.items()}  # at the floor, not as in figures()
+            yield {"forecaster": name, **accuracy, **each.assessment.figures(), **scores}
+
+    def _difference_rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            for score, each in pair.differences.items():
+                figures = {**vars(each), "lower": each.interval.low, "upper": each.interval.high}
+                del figures["interval"]
+                yield {"first": pair.first, "second": pair.second, "score": score, **figures}
+
+    def _rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            c = pair.contributions
+            for at in range(len(c)):
+                name = {"id": str(c.id[at])} if c.id else {}
+                yield {
+                    "first": pair.first,
+                    "second": pair.second,
+                    "row": int(c.row[at]),
+                    **name,
+                    "outcome": str(c.outcome[at]),
+                    "first_probability": float(c.first[at]),
+                    "second_probability": float(c.second[at]),
+                    "share": float(c.share[at]),
+                }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the forecasters' risk profiles and below them the ratios of geometric accuracies; returns the Axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. A strip is cut off the Axes for the ratios.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The main Axes, with the profiles; ``.figure`` saves it.
+        """
+        from .plots import plot_comparison
+
+        return plot_comparison(self, ax)
+
+    def __str__(self) -> str:
+        """Give the comparison as text for a terminal."""
+        from .report.comparison_text import comparison_text
+
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio else math.inf

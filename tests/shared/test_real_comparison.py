@@ -1,0 +1,166 @@
+"""Real forecasters compared: against scipy's paired t-test, sums over groups by hand, and assess of each alone."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from shared.test_real_forecasts import DATA, npz
+from unperplexed import compare, row_scores
+from unperplexed.cli import main
+
+NETWORKS = [DATA / "netcal_cifar/wideresnet-16-4-cifar-10.npz", DATA / "vgg16_cifar10/vgg16_cifar10.npz"]
+TEAMS = [DATA / f"flusight_2015_16/{team}.npz" for team in ("4Sight", "Delphi-Stat", "KOT", "NEU")]
+FLU = ["--truth", "labels", "--prob", "probs", "--on", "location", "ew", "horizon"]
+REVIEW = DATA / "fte_review_2018/forecast_results_2018.csv"
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def found(capsys, *arguments):
+    assert run("compare", *arguments, "--json", "-") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def difference(result, first, second, rule):
+    """What the JSON says of the first less the second."""
+    for pair in result["pairs"]:
+        if (pair["first"], pair["second"]) == (first, second):
+            return pair["differences"][rule]
+    raise AssertionError("no such pair")
+
+
+def floored_loss(y, p):
+    return -np.log(np.maximum(p[np.arange(len(y)), y].astype(float), 0.005))
+
+
+def test_two_networks_differ_as_the_paired_t_test_says(capsys):
+    y, wide = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")
+    labels, vgg = npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels")
+    assert (y == labels).all()
+    result = found(capsys, *NETWORKS, "--in-order")
+    assert list(result["forecasters"]) == ["vgg16_cifar10", "wideresnet-16-4-cifar-10"]
+    losses = {
+        "log_loss": (floored_loss(y, vgg), floored_loss(y, wide)),
+        "brier_score": (row_scores(y, vgg, "brier_score"), row_scores(y, wide, "brier_score")),
+    }
+    for rule, (a, b) in losses.items():
+        seen, expected = difference(result, *result["forecasters"], rule), stats.ttest_rel(a, b)
+        assert seen["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
+        assert seen["interval"] == pytest.approx(list(expected.confidence_interval()), rel=1e-9)
+        assert seen["difference"] == pytest.approx(a.mean() - b.mean(), rel=1e-9)
+    ratio = result["pairs"][0]["accuracy_ratio"]
+    assert ratio == pytest.approx(np.exp(losses["log_loss"][1].mean() - losses["log_loss"][0].mean()), rel=1e-12)
+    assert 1.08 < ratio < 1.1
+
+
+def test_each_network_is_assessed_as_alone(capsys):
+    result = found(capsys, *NETWORKS, "--in-order")
+    for path in NETWORKS:
+        assert run("assess", path, "--json", "-") == 0
+        assert result["forecasters"][path.stem]["assessment"] == json.loads(capsys.readouterr().out)
+
+
+def test_the_printed_table_fits_and_ranks(capsys, tmp_path):
+    assert run("compare", *NETWORKS, "--in-order", "--plot", tmp_path / "c.svg") == 0
+    out, err = capsys.readouterr()
+    assert max(map(len, out.splitlines())) <= 80
+    assert "vgg16_cifar10 is best" in out
+    assert re.search(r"^vgg16_cifar10 +0\.800 +0\.786 to 0\.814 +0\.224 +0\.105 +0\.936 ", out, re.MULTILINE)
+    assert re.search(r"^wideresnet-16-4-cifar-10 +0\.733 ", out, re.MULTILINE)
+    assert "wideresnet-16-4-cifar-10: probabilities from 'predictions'" in err
+    assert "vgg16_cifar10: probabilities from 'probs'" in err
+
+
+def test_networks_in_another_order_are_paired_by_id(capsys, tmp_path):
+    y, vgg = npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels")
+    _, wide = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")
+    order = np.random.default_rng(0).permutation(len(y))
+    names = np.array([f"image {at}" for at in range(len(y))])
+    np.savez(tmp_path / "wide.npz", image=names, labels=y, probs=wide)
+    np.savez(tmp_path / "vgg.npz", image=names[order], labels=y[order], probs=vgg[order])
+    files = tmp_path / "wide.npz", tmp_path / "vgg.npz"
+    result = found(capsys, *files, "--truth", "labels", "--prob", "probs", "--on", "image")
+    expected = compare({"wide": wide, "vgg": vgg}, y, ids=names)
+    assert result["pairs"] == json.loads(expected.to_json())["pairs"]
+    assert run("compare", *files, "--truth", "labels", "--prob", "probs", "--in-order") == 2
+    assert f"vgg: another outcome than for wide in {(y != y[order]).sum():,} rows" in capsys.readouterr().err
+
+
+def test_flu_teams_by_location_against_sums_by_hand(capsys):
+    """The cluster-robust test from sums over the eleven places, written out."""
+    assert run("compare", *TEAMS, *FLU) == 2
+    assert "NaN in 3 rows" in capsys.readouterr().err
+    result = found(capsys, *TEAMS, *FLU, "--drop-invalid", "--groups", "location")
+    assert (result["n_rows"], result["n_groups"]) == (1273, 11)
+    assert "few groups: 11" in result["warnings"][0]
+    archives = {path.stem: np.load(path) for path in TEAMS}
+    valid = ~np.isnan(archives["NEU"]["probs"]).any(axis=1)
+    y, place = archives["NEU"]["labels"][valid], archives["NEU"]["location"][valid]
+    loss = {team: floored_loss(y, archive["probs"][valid]) for team, archive in archives.items()}
+    for pair in result["pairs"]:
+        d = loss[pair["first"]] - loss[pair["second"]]
+        sums = np.array([(d - d.mean())[place == name].sum() for name in np.unique(place)])
+        error = np.sqrt(11 / 10 * (sums**2).sum()) / d.size
+        seen = pair["differences"]["log_loss"]
+        assert seen["difference"] == pytest.approx(d.mean(), rel=1e-9)
+        assert seen["standard_error"] == pytest.approx(error, rel=1e-9)
+        assert seen["p_value"] == pytest.approx(2 * stats.t.sf(abs(d.mean()) / error, 10), rel=1e-9)
+    assert result["forecasters"]["NEU"]["assessment"]["notes"]["dropped"] == {"NaN": 3}
+    assert result["forecasters"]["KOT"]["assessment"]["notes"]["dropped"] == {"no valid counterpart": 3}
+    rows = found(capsys, *TEAMS, *FLU, "--drop-invalid")
+    narrower = [
+        each["differences"]["log_loss"]["standard_error"] < other["differences"]["log_loss"]["standard_error"]
+        for each, other in zip(rows["pairs"], result["pairs"], strict=True)
+    ]
+    assert all(narrower)  # as if independent, forecasts of a place say more than they do
+
+
+def test_flu_teams_that_lack_rows(capsys, tmp_path):
+    with np.load(TEAMS[1]) as archive:
+        late = archive["ew"] != "EW42"
+        np.savez(
+            tmp_path / "late.npz",
+            **{name: archive[name][late] for name in ("probs", "labels", "location", "ew", "horizon")},
+        )
+    assert run("compare", TEAMS[0], tmp_path / "late.npz", *FLU) == 2
+    missing = int((~late).sum())
+    assert (
+        f"late: has no row for {missing} of the 1,276 ids of 4Sight: 'HHS Region 1, EW42, 1'" in capsys.readouterr().err
+    )
+    result = found(capsys, TEAMS[0], tmp_path / "late.npz", *FLU, "--common")
+    assert result["n_rows"] == late.sum()
+    assert result["forecasters"]["4Sight"]["assessment"]["notes"]["dropped"] == {"no valid counterpart": missing}
+
+
+def test_versions_of_an_election_model_in_one_table(capsys):
+    options = ["--truth", "Democrat_Won", "--prob", "Democrat_WinProbability", "--forecaster", "version"]
+    result = found(capsys, REVIEW, *options, "--on", "race", "forecastdate")
+    assert list(result["forecasters"]) == ["deluxe", "classic", "lite"]
+    table = pl.read_csv(REVIEW)
+    wide = table.pivot("version", index=["race", "forecastdate", "Democrat_Won"], values="Democrat_WinProbability")
+    assert result["n_rows"] == wide.height == 506
+    y = wide["Democrat_Won"].to_numpy()
+    for first, second in (("deluxe", "classic"), ("deluxe", "lite"), ("classic", "lite")):
+        scores = [row_scores(y, wide[name].to_numpy(), "brier_score") for name in (first, second)]
+        expected = stats.ttest_rel(*scores)
+        seen = difference(result, first, second, "brier_score")
+        assert seen["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
+    assert run("compare", REVIEW, *options, "--on", "race") == 0
+    assert run("compare", REVIEW, *options, "--on", "cycle") == 2
+    assert "more than one row has the id '2018'" in capsys.readouterr().err
+
+
+def test_answers_of_language_models_are_events_of_their_own(capsys):
+    """Each model's confidence is in its own answer, right or wrong: the same question, another event."""
+    path = next((DATA / "llm_mcqa").glob("*.parquet"))
+    options = ["--truth", "grade", "--prob", "confidence_level", "--pos-label", "Correct", "--drop-invalid"]
+    options += ["--ignore-label", "Unparseable", "--forecaster", "model", "--on", "prompt", "row", "--common"]
+    assert run("compare", path, *options) == 2
+    err = capsys.readouterr().err
+    assert re.search(r"another outcome than for Falcon-40b in \d,\d+ ids .*for example 'Correct' and 'Wrong'", err)

@@ -1,0 +1,548 @@
+"""compare(): laws of pairing, references from outside, what is refused and what is said."""
+
+import itertools
+import json
+import math
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from scipy import stats
+
+from conftest import softmax_forecasts
+from unperplexed import SCORES, InputError, assess, compare, generalized_surprisal, log_loss, row_scores, score_named
+
+FURTHER = ["ranked_probability_score", "power_score(0.5)", "generalized_surprisal(-0.5)"]
+
+
+def rivals(rng, n=300, classes=3, number=3):
+    """Outcomes and forecasters of different skill: one who knows, and others with more and more noise."""
+    y, p = softmax_forecasts(rng, n, classes)
+    noisy = [p ** (1 + 0.3 * at) * rng.uniform(0.2, 1, p.shape) ** at for at in range(number)]
+    return y, {f"f{at}": q / q.sum(axis=1, keepdims=True) for at, q in enumerate(noisy)}
+
+
+@pytest.fixture
+def data(rng):
+    return rivals(rng)
+
+
+def floored(p, y, floor=0.005):
+    return np.maximum(p[np.arange(len(y)), y], floor)
+
+
+def figures(difference):
+    plain = vars(difference)
+    return [*(value for name, value in plain.items() if name != "interval"), *plain["interval"]]
+
+
+# Differences against outside references
+
+
+@pytest.mark.parametrize("score", ["brier_score", "spherical_score", "penalized_brier_score", *FURTHER[:2]])
+def test_differences_are_those_of_the_paired_t_test(data, score):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER, confidence=0.9)
+    for a, b in itertools.combinations(p, 2):
+        found = comparison.between(a, b).differences[score]
+        expected = stats.ttest_rel(row_scores(y, p[a], score), row_scores(y, p[b], score))
+        interval = expected.confidence_interval(0.9)
+        assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
+        assert found.difference / found.standard_error == pytest.approx(expected.statistic, rel=1e-10)
+        assert found.interval == pytest.approx(tuple(interval), rel=1e-9)
+
+
+@pytest.mark.parametrize("floor", [0.005, 0.2])
+def test_surprisals_are_compared_at_the_floor(data, floor):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER, floor=floor)
+    wrong = {name: (q.argmax(axis=1) != y) * np.log(3) for name, q in p.items()}
+    rows = {
+        "log_loss": lambda name: -np.log(floored(p[name], y, floor)),
+        "penalized_log_loss": lambda name: -np.log(floored(p[name], y, floor)) + wrong[name],
+        "generalized_surprisal(-0.5)": lambda name: floored(p[name], y, floor) ** -0.5 - 1,
+    }
+    for rule, values in rows.items():
+        found = comparison.between("f0", "f1").differences[rule]
+        assert found.p_value == pytest.approx(stats.ttest_rel(values("f0"), values("f1")).pvalue, rel=1e-9)
+    assert comparison.forecasters["f1"].scores["log_loss"].mean == pytest.approx(log_loss(y, p["f1"], floor=floor))
+    assert comparison.forecasters["f1"].scores["generalized_surprisal(-0.5)"].mean == pytest.approx(
+        generalized_surprisal(y, p["f1"], -0.5, floor=floor)
+    )
+
+
+def test_the_ratio_is_that_of_the_geometric_accuracies(data):
+    y, p = data
+    comparison = compare(p, y)
+    for pair in comparison.pairs:
+        a, b = (comparison.forecasters[name] for name in (pair.first, pair.second))
+        assert pair.accuracy_ratio == pytest.approx(a.geometric_accuracy / b.geometric_accuracy, rel=1e-12)
+        assert pair.accuracy_ratio == pytest.approx(
+            stats.gmean(floored(p[pair.first], y)) / stats.gmean(floored(p[pair.second], y)), rel=1e-12
+        )
+        low, high = pair.differences["log_loss"].interval
+        assert pair.accuracy_ratio_interval == pytest.approx((math.exp(-high), math.exp(-low)), rel=1e-12)
+    for each in comparison.forecasters.values():
+        assert each.geometric_accuracy == pytest.approx(each.assessment.reported.geometric_accuracy, rel=1e-5)
+        low, high = each.geometric_accuracy_interval
+        assert low < each.geometric_accuracy < high <= 1
+
+
+def test_p_values_are_adjusted_over_the_pairs_of_a_score(data):
+    y, p = data
+    comparison = compare(p, y)
+    for score in SCORES:
+        tests = sorted((pair.differences[score] for pair in comparison.pairs), key=lambda each: each.p_value)
+        steps = [min(1, (3 - at) * each.p_value) for at, each in enumerate(tests)]
+        assert [each.adjusted_p_value for each in tests] == pytest.approx(list(itertools.accumulate(steps, max)))
+    two = compare({name: p[name] for name in ("f0", "f1")}, y).between("f0", "f1").differences["log_loss"]
+    assert two.adjusted_p_value == two.p_value
+
+
+def test_each_assessment_is_that_of_the_forecaster_alone(data):
+    y, p = data
+    w = np.linspace(0.5, 2, 300)
+    comparison = compare(p, y, floor=0.01, scores=FURTHER, sample_weight=w)
+    for name, each in comparison.forecasters.items():
+        alone = assess(y, p[name], floor=0.01, scores=FURTHER, sample_weight=w)
+        assert each.assessment.to_json() == alone.to_json()
+
+
+# Laws
+
+
+@st.composite
+def small(draw):
+    """Outcomes of three classes and two forecasters, zeros and ties among their probabilities."""
+    n = draw(st.integers(2, 12))
+    weights = st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3).filter(any), min_size=n, max_size=n)
+    y = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    p = [np.array(draw(weights), dtype=float) for _ in range(2)]
+    return np.array(y), *(q / q.sum(axis=1, keepdims=True) for q in p)
+
+
+@given(small())
+@settings(max_examples=60)
+def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
+    y, a, b = case
+    comparison = compare({"a": a, "b": b}, y, floor=0.01, scores=FURTHER)
+    there, back = comparison.between("a", "b"), comparison.between("b", "a")
+    swapped = compare({"b": b, "a": a}, y, floor=0.01, scores=FURTHER)
+    assert (there.accuracy_ratio * back.accuracy_ratio) == pytest.approx(1, rel=1e-12)
+    means = {name: comparison.forecasters[name].scores for name in "ab"}
+    for rule, found in there.differences.items():
+        assert found.difference == pytest.approx(means["a"][rule].mean - means["b"][rule].mean, abs=1e-12)
+        other = back.differences[rule]
+        assert (other.difference, other.standard_error) == (-found.difference, found.standard_error)
+        assert other.interval == (-found.interval.high, -found.interval.low)
+        assert other.p_value == found.p_value
+        assert 0 <= found.p_value <= found.adjusted_p_value <= 1
+        again = swapped.between("a", "b").differences[rule]
+        assert again.difference == found.difference
+        assert again.p_value == found.p_value
+    assert back.contributions.first.tolist() == there.contributions.second.tolist()
+    assert there.mirrored().mirrored().differences == there.differences
+
+
+@pytest.mark.parametrize("dependence", [{}, {"lag": 3}, {"groups": np.arange(300) // 7}])
+@pytest.mark.parametrize("floor", [0.005, 0.0])
+def test_identical_forecasters_do_not_differ(data, dependence, floor):
+    y, p = data
+    pair = compare({"a": p["f0"], "b": p["f0"].copy(), "c": p["f1"]}, y, floor=floor, **dependence).between("a", "b")
+    for found in pair.differences.values():
+        assert (found.difference, found.standard_error, found.p_value, found.adjusted_p_value) == (0, 0, 1, 1)
+        assert found.interval == (0, 0)
+    assert pair.accuracy_ratio == 1
+    assert pair.accuracy_ratio_interval == (1, 1)
+    assert pair.turning_rows == 0
+    assert len(pair.contributions) == 0
+
+
+def test_columns_in_another_order_are_no_difference(data):
+    """Sums over classes then differ in their last digits, which must not be taken for a difference."""
+    y, p = data
+    names = np.array(["cat", "dog", "emu"])
+    frame = pd.DataFrame(p["f1"], columns=names)
+    pair = compare({"a": frame, "b": frame[["emu", "cat", "dog"]]}, names[y]).pairs[0]
+    assert all((each.difference, each.p_value) == (0, 1) for each in pair.differences.values())
+    with pytest.raises(InputError, match="b: its classes come in another order.*ranked_probability_score"):
+        compare({"a": frame, "b": frame[["emu", "cat", "dog"]]}, names[y], scores=["ranked_probability_score"])
+
+
+def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
+    y, p = data
+    order = rng.permutation(300)
+    groups = np.arange(300) % 40
+    for dependence, permuted in (({}, {}), ({"groups": groups}, {"groups": groups[order]})):
+        first = compare(p, y, **dependence)
+        second = compare({name: q[order] for name, q in p.items()}, y[order], **permuted)
+        for pair, other in zip(first.pairs, second.pairs, strict=True):
+            for rule, found in pair.differences.items():
+                assert figures(other.differences[rule]) == pytest.approx(figures(found), rel=1e-9)
+            assert order[other.contributions.row].tolist() == pair.contributions.row.tolist()
+            assert other.turning_rows == pair.turning_rows
+
+
+def test_weight_two_is_the_row_twice_in_every_point_figure(data, rng):
+    y, p = data
+    w = rng.integers(0, 4, 300)
+    weighted = compare(p, y, sample_weight=w)
+    repeated = compare({name: np.repeat(q, w, axis=0) for name, q in p.items()}, np.repeat(y, w))
+    for pair, other in zip(weighted.pairs, repeated.pairs, strict=True):
+        assert pair.accuracy_ratio == pytest.approx(other.accuracy_ratio, rel=1e-12)
+        for rule, found in pair.differences.items():
+            assert found.difference == pytest.approx(other.differences[rule].difference, abs=1e-14)
+    assert weighted.weighted
+    present = np.flatnonzero(w)
+    without = compare({name: q[present] for name, q in p.items()}, y[present], sample_weight=w[present])
+    assert without.pairs[0].differences == weighted.pairs[0].differences
+
+
+def test_rows_of_one_unit_in_all_their_groups_say_no_more_than_once(data):
+    y, p = data
+    once = compare(p, y)
+    again = compare(
+        {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, np.repeat(y, 4), groups=np.arange(1200) // 4
+    )
+    assert again.n_groups == 300
+    for pair, other in zip(once.pairs, again.pairs, strict=True):
+        for rule, found in pair.differences.items():
+            assert figures(other.differences[rule]) == pytest.approx(figures(found), rel=1e-9)
+
+
+def test_a_lag_of_zero_is_none(data):
+    y, p = data
+    assert compare(p, y, lag=0).pairs[0].differences == compare(p, y).pairs[0].differences
+
+
+def test_groups_are_numbers_or_texts(data):
+    y, p = data
+    groups = np.arange(300) % 11
+    expected = compare(p, y, groups=groups).pairs[0].differences
+    texts = [f"match {group}" for group in groups]
+    for given_groups in (texts, pl.Series(texts), pd.Series(texts), pl.Series(groups), groups.astype(float)):
+        assert compare(p, y, groups=given_groups).pairs[0].differences == expected
+
+
+# Where differences come from
+
+
+def test_contributions_are_the_largest_parts_of_the_difference(data):
+    y, p = data
+    names = [f"row {at}" for at in range(300)]
+    labels = ["cat", "dog", "emu"]
+    comparison = compare(p, np.array(labels)[y], labels=labels, ids=names)
+    for pair in comparison.pairs:
+        parts = np.log(floored(p[pair.second], y)) - np.log(floored(p[pair.first], y))
+        c = pair.contributions
+        largest = np.argsort(-np.abs(parts), kind="stable")[:10]
+        assert c.row.tolist() == largest.tolist()
+        np.testing.assert_allclose(c.share, parts[largest] / parts.sum(), rtol=1e-9)
+        np.testing.assert_array_equal(c.first, p[pair.first][largest, y[largest]])
+        np.testing.assert_array_equal(c.second, p[pair.second][largest, y[largest]])
+        assert c.outcome == tuple(labels[each] for each in y[largest])
+        assert c.id == tuple(names[each] for each in largest)
+        with pytest.raises(ValueError, match="read-only"):
+            c.share[0] = 1
+
+
+@given(small())
+@settings(max_examples=40)
+def test_the_rows_that_turn_it_are_the_fewest(case):
+    y, a, b = case
+    n = min(len(y), 8)
+    y, a, b = y[:n], a[:n], b[:n]
+    pair = compare({"a": a, "b": b}, y, floor=0.01).pairs[0]
+    first, second = (a, b) if pair.first == "a" else (b, a)
+    lead = np.log(floored(first, y, 0.01)) - np.log(floored(second, y, 0.01))
+    if abs(lead.sum()) < 1e-9:
+        return
+    fewest = next(
+        size
+        for size in range(1, n + 1)
+        if any(lead.sum() - lead[list(rows)].sum() < 1e-9 for rows in itertools.combinations(range(n), size))
+    )
+    assert pair.turning_rows == fewest
+
+
+# Rows left out
+
+
+def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
+    y, p = data
+    holes = {name: q.copy() for name, q in p.items()}
+    holes["f1"][[3, 50]] = np.nan
+    holes["f2"][[50, 60], 0] = 2
+    outcomes = [None if at == 7 else int(label) for at, label in enumerate(y)]
+    with pytest.raises(InputError, match="drop_invalid"):
+        compare(holes, y)
+    comparison = compare(holes, outcomes, drop_invalid=True, groups=np.arange(300) % 50, ids=np.arange(300))
+    kept = np.setdiff1d(np.arange(300), [3, 7, 50, 60])
+    expected = compare({name: q[kept] for name, q in p.items()}, y[kept], groups=kept % 50, ids=kept)
+    assert comparison.n_rows == 296
+    for pair, other in zip(comparison.pairs, expected.pairs, strict=True):
+        assert pair.differences == other.differences
+        assert pair.contributions.id == other.contributions.id
+        assert pair.contributions.row.tolist() == kept[other.contributions.row].tolist()
+    dropped = {name: each.assessment.notes.dropped for name, each in comparison.forecasters.items()}
+    assert dropped == {
+        "f0": {"no label": 1, "no valid counterpart": 3},
+        "f1": {"NaN": 2, "no label": 1, "no valid counterpart": 1},
+        "f2": {"above 1": 2, "no label": 1, "no valid counterpart": 1},
+    }
+    for name, each in comparison.forecasters.items():
+        assert each.assessment.reported == expected.forecasters[name].assessment.reported
+    assert "f1: 2 rows dropped: NaN" in str(comparison)
+
+
+def test_ignored_outcomes_are_left_out_and_reported(data):
+    y, p = data
+    comparison = compare(p, np.where(np.arange(300) % 3 == 0, 9, y), ignore_label=9)
+    assert comparison.n_rows == 200
+    assert all(each.assessment.notes.ignored == 100 for each in comparison.forecasters.values())
+
+
+# Infinite losses
+
+
+def test_with_floor_zero_infinite_differences_are_said():
+    y = np.array([0, 0, 1, 1, 0])
+    a = np.array([0.2, 1.0, 0.7, 0.6, 0.1])
+    b = np.array([0.3, 1.0, 0.8, 0.0, 0.2])
+    comparison = compare({"a": a, "b": b, "c": np.full(5, 0.5)}, y, floor=0)
+    assert next(iter(comparison.forecasters)) == "c"
+    assert comparison.between("c", "a").differences["log_loss"].difference == -np.inf
+    assert comparison.between("c", "a").accuracy_ratio == np.inf
+    undefined = comparison.between("a", "b").differences["log_loss"]
+    assert math.isnan(undefined.difference)
+    assert math.isnan(undefined.p_value)
+    assert comparison.between("a", "b").turning_rows == 0
+    said = "\n".join(comparison.warnings)
+    assert "the log loss of a is infinite in 1 row (1; counted from 0)" in said
+    assert "the log loss of b is infinite in 2 rows (1, 3; counted from 0)" in said
+    assert math.isfinite(comparison.between("a", "b").differences["brier_score"].p_value)
+    assert json.loads(comparison.to_json())["pairs"][0]["accuracy_ratio"] == "Infinity"
+    assert max(map(len, str(comparison).splitlines())) <= 80
+    at_floor = compare({"a": a, "b": b}, y)
+    assert not any("infinite" in warning for warning in at_floor.warnings)
+    assert math.isfinite(at_floor.pairs[0].differences["penalized_log_loss"].p_value)
+
+
+# Notes
+
+
+def test_few_rows_and_few_groups_are_said(rng):
+    y, p = rivals(rng, 400)
+    assert compare(p, y).warnings == ()
+    y, p = y[:40], {name: q[:40] for name, q in p.items()}
+    assert "few rows: 20, worth 20" in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
+    assert "few groups: 8, worth 8" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
+    assert "few rows: 40 with a lag of 3, worth 10" in compare(p, y, lag=3).warnings[0]
+    assert "few rows: 40, worth 5.07" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
+    assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
+    only = compare(p, y, groups=np.zeros(40))
+    assert only.warnings == ("only one of the groups: nothing tells how sure the figures are",)
+    assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
+    assert "not distinguishable" in only.verdict
+    assert " - " in str(only)
+
+
+def test_one_row_has_differences_but_nothing_to_judge_them_by():
+    comparison = compare({"a": [0.5], "b": [0.6]}, [1], pos_label=1)
+    pair = comparison.between("b", "a")
+    assert pair.accuracy_ratio == pytest.approx(1.2)
+    intervals = [
+        pair.accuracy_ratio_interval,
+        *(each.geometric_accuracy_interval for each in comparison.forecasters.values()),
+    ]
+    assert np.isnan(intervals).all()
+    assert math.isnan(pair.differences["log_loss"].p_value)
+    assert comparison.warnings == ("only one of the rows: nothing tells how sure the figures are",)
+
+
+def test_few_rows_that_decide_are_said():
+    """A hundred rows, ninety-eight of which are the same for both."""
+    a, b = np.full((2, 100), 0.9)
+    b[:2] = 0.3
+    comparison = compare({"a": a, "b": b, "c": b}, np.ones(100, dtype=int), pos_label=1)
+    said = "few rows decide between a and b, and in 1 other pairs: intervals and p-values are rough"
+    assert comparison.warnings == (said,)
+    assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
+
+
+def test_the_verdict_follows_the_adjusted_p_values(rng):
+    y, p = rivals(rng, 2000)
+    best = compare(p, y)
+    assert best.verdict == f"{next(iter(best.forecasters))} is best"
+    assert all(pair.differences["log_loss"].adjusted_p_value < 0.05 for pair in best.pairs[:2])
+    close = compare({**p, "copy": p["f0"]}, y)
+    assert close.verdict == "f0 is first, but not distinguishable from copy"
+
+
+# What is refused
+
+P = np.array([0.2, 0.7, 0.9])
+Y = np.array([0, 1, 1])
+
+REFUSED = {
+    "one forecaster": (lambda: compare({"a": P}, Y), "at least two"),
+    "no names": (lambda: compare([P, P], Y), "a mapping of names to probabilities, got list"),
+    "no texts": (lambda: compare({1: P, 2: P}, Y), "name is a text"),
+    "unpaired": (lambda: compare({"a": P, "theirs": P[:2]}, Y), "y_true has 3 rows, theirs 2"),
+    "an invalid row": (lambda: compare({"a": P, "theirs": P * 2}, Y), "theirs: above 1 in 2 rows (1, 2;"),
+    "other classes": (
+        lambda: compare({"a": np.eye(3)[Y], "b": P}, Y),
+        "b: its classes are 0, 1, those of a 0, 1, 2. If they are the same, name them with labels (--labels)",
+    ),
+    "lag and groups": (lambda: compare({"a": P, "b": P}, Y, lag=1, groups=Y), "leave one out"),
+    "a long lag": (lambda: compare({"a": P, "b": P / 2}, Y, lag=2), "2 places for 3 rows"),
+    "a lag below 0": (lambda: compare({"a": P, "b": P}, Y, lag=-1), "lag: expected a whole number of at least 0"),
+    "half a lag": (lambda: compare({"a": P, "b": P}, Y, lag=0.5), "lag: expected a whole number"),
+    "no confidence": (lambda: compare({"a": P, "b": P}, Y, confidence=95), "between 0 and 1, got 95"),
+    "a floor": (lambda: compare({"a": P, "b": P}, Y, floor=2), "floor"),
+    "an unknown score": (lambda: compare({"a": P, "b": P}, Y, scores=["brier"]), "did you mean 'brier_score'"),
+    "short groups": (lambda: compare({"a": P, "b": P}, Y, groups=[1]), "one group for each of the 3 rows, got 1"),
+    "no group": (lambda: compare({"a": P, "b": P}, Y, groups=["x", None, "y"]), "no group in 1 row (1;"),
+    "short ids": (lambda: compare({"a": P, "b": P}, Y, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
+    "no rows": (lambda: compare({"a": P[:0], "b": P[:0]}, Y[:0]), "a: no rows to compare"),
+    "no row left": (
+        lambda: compare({"a": [np.nan, 0.5], "b": [0.5, np.nan]}, [0, 1], drop_invalid=True),
+        "of each at least one forecast is missing or invalid",
+    ),
+    "other indexes": (
+        lambda: compare({"a": pd.Series(P), "b": P}, pd.Series(Y, index=[2, 1, 0])),
+        "their pandas indexes differ",
+    ),
+    "groups of another index": (
+        lambda: compare({"a": P, "b": P}, pd.Series(Y), groups=pd.Series(Y, index=[2, 1, 0])),
+        "y_true and groups: their pandas indexes differ",
+    ),
+    "an unknown pair": (lambda: compare({"a": P, "b": P}, Y).between("a", "c"), "compared were 'a', 'b'"),
+    "a pair with itself": (lambda: compare({"a": P, "b": P}, Y).between("a", "a"), "no such pair"),
+    "an unknown frame": (lambda: compare({"a": P, "b": P}, Y).frame("pairs"), "what: expected one of"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_with_reason_and_remedy(case):
+    call, message = REFUSED[case]
+    with pytest.raises(InputError, match=re.escape(message)):
+        call()
+
+
+# Outputs
+
+
+def test_frames_and_json_hold_the_same_figures(data):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER)
+    plain = json.loads(comparison.to_json())
+    assert plain["forecasters"]["f1"]["assessment"] == json.loads(comparison.forecasters["f1"].assessment.to_json())
+    table = comparison.frame()
+    assert table["forecaster"].to_list() == list(plain["forecasters"])
+    assert table["log_loss"].to_list() == [each["scores"]["log_loss"]["mean"] for each in plain["forecasters"].values()]
+    assert table["log_loss"].is_sorted()
+    differences = comparison.frame("differences")
+    assert differences.height == 3 * (len(SCORES) + 3)
+    row = differences.row(0, named=True)
+    found = plain["pairs"][0]["differences"]["log_loss"]
+    assert found["interval"] == [row["lower"], row["upper"]]
+    assert found["adjusted_p_value"] == row["adjusted_p_value"]
+    rows = comparison.frame("rows")
+    assert rows.height == 30
+    assert rows["share"].to_list()[:10] == plain["pairs"][0]["contributions"]["share"]
+    assert "id" in compare(p, y, ids=np.arange(300)).frame("rows").columns
+
+
+def test_the_text_fits_and_says_it(data):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER, groups=np.arange(300) % 40)
+    text = str(comparison)
+    assert max(map(len, text.splitlines())) <= 80
+    first, second = list(comparison.forecasters)[:2]
+    assert text.startswith("3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each\n")
+    assert "40 groups of dependent rows" in text
+    assert f"{first} less {second}\n" in text
+    pair = comparison.pairs[0]
+    low, high = pair.accuracy_ratio_interval
+    assert re.search(rf"geometric accuracy, ratio +{pair.accuracy_ratio:.3f} +{low:.3f} to {high:.3f} ", text)
+    assert "ranked probability score" in text
+    assert "penalized" not in text  # as in an assessment: in JSON
+    assert f"without the {pair.turning_rows} rows" in text
+    assert compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_().startswith("<pre>2 forecasters")
+    assert "&lt;b&gt; less c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
+
+
+def test_long_names_and_many_forecasters_stay_apart(data):
+    y, p = data
+    many = {f"model-of-the-year-2024-run-{at:02}\x1b[31m": p["f0"] ** (1 + at / 30) for at in range(25)}
+    many = {name: q / q.sum(axis=1, keepdims=True) for name, q in many.items()}
+    comparison = compare(many, y)
+    text = str(comparison)
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "... and 5 more: --json" in text
+    assert "... and 294 more: --json" in text
+    table = text[text.index("slope\n") : text.index("... and 5 more")].splitlines()[1:]
+    assert len({line[:24] for line in table}) == 20
+    assert len(comparison.pairs) == 300
+
+
+@pytest.mark.parametrize("dependence", [{}, {"groups": np.arange(300) % 40}])
+def test_the_picture_shows_profiles_and_ratios(data, dependence):
+    y, p = data
+    comparison = compare(p, y, **dependence)
+    ax = Figure().subplots()
+    assert comparison.plot(ax) is ax
+    lines = {line.get_label(): line for line in ax.lines}
+    for name, each in comparison.forecasters.items():
+        profile = each.assessment.profile
+        few = profile.few_rows
+        np.testing.assert_array_equal(lines[name].get_ydata()[~few], profile.values[~few])
+    assert len(ax.collections) == (0 if dependence else 3)  # bands are for independent rows
+    (strip,) = (other for other in ax.figure.axes if other is not ax)
+    ends = [tuple(line.get_xdata()) for line in strip.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] >= 0]
+    assert [tuple(pair.accuracy_ratio_interval) for pair in comparison.pairs] == ends[:3]
+    assert [text.get_text() for text in strip.texts] == [f"{pair.first} to {pair.second}" for pair in comparison.pairs]
+    own = comparison.plot()
+    assert own.figure is not ax.figure
+    plt.close(own.figure)
+
+
+# Coverage
+
+
+def test_intervals_of_differences_cover_the_true_difference(rng):
+    """Six kinds of rows whose truth is known: the expected difference of the scores is a sum over them."""
+    truth = np.array([0.1, 0.3, 0.5, 0.6, 0.8, 0.95])
+    a = np.array([0.15, 0.2, 0.55, 0.7, 0.7, 0.95])
+    b = np.array([0.2, 0.4, 0.3, 0.6, 0.95, 0.65])
+    expected = {}
+    for rule in ("log_loss", "brier_score", "spherical_score"):
+        happened = row_scores(np.ones(6, int), a, rule) - row_scores(np.ones(6, int), b, rule)
+        not_so = row_scores(np.zeros(6, int), a, rule) - row_scores(np.zeros(6, int), b, rule)
+        expected[rule] = float(np.mean(truth * happened + (1 - truth) * not_so))
+    covered = dict.fromkeys(expected, 0)
+    for _ in range(300):
+        kind = rng.integers(6, size=150)
+        y = (rng.uniform(size=150) < truth[kind]).astype(int)
+        differences = compare({"a": a[kind], "b": b[kind]}, y, labels=[0, 1]).between("a", "b").differences
+        for rule, value in expected.items():
+            low, high = differences[rule].interval
+            covered[rule] += low <= value <= high
+    assert all(274 <= number <= 296 for number in covered.values()), covered  # 95 % of 300, and three sd
+    assert score_named("spherical_score").larger_is_better
+
+
+def test_equals_are_said_to_be_equal(data):
+    y, p = data
+    comparison = compare({"a": p["f0"], "b": p["f0"]}, y)
+    assert comparison.verdict == "a is first, but not distinguishable from b"
+    assert "a and b have the same log loss in every row" in str(comparison)
+    assert "1.000" in str(comparison)

@@ -1,0 +1,190 @@
+"""Means of dependent rows against statsmodels, 50-digit arithmetic and simulation."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from unperplexed._dependence import Dependence, holm, uncertain_mean
+
+X = np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.8, 0.2, -0.1, 0.6, 0.05])
+W = np.array([1.0, 2, 1, 3, 1, 1, 2, 1, 1, 2])
+GROUPS = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3, 3])
+ONES = np.ones(10)
+
+
+def small_sample_factor(n, lag):
+    """Harvey, Leybourne and Newbold (1997) eq. 9, with the horizon h = lag + 1."""
+    h = lag + 1
+    return (n + 1 - 2 * h + h * (h - 1) / n) / n
+
+
+# statsmodels 0.15: OLS and WLS of X on a constant, cov_type "cluster" and "HC1", use_t=True.
+STATSMODELS = {
+    "groups": (ONES, Dependence(GROUPS), 0.08913285963474224, 0.12955204360165623),
+    "weights": (W, Dependence(), 0.09095379372292613, 0.15812892741350457),
+    "weights and groups": (W, Dependence(GROUPS), 0.07583217337330193, 0.16203838768275333),
+}
+
+
+@pytest.mark.parametrize("case", STATSMODELS)
+def test_standard_errors_are_those_of_statsmodels(case):
+    w, dependence, error, p = STATSMODELS[case]
+    found = uncertain_mean(X, w, dependence)
+    assert found.mean == pytest.approx(np.average(X, weights=w), rel=1e-14)
+    assert found.standard_error == pytest.approx(error, rel=1e-13)
+    if case != "weights and groups":
+        assert found.p_value() == pytest.approx(p, rel=1e-12)
+    assert found.p_value() == pytest.approx(2 * stats.t.sf(found.mean / error, found.degrees), rel=1e-12)
+
+
+# statsmodels 0.15: the same with cov_type "HAC", use_correction=False (Bartlett's kernel).
+@pytest.mark.parametrize(
+    ("w", "lag", "error"),
+    [
+        (ONES, 0, 0.11226085693597743),
+        (ONES, 1, 0.07671538307275795),
+        (ONES, 3, 0.059968741857737824),
+        (W, 2, 0.04185335952708819),
+    ],
+)
+def test_lagged_standard_errors_are_those_of_statsmodels_but_for_the_small_sample_factor(w, lag, error):
+    found = uncertain_mean(X, w, Dependence(lag=lag))
+    assert found.standard_error * math.sqrt(small_sample_factor(10, lag)) == pytest.approx(error, rel=1e-13)
+
+
+@pytest.mark.parametrize("lag", [0, 1, 4, 8])
+def test_the_diebold_mariano_test_to_fifty_digits(lag):
+    """The statistic as Diebold and Mariano define it, from autocovariances, and Student's tail as a beta function."""
+    with mpmath.workdps(50):
+        x = [mpmath.mpf(float(value)) for value in X]
+        n = len(x)
+        mean = mpmath.fsum(x) / n
+        covariances = [mpmath.fsum((x[t] - mean) * (x[t - j] - mean) for t in range(j, n)) / n for j in range(lag + 1)]
+        spectrum = covariances[0] + 2 * mpmath.fsum(
+            (1 - mpmath.mpf(j) / (lag + 1)) * covariances[j] for j in range(1, lag + 1)
+        )
+        h = lag + 1
+        corrected = mean / mpmath.sqrt(spectrum / n) * mpmath.sqrt((n + 1 - 2 * h + mpmath.mpf(h * (h - 1)) / n) / n)
+        p = mpmath.betainc(mpmath.mpf(n - 1) / 2, 0.5, 0, (n - 1) / (n - 1 + corrected**2), regularized=True)
+    found = uncertain_mean(X, ONES, Dependence(lag=lag))
+    assert found.mean / found.standard_error == pytest.approx(float(corrected), rel=1e-12)
+    assert found.p_value() == pytest.approx(float(p), rel=1e-11)
+
+
+def test_independent_rows_of_equal_weight_are_the_t_test(rng):
+    x = rng.normal(0.1, 1, 57)
+    found = uncertain_mean(x, np.full(57, 3.0), Dependence())
+    expected = stats.ttest_1samp(x, 0)
+    interval = expected.confidence_interval(0.9)
+    assert found.p_value() == pytest.approx(expected.pvalue, rel=1e-12)
+    assert found.mean - found.half_width(0.9) == pytest.approx(interval.low, rel=1e-12)
+    assert found.mean + found.half_width(0.9) == pytest.approx(interval.high, rel=1e-12)
+
+
+def test_groups_of_equal_rows_are_those_rows_once(rng):
+    """Rows that only repeat their group say nothing more than it does."""
+    x, w = rng.normal(size=40), rng.uniform(0.5, 2, 40)
+    once = uncertain_mean(x, w, Dependence())
+    again = uncertain_mean(np.repeat(x, 5), np.repeat(w, 5), Dependence(np.repeat(np.arange(40), 5)))
+    assert again == pytest.approx(once, rel=1e-12)
+
+
+def test_time_has_no_direction_for_a_lag(rng):
+    x, w = rng.normal(size=50), rng.uniform(0.5, 2, 50)
+    forwards, backwards = uncertain_mean(x, w, Dependence(lag=4)), uncertain_mean(x[::-1], w[::-1], Dependence(lag=4))
+    assert backwards == pytest.approx(forwards, rel=1e-12)
+
+
+def test_one_row_or_group_tells_nothing():
+    for dependence in (Dependence(), Dependence(np.zeros(1, dtype=int))):
+        found = uncertain_mean(np.array([0.3]), np.ones(1), dependence)
+        assert found.mean == 0.3
+        assert math.isnan(found.standard_error)
+        assert math.isnan(found.p_value())
+        assert math.isnan(found.half_width(0.95))
+    same = uncertain_mean(np.zeros(1), np.ones(1), Dependence())
+    assert (same.mean, same.standard_error, same.p_value(), same.half_width(0.95)) == (0, 0, 1, 0)
+    assert same.carried_by == math.inf
+
+
+def test_what_carries_a_variance():
+    """Of k equal squares it is k, whatever else there is; groups count as one each."""
+    x = np.array([1.0, -1, 1, -1, 0, 0, 0, 0])
+    assert uncertain_mean(x, np.ones(8), Dependence()).carried_by == pytest.approx(4)
+    assert uncertain_mean(x, np.ones(8), Dependence(np.array([0, 1, 0, 1, 2, 2, 3, 3]))).carried_by == pytest.approx(2)
+    assert uncertain_mean(1e-150 * x, np.ones(8), Dependence()).carried_by == math.inf  # not even a float
+
+
+@pytest.mark.parametrize(
+    ("x", "mean"),
+    [([np.inf, 1.0], np.inf), ([-np.inf, 1.0], -np.inf), ([np.nan, 1.0], np.nan), ([np.inf, -np.inf], np.nan)],
+)
+def test_infinite_rows_leave_nothing_to_be_sure_of(x, mean):
+    found = uncertain_mean(np.array(x), np.ones(2), Dependence())
+    assert found.mean == pytest.approx(mean, nan_ok=True)
+    assert math.isnan(found.p_value())
+    assert math.isnan(found.half_width(0.95))
+
+
+# Holm's procedure in the English Wikipedia ("Holm-Bonferroni method", Example) rejects the first and the fourth at .05.
+# Benjamini and Hochberg (1995) section 4: of their fifteen, three are rejected at .05 with the familywise error kept.
+FIFTEEN = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459]
+FIFTEEN += [0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+
+
+def test_holm_adjusts_as_published():
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02], rtol=1e-14)
+    adjusted = holm(np.array(FIFTEEN))
+    assert (adjusted < 0.05).sum() == 3
+    # statsmodels 0.15, multipletests(method="holm")
+    expected = [0.0015, 0.0056, 0.0247, 0.114, 0.2211, 0.278, 0.278, 0.278, 0.3213, 1, 1, 1, 1, 1, 1]
+    np.testing.assert_allclose(adjusted, expected, rtol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=8))
+def test_laws_of_adjusted_p_values(values):
+    p = np.array(values, dtype=np.float64)
+    adjusted, tests = holm(p), p[~np.isnan(p)]
+    assert (np.isnan(adjusted) == np.isnan(p)).all()
+    assert (adjusted[~np.isnan(p)] >= tests).all()
+    assert (adjusted[~np.isnan(p)] <= np.minimum(1, tests.size * tests) + 1e-15).all()  # never worse than Bonferroni
+    order = np.argsort(p, kind="stable")[: tests.size]
+    assert (np.diff(adjusted[order]) >= 0).all()
+    np.testing.assert_array_equal(holm(p[::-1])[::-1], adjusted)
+
+
+def autocorrelated(rng, n, rho):
+    noise = rng.normal(size=n)
+    x = np.empty(n)
+    x[0] = noise[0] / math.sqrt(1 - rho * rho)
+    for t in range(1, n):
+        x[t] = rho * x[t - 1] + noise[t]
+    return x
+
+
+def test_a_lag_keeps_the_level_where_rows_follow_one_another(rng):
+    """AR(1) with rho = 0.5, 400 rows, a mean of 0: of 1000 tests at level .05 about 5 % may reject."""
+    rejected = {0: 0, 20: 0}
+    for _ in range(1000):
+        x = autocorrelated(rng, 400, 0.5)
+        for lag in rejected:
+            rejected[lag] += uncertain_mean(x, np.ones(400), Dependence(lag=lag)).p_value() < 0.05
+    assert rejected[0] > 200
+    assert 30 <= rejected[20] <= 85
+
+
+def test_groups_keep_the_level_where_their_rows_move_together(rng):
+    """40 groups of ten rows, half of whose variance is the group's: of 1000 tests at level .05 about 5 % may reject."""
+    groups = np.repeat(np.arange(40), 10)
+    rejected = {"rows": 0, "groups": 0}
+    for _ in range(1000):
+        x = rng.normal(size=40)[groups] + rng.normal(size=400)
+        rejected["rows"] += uncertain_mean(x, np.ones(400), Dependence()).p_value() < 0.05
+        rejected["groups"] += uncertain_mean(x, np.ones(400), Dependence(groups)).p_value() < 0.05
+    assert rejected["rows"] > 200
+    assert 30 <= rejected["groups"] <= 75
