@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         score_named,
         spherical_score,
     )
+    from .sequential import SequentialComparison, compare_sequentially
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
 
@@ -134,6 +135,7 @@ _HOMES = {
         "score_named",
         "spherical_score",
     ],
+    "sequential": ["SequentialComparison", "compare_sequentially"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
 }
@@ -163,6 +165,7 @@ __all__ = [
     "PredictedTable",
     "RiskProfile",
     "Score",
+    "SequentialComparison",
     "Tally",
     "TwoClassAverages",
     "TwoClassModel",
@@ -172,6 +175,7 @@ __all__ = [
     "average_probability",
     "brier_score",
     "calibration_errors",
+    "compare_sequentially",
     "coupled_entropy",
     "coupled_exp",
     "coupled_log",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
@@ -47,6 +47,8 @@ class Score:
     """A few words for tables."""
     headline: bool = False
     """Whether the printed assessment shows it."""
+    surprisal: bool = False
+    """Whether it is one, infinite where 0 was given to what happened unless that is raised to a floor."""
 
     @property
     def better(self) -> str:
@@ -119,11 +121,11 @@ SCORES: Mapping[str, Score] = MappingProxyType(
     {
         score.name: score
         for score in (
-            Score("log_loss", _log_loss, note="nats, no floor", headline=True),
+            Score("log_loss", _log_loss, note="nats, no floor", headline=True, surprisal=True),
             Score("brier_score", _brier_score, note="summed over classes", headline=True),
             Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to the outcome"),
             Score("penalized_brier_score", _penalized_brier_score, note="ties share the penalty"),
-            Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty"),
+            Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty", surprisal=True),
         )
     }
 )
@@ -135,7 +137,8 @@ _OTHERS = {
 
 
 def _generalized_surprisal_of_order(r: float, name: str) -> Score:
-    return Score(name, partial(_generalized_surprisal, r=r), proper=r == 0, note="proper only of order 0")
+    rule = partial(_generalized_surprisal, r=r)
+    return Score(name, rule, proper=r == 0, note="proper only of order 0", surprisal=True)
 
 
 def _power_score_of_order(r: float, name: str) -> Score:
@@ -195,6 +198,17 @@ def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
         raise InputError(f"scores: expected a list of names, got {names!r}.")
     others = {score.name: score for score in map(score_named, names) if score.name not in SCORES}
     return (*SCORES.values(), *(others[name] for name in sorted(others)))
+
+
+def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
+    """What each row scores for each class, had it happened: (rows, classes). Surprisals are at the floor."""
+    columns = []
+    for code in range(block.rows.n_classes):
+        had = block.had(code)
+        if score.surprisal:
+            had = replace(had, rows=replace(had.rows, correct=apply_limit(had.rows.correct, floor)))
+        columns.append(score.rows(had))
+    return np.stack(columns, axis=1)
 
 
 def row_scores(
