@@ -11,9 +11,9 @@ the same for a paired test at the same level that is made again at each row from
 Rows: one forecaster is better. "fixed" is how many rows the paired test made once needs for a power of 80 %; the others
 say how many times as many the sequential comparison takes, in the median and in 80 % of the runs: as it is; with the
 range of the score in place of what each row's forecasts allow; and by the empirical Bernstein bound with a
-gamma-exponential mixture (Howard et al. 2021; Choe and Ramdas 2023).
+gamma-exponential mixture (Howard et al. 2021; Choe and Ramdas 2024).
 
-The whole takes ten minutes on one core; --runs makes it smaller. The last whole run is results/sequential.csv.
+The whole takes ten minutes of one core; --runs makes it smaller. The last whole run is results/sequential.csv.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ RANGES = {"brier_score": 2.0, "log_loss": -math.log(FLOOR)}
 ROUNDING = 1e-9
 LONGEST = 8
 """Times the rows of the fixed test, after which a run is given up."""
+
+METHODS = ("sequential", "fixed_range", "bernstein")
 
 Array = np.ndarray
 
@@ -217,7 +219,7 @@ def rows_needed(case: Callable[..., Any], classes: int, score: str, runs: int) -
         taken.append([decided_after(d), decided_after(d._replace(lowest=-wide, highest=wide)), bernstein(d, score)])
     median, most = np.quantile(np.array(taken) / fixed, [0.5, 0.8], axis=0, method="higher")
     record = {"study": "rows", "case": name_of(case), "classes": classes, "score": score, "runs": runs, "fixed": fixed}
-    for at, method in enumerate(("sequential", "fixed_range", "bernstein")):
+    for at, method in enumerate(METHODS):
         record |= {f"{method}_median": float(median[at]), f"{method}_most": float(most[at])}
     return record
 
@@ -292,26 +294,21 @@ def study(runs: int) -> list[dict[str, Any]]:
 
 
 def show(records: list[dict[str, Any]]) -> None:
-    """Print both tables."""
-    print("| neither is better | classes | score | limits missed | wrong one better | by a repeated test |")
-    print("|---|---|---|---|---|---|")
-    for r in records:
-        if r["study"] == "false alarms":
-            print(f"| {place(r)} | {r['missed']:.1%} | {r['wrong']:.1%} | {r['test']:.0%} |")
+    """Print a table of each study."""
+    alarms = [r for r in records if r["study"] == "false alarms"]
+    print("| neither is better | 2 classes, Brier | 2, log loss | 10, Brier | 10, log loss | wrong | repeated test |")
+    print("|---|---|---|---|---|---|---|")
+    for case in dict.fromkeys(r["case"] for r in alarms):
+        own = [r for r in alarms if r["case"] == case]
+        missed = " | ".join(f"{r['missed']:.1%}" for r in own)
+        wrong, test = ([of(r[name] for r in own) for of in (min, max)] for name in ("wrong", "test"))
+        print(f"| {case} | {missed} | {wrong[0]:.1%} to {wrong[1]:.1%} | {test[0]:.0%} to {test[1]:.0%} |")
     print("\n| one is better | classes | score | fixed size | sequential | score's range | empirical Bernstein |")
     print("|---|---|---|---|---|---|---|")
-    for r in records:
-        if r["study"] == "rows":
-            times = [f"{ratio(r[f'{m}_median'])}, {ratio(r[f'{m}_most'])}" for m in METHODS]
-            print(f"| {place(r)} | {r['fixed']:,} | {' | '.join(times)} |")
-
-
-METHODS = ("sequential", "fixed_range", "bernstein")
-
-
-def place(r: dict[str, Any]) -> str:
-    """Case, classes and score of a record."""
-    return f"{r['case']} | {r['classes']} | {r['score'].replace('_', ' ')}"
+    for r in (r for r in records if r["study"] == "rows"):
+        times = [f"{ratio(r[f'{m}_median'])}, {ratio(r[f'{m}_most'])}" for m in METHODS]
+        score = r["score"].replace("_", " ")
+        print(f"| {r['case']} | {r['classes']} | {score} | {r['fixed']:,} | {' | '.join(times)} |")
 
 
 def ratio(times: float) -> str:

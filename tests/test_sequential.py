@@ -322,7 +322,8 @@ class TestScores:
 
 class TestInput:
     def test_other_than_two(self):
-        for forecasts in ({"a": [0.5]}, {"a": [0.5], "b": [0.4], "c": [0.3]}, [[0.5], [0.4]]):
+        p, q = [0.5], [0.4]
+        for forecasts in ({"a": p}, {"a": p, "b": q, "c": q}, [p, q], {}, {1: p, "1": q}):
             with pytest.raises(InputError, match="expected two forecasters"):
                 compare_sequentially(forecasts, [1])
         with pytest.raises(InputError, match="level / number of pairs"):

@@ -158,10 +158,10 @@ def compare_sequentially(
 
         W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
 
-    is at s = m_1 + ... + m_t never above a wealth that is expected not to grow. The lower limit is the s with W_t(s) =
-    2/level, divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of the earlier
-    differences, brought between the least and the greatest difference that the row's two forecasts allow, and low
-    enough for the product to stay positive. The setting is that of Choe and Ramdas (2023), the bets are after
+    is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
+    W_t(s) = 2/level, divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
+    the earlier differences, brought between the least and the greatest difference that the row's two forecasts allow,
+    and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are after
     Waudby-Smith and Ramdas (2024).
 
     Examples
@@ -175,8 +175,9 @@ def compare_sequentially(
     >>> result.better, result.decided_after
     ('new', 386)
     """
-    if not isinstance(forecasts, Mapping) or len(forecasts) != 2:
-        what = f"{len(forecasts)} of them" if isinstance(forecasts, Mapping) else type(forecasts).__name__
+    names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()
+    if len(names) != 2:
+        what = f"{len(names)} names" if names else type(forecasts).__name__
         raise InputError(
             f"forecasts: expected two forecasters as {{name: probabilities, name: probabilities}}, got {what}."
             " Compare more of them two by two, each at level / number of pairs."
