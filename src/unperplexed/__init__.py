@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         score_named,
         spherical_score,
     )
+    from .sequential import SequentialComparison, compare_sequentially
     from .tallies import Tallies
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
@@ -155,6 +156,7 @@ _HOMES = {
         "score_named",
         "spherical_score",
     ],
+    "sequential": ["SequentialComparison", "compare_sequentially"],
     "tallies": ["Tallies"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
@@ -193,6 +195,7 @@ __all__ = [
     "PredictedTable",
     "RiskProfile",
     "Score",
+    "SequentialComparison",
     "Shrinkage",
     "ShrunkenAccuracy",
     "Tallies",
@@ -207,6 +210,7 @@ __all__ = [
     "brier_score",
     "calibration_errors",
     "compare",
+    "compare_sequentially",
     "coupled_entropy",
     "coupled_exp",
     "coupled_log",

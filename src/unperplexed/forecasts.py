@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,12 @@ class Block:
         """Select rows."""
         weights = None if self.weights is None else self.weights[keep]
         return Block(self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.index[keep], self.notes)
+
+    def had(self, code: int) -> Block:
+        """The same rows, had this class happened in each of them."""
+        correct = self.probabilities[:, code].astype(np.float64)
+        rows = replace(self.rows, correct=correct, hit=(correct == self.rows.highest) / self.rows.ties)
+        return replace(self, truth=np.full_like(self.truth, code), rows=rows)
 
 
 class Forecasts:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .assessment import Assessment
     from .comparison import Comparison
     from .profile import RiskProfile
+    from .sequential import SequentialComparison
 
 SIZES = {"reported": (5.6, 6.4), "nelson": (6.8, 5.6), "profile": (6.4, 4.4), "comparison": (6.4, 6.4)}
 """Widths and heights, in inches, that suit the pictures: of an assessment by its axes, and of the others."""
@@ -350,3 +351,47 @@ def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
     percent = f"{100 * comparison.confidence:.10g} % interval"
     ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=f"ratio of geometric accuracies, {percent}")
     ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+_MOST_POINTS = 2000
+"""Of a line over rows; more cannot be told apart."""
+
+
+def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) -> Axes:
+    """Draw the mean difference of two forecasters with its limits over the rows, and where it was decided.
+
+    The first limits are wide: the axis is cut off at those after a tenth of the rows, or of those until the decision.
+
+    Parameters
+    ----------
+    comparison : SequentialComparison
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        ax = _new_axes(SIZES["profile"])
+    c = comparison
+    rows = np.unique(np.linspace(1, c.n_rows, _MOST_POINTS).astype(np.int64))
+    low, mean, high = (column[rows - 1] for column in (c.low, c.difference, c.high))
+    name = f"{c.score.replace('_', ' ')}, {_short(c.first)} less {_short(c.second)}"
+    ax.plot(rows, mean, color=_COLOURS[0][1], label="mean so far", zorder=3)
+    label = f"{100 * (1 - c.level):.4g} % limits, at all rows together"
+    ax.fill_between(rows, low, high, color=_COLOURS[0][0], alpha=0.4, linewidth=0, label=label, zorder=2)
+    ax.axhline(0, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+    if c.decided_after is not None:
+        label = f"decided after {c.decided_after:,}: {_short(str(c.better))} is better"
+        at = c.difference[c.decided_after - 1]
+        ax.plot(c.decided_after, at, "o", color=_MARKS, markeredgecolor="white", markersize=9, label=label, zorder=4)
+    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
+    least, most = min(0.0, c.low[start:].min()), max(0.0, c.high[start:].max())
+    room = 0.05 * (most - least)
+    ax.set(xlabel="rows", ylabel=name, xlim=(0, c.n_rows), ylim=(least - room, most + room))
+    ax.grid(color="#d9d9d9", linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.legend(loc="best", fontsize="small")
+    return ax

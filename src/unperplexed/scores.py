@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
@@ -198,6 +198,17 @@ def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
         raise InputError(f"scores: expected a list of names, got {names!r}.")
     others = {score.name: score for score in map(score_named, names) if score.name not in SCORES}
     return (*SCORES.values(), *(others[name] for name in sorted(others)))
+
+
+def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
+    """What each row scores for each class, had it happened: (rows, classes). Surprisals are at the floor."""
+    columns = []
+    for code in range(block.rows.n_classes):
+        had = block.had(code)
+        if score.surprisal:
+            had = replace(had, rows=replace(had.rows, correct=apply_limit(had.rows.correct, floor)))
+        columns.append(score.rows(had))
+    return np.stack(columns, axis=1)
 
 
 def row_scores(

@@ -1,0 +1,50 @@
+"""A SequentialComparison as text that fits a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .text import class_name, counted, figure
+
+if TYPE_CHECKING:
+    from ..sequential import SequentialComparison
+
+
+def sequential_text(comparison: SequentialComparison) -> str:
+    """Give who is better and since when, how sure that is after all rows, and what is guaranteed."""
+    return "\n".join(_lines(comparison))
+
+
+def _lines(c: SequentialComparison) -> Iterator[str]:
+    first, second = class_name(c.first, 0), class_name(c.second, 1)
+    low, high = c.interval
+    floor = "" if c.floor is None else f" at floor {c.floor:g}"
+    yield f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
+    yield f"{c.score.replace('_', ' ')}{floor}, {'larger' if c.larger_is_better else 'smaller'} is better"
+    yield ""
+    yield _verdict(c)
+    yield ""
+    yield f"{'mean difference':22}{figure(float(c.difference[-1])):>9}   {first} less {second}"
+    yield f"{'lower limit':22}{figure(low):>9}"
+    yield f"{'upper limit':22}{figure(high):>9}"
+    yield f"{'e-value':22}{_e_value(float(c.e_first[-1])):>9}   for {first} being better"
+    yield f"{'e-value':22}{_e_value(float(c.e_second[-1])):>9}   for {second} being better; {2 / c.level:,.4g} decides"
+    yield ""
+    yield f"The limits hold at every row together, with a probability of at least {100 * (1 - c.level):.4g} %:"
+    yield "look as often as you like, and stop when you like."
+
+
+def _verdict(c: SequentialComparison) -> str:
+    if c.better is None:
+        return "not decided yet: the limits have always held 0"
+    better, now = class_name(c.better, 0), c.better_now
+    after = f"decided after {c.decided_after:,} row{'s' if c.decided_after != 1 else ''}"
+    if now == c.better:
+        return f"{better} is better: {after}"
+    over_all = "it is open again" if now is None else f"{class_name(now, 0)} is better"
+    return f"{better} was better, {after}; over all rows {over_all}"
+
+
+def _e_value(e: float) -> str:
+    return figure(e) if e < 1000 else f"{e:,.0f}" if e < 1e6 else f"{e:.1e}"

@@ -1,0 +1,269 @@
+"""Two forecasters compared while rows come in: limits and e-values that hold at every row, so that one may watch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._betting import evidence
+from ._json import json_text, plain_values
+from ._typing import Floats, ReadOnlyArrays
+from ._version import __version__
+from .errors import InputError, listed, rows_text
+from .forecasts import Forecasts
+from .intervals import Interval
+from .labels import Label
+from .means import DEFAULT_FLOOR, apply_limit
+from .scores import Score, score_named, scores_by_outcome
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialComparison(ReadOnlyArrays):
+    """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    first: str
+    second: str
+    score: str
+    """Name of the scoring rule."""
+    larger_is_better: bool
+    """Whether larger scores are the better ones."""
+    difference: Floats
+    """Mean score of the first less that of the second, over the rows up to each."""
+    low: Floats
+    high: Floats
+    """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability level."""
+    e_first: Floats
+    e_second: Floats
+    """e-value for the first, or the second, being better on average. Larger says so more clearly; 1 says nothing."""
+    decided_after: int | None
+    """How many rows it took until 0 was outside the limits; None if it never was."""
+    better: str | None
+    """Who was better when it was decided."""
+    n_rows: int
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    level: float
+    """Largest probability of a false alarm, however long one watches."""
+    floor: float | None
+    """What probabilities were raised to in a surprisal such as the log loss; None for the other scores."""
+    version: str = __version__
+
+    @property
+    def interval(self) -> Interval:
+        """Limits of the mean difference to be expected, after all rows."""
+        return Interval(float(self.low[-1]), float(self.high[-1]))
+
+    @property
+    def better_now(self) -> str | None:
+        """Who is better by the limits after all rows; None where 0 is within them."""
+        low, high = self.interval
+        if low <= 0 <= high:
+            return None
+        return self.first if (low > 0) == self.larger_is_better else self.second
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain: dict[str, Any] = plain_values(self)
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> pl.DataFrame:
+        """Give one row a row of the input, as a polars DataFrame: rows so far, difference, limits and e-values."""
+        import polars as pl
+
+        columns = ("difference", "low", "high", "e_first", "e_second")
+        rows = {"rows": np.arange(1, self.n_rows + 1)}
+        return pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean difference and its limits over the rows; returns the Axes."""
+        from .plots import plot_sequential
+
+        return plot_sequential(self, ax)
+
+    def __str__(self) -> str:
+        """Give the comparison as text for a terminal."""
+        from .report.sequential_text import sequential_text
+
+        return sequential_text(self)
+
+
+def compare_sequentially(
+    forecasts: Mapping[str, Any],
+    y_true: Any,
+    *,
+    score: str = "brier_score",
+    level: float = 0.05,
+    floor: float = DEFAULT_FLOOR,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    renormalize: bool = False,
+    percent: bool = False,
+    from_logits: bool = False,
+    from_log_probs: bool = False,
+) -> SequentialComparison:
+    """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
+
+    A test of fixed size raises false alarms if it is looked at again and again. Here the probability of ever calling
+    the worse one better is at most ``level``, whenever one looks and for whatever reason one stops. Nothing is assumed
+    of the outcomes: they may depend on one another and change over time.
+
+    Parameters
+    ----------
+    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
+        Reported probabilities of exactly two forecasters, by name. Rows are in the order in which they came, and both
+        forecasts of a row were made before its outcome was known.
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: class labels (ints, bools, strings) or one-hot rows.
+    score : str, default "brier_score"
+        Scoring rule, by a name that `score_named` knows.
+    level : float, default 0.05
+        Largest probability of a false alarm, in (0, 1).
+    floor : float, default 0.005
+        In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it. 0
+        will do where no class is ever given 0.
+    labels, pos_label, renormalize, percent, from_logits, from_log_probs : optional
+        As in `assess`, the same for both.
+
+    Returns
+    -------
+    SequentialComparison
+        After each row ``difference``, its limits ``low`` and ``high``, and the e-values ``e_first`` and ``e_second``;
+        ``decided_after`` and ``better``; ``frame()`` and ``plot()``.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`, naming the forecaster; for other than two forecasters or none of the rows; for a score that
+        would be infinite for a class that was given 0, naming the rows.
+
+    Notes
+    -----
+    With d the differences in score and m their means given all that was known before the row's outcome, both forecasts
+    included, the limits are of the average of m over the rows so far. For rates b_k with weights w_k, ::
+
+        W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
+
+    is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
+    W_t(s) = 2/level, divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
+    the earlier differences, brought between the least and the greatest difference that the row's two forecasts allow,
+    and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are after
+    Waudby-Smith and Ramdas (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed import compare_sequentially
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.uniform(size=2000)
+    >>> rain = rng.uniform(size=2000) < truth
+    >>> result = compare_sequentially({"old": np.clip(1.5 * truth - 0.25, 0, 1), "new": truth}, rain)
+    >>> result.better, result.decided_after
+    ('new', 386)
+    """
+    names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()
+    if len(names) != 2:
+        what = f"{len(names)} names" if names else type(forecasts).__name__
+        raise InputError(
+            f"forecasts: expected two forecasters as {{name: probabilities, name: probabilities}}, got {what}."
+            " Compare more of them two by two, each at level / number of pairs."
+        )
+    read = {
+        str(name): Forecasts(
+            y_true,
+            y_prob,
+            labels=labels,
+            pos_label=pos_label,
+            renormalize=renormalize,
+            percent=percent,
+            from_logits=from_logits,
+            from_log_probs=from_log_probs,
+            names=("y_true", f"forecasts[{name!r}]", "sample_weight"),
+        )
+        for name, y_prob in forecasts.items()
+    }
+    return sequential_comparison(read, score_named(score), level, floor)
+
+
+def sequential_comparison(
+    forecasts: Mapping[str, Forecasts], score: Score, level: float, floor: float
+) -> SequentialComparison:
+    """Compare two forecasters whose rows have been read."""
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise InputError(f"level: expected a probability above 0 and below 1, got {level!r}.")
+    first, second = forecasts
+    d = _differences(forecasts, score, floor)
+    log_limit = math.log(2 / level)
+    log_above, low = evidence(d.value, d.lowest, d.highest, log_limit)
+    log_below, minus_high = evidence(-d.value, -d.highest, -d.lowest, log_limit)
+    log_first, log_second = (log_above, log_below) if score.larger_is_better else (log_below, log_above)
+    decided = np.flatnonzero(np.maximum(log_first, log_second) > log_limit)[:1].tolist()
+    with np.errstate(over="ignore"):  # infinite is what an e-value past all floats may be called
+        e_first, e_second = np.exp(log_first), np.exp(log_second)
+    return SequentialComparison(
+        first=first,
+        second=second,
+        score=score.name,
+        larger_is_better=score.larger_is_better,
+        difference=np.cumsum(d.value) / np.arange(1, d.value.size + 1),
+        low=low,
+        high=-minus_high,
+        e_first=e_first,
+        e_second=e_second,
+        decided_after=decided[0] + 1 if decided else None,
+        better=(first if log_first[decided[0]] > log_limit else second) if decided else None,
+        n_rows=d.value.size,
+        n_classes=forecasts[first].n_classes,
+        labels=forecasts[first].labels,
+        level=float(level),
+        floor=float(floor) if score.surprisal else None,
+    )
+
+
+class _Differences(NamedTuple):
+    """Score of the first less that of the second, row by row, and how small and large it could have been."""
+
+    value: Floats
+    lowest: Floats
+    highest: Floats
+
+
+def _differences(forecasts: Mapping[str, Forecasts], score: Score, floor: float) -> _Differences:
+    (first, one), (second, other) = forecasts.items()
+    if one.labels != other.labels:
+        raise InputError(
+            f"forecasts: the classes of {first!r} are {listed(one.labels)}, those of {second!r} {listed(other.labels)}."
+            " Give both the same columns in the same order."
+        )
+    if not one.n_rows:
+        raise InputError("y_true: no rows to compare.")
+    apply_limit(np.empty(0), floor)  # so that what is no floor is refused for every score
+    parts: list[tuple[Floats, Floats, Floats]] = []
+    infinite: list[int] = []
+    for mine, theirs in zip(one.blocks(), other.blocks(), strict=True):
+        with np.errstate(invalid="ignore"):  # the difference of two infinite scores is refused below
+            by_class = scores_by_outcome(score, mine, floor) - scores_by_outcome(score, theirs, floor)
+        infinite += mine.index[~np.isfinite(by_class).all(axis=1)].tolist()
+        happened = np.take_along_axis(by_class, mine.truth[:, None], axis=1)[:, 0]
+        parts.append((happened, by_class.min(axis=1), by_class.max(axis=1)))
+    if infinite:
+        remedy = "a floor above 0 (--floor)" if score.surprisal else "a score without infinity, such as 'brier_score'"
+        raise InputError(
+            f"score: {score.name} can become infinite where a class was given 0, as by {first!r} or {second!r} in"
+            f" {rows_text(infinite)}; take {remedy}."
+        )
+    return _Differences(*(np.concatenate(column) for column in zip(*parts, strict=True)))
