@@ -21,6 +21,7 @@ from .means import ROBUST, Limit, apply_limit, t_quantile
 from .measured import DEFAULT, Estimator, measured_of_samples
 from .profile import RiskProfile
 from .progress import steps
+from .scores import score_named
 from .tally import Tally
 
 SAMPLED = (
@@ -114,7 +115,9 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     reach = float(t_quantile(confidence, tally.independent_rows - 1))
     for name in tally.scores:
         half = reach * tally.score_standard_error(name)
-        found[name] = Interval(tally.score(name) - half, tally.score(name) + half)
+        low, high = tally.score(name) - half, tally.score(name) + half
+        most = 1.0 if score_named(name).larger_is_better else math.inf
+        found[name] = Interval(*np.clip([low, high], 0.0, most).tolist())  # no rule gives less, none of these more
     return found
 
 

@@ -18,6 +18,9 @@ from .tally import Tally, View
 FEW_ERRORS, FEW_GROUPS = 50, 30
 """With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
 
+_FEW_DEGREES = 20
+"""Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
+
 _FEWEST, _MOST = 40, 20_000
 """Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
 
@@ -123,7 +126,7 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * tally.weight**2 / tally.weight_squared
     if errors < FEW_ERRORS - 0.5:
         yield f"few errors ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
-    elif headline.few_rows.any():
+    elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
         yield "few rows decide the robustness: its interval may be too narrow"
     if _grouped(tally) and tally.independent_rows < FEW_GROUPS:
         yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
