@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         total_probability,
         tsallis_entropy,
     )
+    from .intervals import Band, CalibrationTest, Interval
     from .means import (
         coupling_from_order,
         generalized_mean,
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from .tallies import Tallies
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
+    from .uncertainty import Uncertainty
 
 _HOMES = {
     "_comparing": ["compare"],
@@ -132,6 +134,7 @@ _HOMES = {
         "order_from_coupling",
         "suggested_floor",
     ],
+    "intervals": ["Band", "CalibrationTest", "Interval"],
     "measured": ["ESTIMATORS"],
     "profile": [
         "Averages",
@@ -160,6 +163,7 @@ _HOMES = {
     "tallies": ["Tallies"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
+    "uncertainty": ["Uncertainty"],
 }
 _EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
 """Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
@@ -171,9 +175,11 @@ __all__ = [
     "SCORES",
     "Assessment",
     "Averages",
+    "Band",
     "BinTable",
     "Breakdown",
     "CalibrationErrors",
+    "CalibrationTest",
     "ClassAverage",
     "ClassParameters",
     "ClassTable",
@@ -188,6 +194,7 @@ __all__ = [
     "Forecasts",
     "GroupAssessment",
     "InputError",
+    "Interval",
     "MeanScore",
     "MultivariateCoupledGaussian",
     "Notes",
@@ -203,6 +210,7 @@ __all__ = [
     "TwoClassAverages",
     "TwoClassModel",
     "TwoClassROC",
+    "Uncertainty",
     "__version__",
     "assess",
     "assess_by",
