@@ -1,12 +1,15 @@
 """How often 95 % intervals hold the truth, where the truth is known, and how often the calibration test is wrong.
 
     python benchmarks/coverage.py [--output FILE.csv] [--only WORD] [--runs R] [--samples S] [--jobs J]
+    python benchmarks/coverage.py --test [--output FILE.csv] [--runs R] [--jobs J]
     python benchmarks/coverage.py --show FILE.csv
 
 Forecasters of two and of ten classes, whose top class happens in about .8 and .5 (hard) or .99 (easy) of the rows,
 calibrated, or with log-odds that are 1.5 or .7 times what they should be; samples of 500, 5000 and 50,000 rows. Of each
 sample the intervals of all figures are made, of ten classes also with shards of the rows in the tally; of two they
-change nothing. The whole takes about an hour on two cores. The last whole run is results/coverage.csv.
+change nothing. The whole takes about an hour on two cores. With --test, only how often the calibration test rejects
+the calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last whole runs are
+results/coverage.csv and results/calibration_test.csv.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ import numpy as np
 import polars as pl
 
 from scenarios import softmax
-from unperplexed import Assessment, Forecasts, Tally, assess
+from unperplexed import Assessment, Forecasts, Tally, assess, calibration_test
 
 SIZES = (500, 5_000, 50_000)
+TEST_SIZES = (100, 1_000, 10_000)
 POPULATION = 200_000
 CURVE = (0.1, 0.3, 0.7, 0.9)
 """Where the interval of the measured curve is looked at."""
@@ -123,11 +127,28 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
     return records
 
 
+def sizes(task: tuple[int, int, int]) -> list[dict[str, Any]]:
+    """How often the calibration test rejects a calibrated forecaster, at level 5 %."""
+    index, n, runs = task
+    rejected = {"rows": 0, "tally in cells": 0}
+    for run in range(runs):
+        tally = sample(index, n, np.random.default_rng([20261122, index, n, run, 1]), [])
+        for source, each in zip(rejected, (tally, tally.in_cells()), strict=True):
+            rejected[source] += calibration_test(each, resamples=99, seed=run).p_value <= 0.05
+    name = FORECASTERS[index].name
+    print(f"{name}, N = {n:,}", file=sys.stderr, flush=True)
+    return [
+        {"forecaster": name, "n": n, "source": source, "runs": runs, "rejected": times / runs}
+        for source, times in rejected.items()
+    ]
+
+
 def main() -> None:
     """Run the study, or show one that was run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--show", type=Path)
+    parser.add_argument("--test", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--runs", type=int, default=400, help="of each size; half as many of more than 10,000 rows")
     parser.add_argument("--samples", type=int, default=100)
@@ -136,6 +157,15 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.show:
         show(pl.read_csv(arguments.show))
+        return
+    if arguments.test:
+        calibrated = [i for i, each in enumerate(FORECASTERS) if each.sharpness == 1]
+        with ProcessPoolExecutor(arguments.jobs) as pool:
+            parts = pool.map(sizes, [(i, n, arguments.runs) for i in calibrated for n in TEST_SIZES])
+            table = pl.DataFrame([record for part in parts for record in part])
+        if arguments.output:
+            table.write_csv(arguments.output)
+        print(table.pivot("n", index=["forecaster", "source"], values="rejected"))
         return
     chosen = [i for i, each in enumerate(FORECASTERS) if arguments.only in each.name]
     tasks = [

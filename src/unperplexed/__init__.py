@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from .tallies import Tallies
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
-    from .uncertainty import Uncertainty
+    from .uncertainty import Uncertainty, calibration_test
 
 _HOMES = {
     "_comparing": ["compare"],
@@ -163,7 +163,7 @@ _HOMES = {
     "tallies": ["Tallies"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
-    "uncertainty": ["Uncertainty"],
+    "uncertainty": ["Uncertainty", "calibration_test"],
 }
 _EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
 """Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
@@ -217,6 +217,7 @@ __all__ = [
     "average_probability",
     "brier_score",
     "calibration_errors",
+    "calibration_test",
     "compare",
     "compare_sequentially",
     "coupled_entropy",

@@ -108,7 +108,7 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     names = ("decisiveness", "geometric_accuracy", "robustness")
     found = {f"reported_{name}": Interval(*pair) for name, pair in zip(names, limits, strict=True)}
     accuracy, rows = tally.prediction_accuracy, tally.weight**2 / tally.weight_squared
-    if tally.shards is not None and tally.shards.grouped:
+    if tally.grouped and tally.shards is not None:
         error = float(tally.shards.standard_error(tally.shards.rows.hits))
         rows = min(rows, accuracy * (1 - accuracy) / error**2) if error else tally.independent_rows
     found["prediction_accuracy"] = wilson(accuracy, rows, confidence)
@@ -198,16 +198,14 @@ def sampled(
     resampled; of both, the larger variation counts.
     """
     counts, n = coarse_counts(tally, floor, limit), sampling.resamples
-    grouped = tally.shards is not None and tally.shards.grouped
-    redraw = not grouped and not (tally.weighted and tally.shards is not None)
+    redraw = not tally.grouped and not (tally.weighted and tally.shards is not None)
     resample = tally.shards is not None and not (redraw and counts.mirrored)
-    with steps((redraw + resample + (not grouped)) * n, "samples") as advance:
+    with steps((redraw + resample + (not tally.grouped)) * n, "samples") as advance:
         worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
         drawn = [worlds.redrawn(counts, n)] if redraw else []
         drawn += [worlds.resampled(counts, n)] if resample else []
         bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS)[0] if redraw else drawn[0][0]
-        null = None if grouped else counts.calibrated(n, worlds.rng)
-        null_curves = None if null is None else worlds.measured(counts, null)
+        tested = (None, None) if tally.grouped else tested_calibration(counts, estimator, floor, sampling, advance)
     off = [figures for figures, _ in drawn]
     intervals = {
         name: _interval(figures[name], bias[:, at], [each[:, at] for each in off], sampling.confidence)
@@ -215,16 +213,26 @@ def sampled(
     }
     for name in SAMPLED[:3]:
         intervals[name] = Interval(*np.minimum(intervals[name], 1.0).tolist())
-    ends = np.array([1 - sampling.confidence, 1 + sampling.confidence]) / 2
-    curve = Band(counts.reported, *_quantiles(drawn[0][1], ends))
-    if null is None or null_curves is None:
-        return Sampled(intervals, curve)
+    return Sampled(intervals, _band(counts, drawn[0][1], sampling.confidence), *tested)
+
+
+def tested_calibration(
+    counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling, advance: Callable[[int], object]
+) -> tuple[Band, CalibrationTest]:
+    """Measure calibrated samples: the band that they keep to, and how many are as far off as what was counted."""
+    rng = np.random.default_rng((sampling.seed, 1))  # so that the test is the same with and without intervals
+    null = counts.calibrated(sampling.resamples, rng)
+    curves = _Worlds(estimator, floor, "floor", rng, advance).measured(counts, null)
     found = measured_of_samples(estimator, counts.reported, *_one(counts.counted), floor)
     observed = float(_statistic(counts, _one(counts.counted), found)[0])
     rounding = 1e-9 * abs(observed) if math.isfinite(observed) else 0.0  # so that equal ones count
-    as_far = int(np.count_nonzero(_statistic(counts, null, null_curves) >= observed - rounding))
-    consistent = Band(counts.reported, *_quantiles(null_curves, ends))
-    return Sampled(intervals, curve, consistent, CalibrationTest(observed, (1 + as_far) / (1 + n)))
+    as_far = int(np.count_nonzero(_statistic(counts, null, curves) >= observed - rounding))
+    test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples))
+    return _band(counts, curves, sampling.confidence), test
+
+
+def _band(counts: CellCounts, curves: Floats, confidence: float) -> Band:
+    return Band(counts.reported, *_quantiles(curves, np.array([1 - confidence, 1 + confidence]) / 2))
 
 
 def _one(sample: Sample) -> Sample:

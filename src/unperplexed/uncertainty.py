@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ._resampling import coarse_counts
+from ._views import counted_for
 from .errors import InputError, check_whole
-from .intervals import Band, CalibrationTest, Interval, Sampled, Sampling, closed_intervals, sampled
+from .intervals import (
+    Band,
+    CalibrationTest,
+    Interval,
+    Sampled,
+    Sampling,
+    closed_intervals,
+    sampled,
+    tested_calibration,
+)
+from .labels import Label
+from .means import DEFAULT_FLOOR
 from .measured import Estimator
+from .measured import estimator as estimator_named
 from .profile import RiskProfile
 from .tally import Tally, View
 
@@ -99,8 +114,68 @@ def uncertainty(
     )
 
 
-def _grouped(tally: Tally) -> bool:
-    return tally.shards is not None and tally.shards.grouped
+def calibration_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    measured: str = "shrunk-isotonic",
+    resamples: int = 1000,
+    seed: int = 0,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> CalibrationTest:
+    """Test whether forecasts are calibrated. A small p-value says that they are not.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C), or Tally
+        What happened: labels or one-hot rows. Or a `Tally`, with nothing beside it.
+    y_prob : array_like of shape (n,) or (n, C)
+        Reported probabilities of the positive class, or of each class.
+    measured : str, default "shrunk-isotonic"
+        Estimator of the measured probability: a key of `ESTIMATORS`. It decides which deviations the test sees best,
+        not how often it is wrong about the calibrated.
+    resamples : int, default 1000
+        How many calibrated samples what was counted is compared with. The smallest p-value is 1 / (1 + resamples).
+    seed : int, default 0
+        Of the random numbers that draw them.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights; rows then count as if they had equal weight and were as many as they are worth.
+    labels, pos_label : optional
+        As in `Forecasts`.
+
+    Returns
+    -------
+    CalibrationTest
+        ``statistic`` and ``p_value``: that of `assess` with the same settings.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; and for a tally of rows in groups, which depend on one another.
+
+    Notes
+    -----
+    The statistic is the sum of o ln(f/p) - o + p over all pairs, o being 1 for what happened, else 0, p the reported
+    and f the measured probability. Calibrated samples draw what happens from p, in at most 256 cells, for two classes
+    once for each row.
+
+    Examples
+    --------
+    >>> from unperplexed import calibration_test
+    >>> calibration_test([1, 0] * 200, [0.9, 0.4] * 200).p_value < 0.01
+    True
+    """
+    measure = estimator_named(measured)
+    sampling = checked_sampling(0.95, resamples, seed)
+    if not sampling.resamples:
+        raise InputError("resamples: a test takes samples, got 0.")
+    tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label)
+    if tally.grouped:
+        raise InputError("rows of a group depend on one another; what happens in them cannot be drawn row by row.")
+    counts = coarse_counts(tally, 0.0, "floor")
+    return tested_calibration(counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
 
 
 def _verdict(slope: Interval, test: CalibrationTest | None, confidence: float) -> Verdict:
@@ -128,5 +203,5 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
         yield f"few errors ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
     elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
         yield "few rows decide the robustness: its interval may be too narrow"
-    if _grouped(tally) and tally.independent_rows < FEW_GROUPS:
+    if tally.grouped and tally.independent_rows < FEW_GROUPS:
         yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
