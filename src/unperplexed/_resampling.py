@@ -16,6 +16,7 @@ import numpy as np
 
 from ._kernels import COARSE, COARSE_CELLS
 from ._parts import Shards
+from ._tables import grid_of
 from ._typing import Floats, Ints
 from .means import ROBUST, Limit, apply_limit
 from .tally import Tally
@@ -26,7 +27,8 @@ _MIDDLE = COARSE_CELLS // 2 - 1
 _MIRROR = np.arange(COARSE_CELLS)[::-1].copy()
 _MIRROR[[_MIDDLE, _MIDDLE + 1]] = _MIDDLE, _MIDDLE + 1
 
-_FINE = 4096
+_FINE, _FINE_BITS = 1024, 6
+"""So many values are counted one by one; more in cells of relative width 2**-6, in which curves differ little."""
 
 
 class Sample(NamedTuple):
@@ -122,17 +124,22 @@ def _multinomial(rng: np.random.Generator, rows: int, shares: Floats, n: int) ->
 
 
 def fine_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
-    """Count a tally's pairs of all classes as finely as they are measured, or nearly so."""
-    fine = tally if tally.pairs_table.key.size <= _FINE else tally.in_cells()
+    """Count a tally's pairs of all classes about as finely as they are measured: by value, or in cells of 2**-6."""
     rows = tally.weight / tally.weight_squared
-    reported, happened, total = fine.pairs()
-    mirrored = tally.n_classes == 2
+    reported, happened, total = tally.pairs()
+    mirrored, middle = tally.n_classes == 2, np.empty((3, 0))
     if mirrored:  # above 1/2 what lies next to 1 may be one value that below is several
-        low = reported < 0.5
-        h, t, middle = happened[low], total[low], reported == 0.5
-        reported = np.concatenate([reported[low], reported[middle], 1 - reported[low][::-1]])
-        happened = np.concatenate([h, happened[middle], (t - h)[::-1]])
-        total = np.concatenate([t, total[middle], t[::-1]])
+        below, at = reported < 0.5, reported == 0.5
+        middle = np.stack([reported[at], happened[at], total[at]])
+        reported, happened, total = reported[below], happened[below], total[below]
+    if reported.size > _FINE:
+        _, cell = np.unique(grid_of(_FINE_BITS).codes(reported), return_inverse=True)
+        said, happened, total = (np.bincount(cell, x).astype(np.float64) for x in (reported * total, happened, total))
+        reported = said / total
+    if mirrored:
+        reported = np.concatenate([reported, middle[0], 1 - reported[::-1]])
+        happened = np.concatenate([happened, middle[1], (total - happened)[::-1]])
+        total = np.concatenate([total, middle[2], total[::-1]])
     powers = np.stack(_three(apply_limit(reported, floor, limit)))
     return CellCounts(reported, Sample(happened * rows, total * rows), mirrored, powers)
 
