@@ -8,11 +8,12 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from conftest import softmax_forecasts
-from unperplexed import ESTIMATORS, InputError, Tally, assess
+from unperplexed import ESTIMATORS, CalibrationTest, InputError, Interval, Tally, assess, calibration_test
 from unperplexed._resampling import coarse_counts
 from unperplexed.intervals import SAMPLED, wilson
 from unperplexed.means import t_quantile
 from unperplexed.measured import estimator, measured_of_samples
+from unperplexed.uncertainty import _verdict
 
 
 def binary(rng, n, sharpness=1.0, shift=0.0):
@@ -146,9 +147,9 @@ def test_few_groups_are_said(rng):
     y, p = binary(rng, 600)
     assert any("few groups (7" in each for each in assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings)
     one = assess(y, p, groups=np.zeros(600, dtype=int))
-    assert math.isnan(one.intervals["log_loss"].low)
-    assert math.isnan(one.intervals["slope"].low)
+    assert all(math.isnan(low) for name, (low, _) in one.intervals.items() if name != "prediction_accuracy")
     assert one.verdict is None
+    assert "no verdict: it takes samples" in str(one)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +168,19 @@ def test_verdicts(rng, sharpness, shift, verdict):
 
 
 def test_wrong_without_a_direction_is_miscalibrated():
-    """Said .3 or .7 for what happens with .1 and .5, .5 and .9: slope 1, and still wrong."""
+    wrong, right = CalibrationTest(9.0, 0.001), CalibrationTest(1.0, 0.3)
+    assert _verdict(Interval(0.9, 1.1), wrong, 0.95) == "miscalibrated"
+    assert _verdict(Interval(0.9, 1.1), None, 0.95) == "not distinguishable from calibrated"
+    for slope, verdict in ((Interval(0.7, 0.9), "overconfident"), (Interval(1.1, 1.3), "underconfident")):
+        assert _verdict(slope, wrong, 0.95) == _verdict(slope, None, 0.95) == verdict
+        assert _verdict(slope, right, 0.95) == "not distinguishable from calibrated"
+
+
+def test_what_cancels_between_two_classes_is_not_seen():
+    """The page says so: .3 and .7 were said, .1 and .5 happen; of the two classes pooled that is .3 and .7."""
     rng = np.random.default_rng(3)
-    p = np.repeat([0.3, 0.7], 2000)
-    y = rng.random(4000) < p - 0.2
-    result = assess(y, p)
-    assert result.uncertainty.calibration_test.p_value < 0.01
-    low, high = result.intervals["slope"]
-    assert result.verdict == ("miscalibrated" if low <= 1 <= high else "underconfident" if low > 1 else "overconfident")
+    p = np.repeat([0.3, 0.7], 5000)
+    assert calibration_test(rng.random(10_000) < p - 0.2, p).p_value > 0.01
 
 
 def test_what_was_held_impossible_and_happened_is_not_calibrated():
@@ -261,6 +267,19 @@ def test_without_samples_the_closed_ones_remain(rng):
 def test_bad_settings(settings, message):
     with pytest.raises(InputError, match=message):
         assess([1, 0], [0.8, 0.3], **settings)
+
+
+def test_the_test_by_itself_is_that_of_the_assessment(rng):
+    y, p = softmax_forecasts(rng, 500, 3)
+    assert calibration_test(y, p, seed=5) == assess(y, p, seed=5).uncertainty.calibration_test
+    assert (
+        calibration_test(Tally.of(y, p), measured="logistic")
+        == assess(y, p, measured="logistic").uncertainty.calibration_test
+    )
+    with pytest.raises(InputError, match="resamples: a test takes samples"):
+        calibration_test(y, p, resamples=0)
+    with pytest.raises(InputError, match="rows of a group depend on one another"):
+        calibration_test(Tally.of(y, p, parts=["shards"], groups=np.arange(500)))
 
 
 def test_bands_hold_the_curve_and_the_diagonal(rng):

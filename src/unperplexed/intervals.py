@@ -112,6 +112,10 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
         error = float(tally.shards.standard_error(tally.shards.rows.hits))
         rows = min(rows, accuracy * (1 - accuracy) / error**2) if error else tally.independent_rows
     found["prediction_accuracy"] = wilson(accuracy, rows, confidence)
+    if tally.independent_rows < 2:  # one row, or one group, says nothing of how much others vary
+        return {name: Interval(math.nan, math.nan) for name in (*found, *tally.scores)} | {
+            "prediction_accuracy": found["prediction_accuracy"]
+        }
     reach = float(t_quantile(confidence, tally.independent_rows - 1))
     for name in tally.scores:
         half = reach * tally.score_standard_error(name)

@@ -94,7 +94,8 @@ def uncertainty(
     """
     intervals = closed_intervals(tally, headline, sampling.confidence)
     found: Sampled | None = None
-    if view == "all-classes" and sampling.resamples:
+    one_group = tally.grouped and tally.independent_rows < 2
+    if view == "all-classes" and sampling.resamples and not one_group:
         found = sampled(tally, figures, estimator, headline.floor, headline.limit, sampling)
         low, high = found.intervals["slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope

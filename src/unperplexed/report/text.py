@@ -69,10 +69,10 @@ def interval_text(interval: Interval) -> str:
 def verdict_text(a: Assessment) -> str:
     """Give the verdict, what it rests on, and how many rows it would take where there is none."""
     u = a.uncertainty
+    if u.verdict is None and a.view != "all-classes":
+        return f"no verdict: none is made in the {a.view} view"
     if u.verdict is None:
-        return "no verdict: " + (
-            f"none is made in the {a.view} view" if a.view != "all-classes" else "that takes samples (resamples)"
-        )
+        return "no verdict: it takes samples (resamples), and of groups more than one"
     test = ""
     if u.calibration_test is not None:
         p = u.calibration_test.p_value
