@@ -6,6 +6,7 @@ import argparse
 import io
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def assess(arguments: argparse.Namespace) -> None:
         _refuse_without_groups(arguments)
         found = _assessment(arguments)
     whole = found.whole if isinstance(found, Breakdown) else found
-    _write(arguments, found.to_json(), str(found), _picture(arguments.plot, whole.plot, arguments.axes))
+    _write(arguments, found.to_json, str(found), _picture(arguments.plot, whole.plot, arguments.axes))
 
 
 def profile(arguments: argparse.Namespace) -> None:
@@ -60,7 +61,7 @@ def profile(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     assessment = _assessment(arguments)
     text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
-    _write(arguments, assessment.to_json(), text, _picture(arguments.plot, assessment.profile.plot))
+    _write(arguments, assessment.to_json, text, _picture(arguments.plot, assessment.profile.plot))
 
 
 def scores(arguments: argparse.Namespace) -> None:
@@ -70,7 +71,7 @@ def scores(arguments: argparse.Namespace) -> None:
     if not counted.weight > 0:
         raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
     summary = {name: value for name, value in counted.summary().items() if name != "sources"}
-    _write(arguments, json_text(summary), scores_text(counted), {})
+    _write(arguments, partial(json_text, summary), scores_text(counted), {})
 
 
 def calibration(arguments: argparse.Namespace) -> None:
@@ -88,7 +89,7 @@ def calibration(arguments: argparse.Namespace) -> None:
     result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
     result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
     text = calibration_text(counted, arguments.bins, errors, decompositions)
-    _write(arguments, json_text(result), text, {})
+    _write(arguments, partial(json_text, result), text, {})
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -98,9 +99,9 @@ def compare(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     a = arguments
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
-    settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None)
+    settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None, a.resamples, a.seed)
     comparison = compared_files(files, together, _selection(a), _reading(a), settings, _say, progress=True)
-    _write(a, comparison.to_json(), str(comparison), _picture(a.plot, comparison.plot, "comparison"))
+    _write(a, comparison.to_json, str(comparison), _picture(a.plot, comparison.plot, "comparison"))
 
 
 def _rivals(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -137,7 +138,7 @@ def show(arguments: argparse.Namespace) -> None:
     if len(names) > 1:
         raise InputError(f"{arguments.files[0]}: {len(names)} files match; show says what one holds.")
     found = Tally.load(names[0])
-    _write(arguments, json_text(found.summary()), tally_text(found), {})
+    _write(arguments, partial(json_text, found.summary()), tally_text(found), {})
 
 
 def demo(arguments: argparse.Namespace) -> None:
@@ -149,7 +150,7 @@ def demo(arguments: argparse.Namespace) -> None:
     _say(source)
     assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
     picture = _picture(arguments.plot, assessment.plot, arguments.axes)
-    _write(arguments, assessment.to_json(), str(assessment), picture)
+    _write(arguments, assessment.to_json, str(assessment), picture)
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
@@ -301,13 +302,13 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
 
 
-def _write(arguments: argparse.Namespace, as_json: str, text: str, pictures: dict[Path, bytes]) -> None:
-    """Write outputs, all of which have been made."""
+def _write(arguments: argparse.Namespace, as_json: Callable[[], str], text: str, pictures: dict[Path, bytes]) -> None:
+    """Make the JSON if it is asked for, for it may take samples; write outputs when all of them have been made."""
     outputs = dict(pictures)
     if arguments.json == "-":
-        text = as_json
+        text = as_json()
     elif arguments.json is not None:
-        outputs[Path(arguments.json)] = (as_json + "\n").encode()
+        outputs[Path(arguments.json)] = (as_json() + "\n").encode()
     for path, content in outputs.items():
         write_whole(path, content)
     print(text)

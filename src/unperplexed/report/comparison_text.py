@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..scores import SCORES
-from .text import class_name, counted, figure, notes_lines, printable
+from .text import VERDICT_WORDS, class_name, counted, figure, notes_lines, printable
 from .text import rows as rows_in_words
 
 if TYPE_CHECKING:
@@ -43,16 +43,21 @@ def _percent(c: Comparison) -> str:
 
 
 def _table(c: Comparison) -> Iterator[str]:
-    yield f"{'':24}{'geometric':>10}{'':>17}{'log':>7}{'brier':>7}{'predict.':>9}"
-    yield f"{'':24}{'accuracy':>10}{_percent(c) + ' interval':>17}{'loss':>7}{'score':>7}{'accuracy':>9}{'slope':>6}"
-    for name, each in list(c.forecasters.items())[:_MOST_FORECASTERS]:
-        a, scores = each.assessment, [each.scores[rule].mean for rule in (_LOG_LOSS, "brier_score")]
+    shown = list(c.forecasters.items())[:_MOST_FORECASTERS]
+    yield f"{'':20}{'geometric':>10}{'':>16}{'log':>7}{'brier':>6}{'predict.':>9}"
+    yield f"{'':20}{'accuracy':>10}{_percent(c) + ' interval':>16}{'loss':>7}{'score':>6}{'accuracy':>9}{'slope':>6}"
+    for name, each in shown:
+        a, (loss, brier) = each.assessment, [figure(each.scores[rule].mean) for rule in (_LOG_LOSS, "brier_score")]
+        accuracy = f"{figure(each.geometric_accuracy):>10}{_interval(each.geometric_accuracy_interval):>16}"
+        verdict = "" if a.verdict is None else VERDICT_WORDS[a.verdict]
         yield (
-            f"{_name(name):24}{figure(each.geometric_accuracy):>10}{_interval(each.geometric_accuracy_interval):>17}"
-            f"{figure(scores[0]):>7}{figure(scores[1]):>7}{figure(a.prediction_accuracy):>9}{_slope(a.slope):>6}"
-        )
+            f"{_name(name, 20):20}{accuracy}{loss:>7}{brier:>6}{figure(a.prediction_accuracy):>9}"
+            f"{_slope(a.slope):>6} {verdict}"
+        ).rstrip()
     yield from _more(len(c.forecasters) - _MOST_FORECASTERS)
     yield "(larger accuracies are better; a slope below 1: the side of overconfidence)"
+    if any(each.assessment.verdict is not None for _, each in shown):
+        yield "(over-, underconfident, or off: miscalibrated otherwise; said where it shows)"
 
 
 def _slope(slope: float) -> str:

@@ -22,12 +22,20 @@ if TYPE_CHECKING:
     from ..labels import Label
     from ..profile import RiskProfile
     from ..tally import Tally, View
+    from ..uncertainty import Verdict
 
 MEANS = {
     "decisiveness": "arithmetic mean",
     "geometric_accuracy": "geometric mean",
     "robustness": "mean of order -2/3",
 }
+VERDICT_WORDS: dict[Verdict, str] = {
+    "overconfident": "over",
+    "underconfident": "under",
+    "miscalibrated": "off",
+    "not distinguishable from calibrated": "",
+}
+"""Verdicts in a table."""
 
 
 def assessment_text(assessment: Assessment) -> str:
