@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from ._arrays import as_array, check_indexes
 from ._dependence import Dependence, UncertainMean, holm, uncertain_mean
-from ._scored import Pairing, Part, ScoredRows, check_same, paired, scored, tallies
+from ._scored import Pair, Pairing, Part, Parts, ScoredRows, read_paired, tallies
 from ._typing import Floats, Ints
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .errors import InputError, rows_text
-from .forecasts import Forecasts, Notes
+from .forecasts import Forecasts
 from .intervals import Interval
 from .labels import Label, distinct_labels, plain
 from .means import DEFAULT_FLOOR, apply_limit
@@ -224,29 +224,12 @@ def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
     return lambda rows: [plain(value) for value in array[rows]]
 
 
-def compared(
-    parts: Callable[[], Iterable[Part]],
-    pair: Callable[[Mapping[str, ScoredRows]], Pairing],
-    settings: Settings,
-) -> Comparison:
+def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
     """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
-    found = scored(parts(), settings.rules, settings.floor)
-    if len(found) < 2:
-        raise InputError(
-            f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
-        )
-    pairing = pair(found)
-    at, rows = paired(found, pairing)
-    if not at.size:
-        raise InputError("no rows to compare: of each at least one forecast is missing or invalid.")
-    check_same(rows, at, pairing)
-    fewer = {
-        name: np.sort(each.position) for name, each in rows.items() if each.position.size < found[name].position.size
-    }
+    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor)
+    fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
     for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
-        left_out = found[name].position.size - fewer[name].size
-        notes = found[name].tally.notes + Notes(dropped={"no valid counterpart": left_out})
-        rows[name] = replace(rows[name], tally=replace(tally, notes=notes))
+        rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
     return _comparison(rows, at, pairing, settings)
 
 

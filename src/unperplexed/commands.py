@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._comparing import Settings
+from ._comparing import Settings, compared
 from ._json import json_text
 from ._readers.formats import matching
+from ._scored import Pair, Parts
 from .assessment import Assessment
 from .assessment import assess as assess_tally
 from .breakdown import Breakdown, assess_by
 from .calibration import calibration_errors
+from .comparison import Comparison
 from .decomposition import decompose
 from .engines.local import counted_files, grouped_files
 from .engines.paired_files import Together, compared_files, named_files
@@ -25,6 +27,7 @@ from .files import Reading, Selection
 from .measured import SETTINGS, estimator
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
+from .sequential import SequentialComparison, SequentialSettings, compared_sequentially
 from .tallies import MOST_GROUPS
 from .tally import CLASS_PARTS, Tally, View
 
@@ -42,6 +45,16 @@ _ROWS: dict[str, Any] = {
     "separator": ",",
 }
 """What says how rows are read and counted, and its defaults."""
+_NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
+    "lag": (None, "its limits hold however rows depend on one another"),
+    "groups": (None, "its limits hold however rows depend on one another"),
+    "weight": (None, "its rows count the same"),
+    "scores": ([], "it is by one score, named with --score"),
+    "confidence": (0.95, "say with --level how probable a false alarm may be"),
+    "resamples": (1000, "it draws no samples"),
+    "seed": (0, "it draws no samples"),
+}
+"""Options of other comparisons, their defaults, and why they have no place in one row after another."""
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -93,15 +106,37 @@ def calibration(arguments: argparse.Namespace) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Compare forecasters on the same rows."""
+    """Compare forecasters on the same rows, all at once or one after another."""
     files = named_files(arguments.files)
     arguments.files = [path for paths in files.values() for path in paths]
     _check_outputs(arguments)
     a = arguments
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
+    how, picture = _in_sequence(a) if a.sequential else _at_once(a)
+    found = compared_files(files, together, _selection(a), _reading(a), how, _say, progress=True)
+    _write(a, found.to_json, str(found), _picture(a.plot, found.plot, picture))
+
+
+_Compared = Callable[[Parts, Pair], Comparison | SequentialComparison]
+
+
+def _at_once(arguments: argparse.Namespace) -> tuple[_Compared, str]:
+    """Compare all rows together; and the kind of picture."""
+    a = arguments
+    for name in ("score", "level"):
+        if getattr(a, name) is not None:
+            raise InputError(f"--{name} is for comparisons with --sequential.")
     settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None, a.resamples, a.seed)
-    comparison = compared_files(files, together, _selection(a), _reading(a), settings, _say, progress=True)
-    _write(a, comparison.to_json, str(comparison), _picture(a.plot, comparison.plot, "comparison"))
+    return partial(compared, settings=settings), "comparison"
+
+
+def _in_sequence(arguments: argparse.Namespace) -> tuple[_Compared, str]:
+    """Compare one row after another; and the kind of picture."""
+    for name, (default, reason) in _NOT_SEQUENTIAL.items():
+        if getattr(arguments, name) != default:
+            raise InputError(f"--{name} does not go with --sequential: {reason}.")
+    given = {name: getattr(arguments, name) for name in ("score", "level") if getattr(arguments, name) is not None}
+    return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor)), "profile"
 
 
 def _rivals(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -150,6 +150,12 @@ def class_name(label: Label | None, index: int) -> str:
     return name if len(name) <= 16 else name[:13] + "..."
 
 
+def short_name(name: str, most: int = 24) -> str:
+    """Give a name in one short line; the ends of names tell them apart as often as their beginnings."""
+    name = printable(name)
+    return name if len(name) <= most else f"{name[: most // 2 - 2]}...{name[-(most // 2 - 1) :]}"
+
+
 def _figures(column: Floats) -> list[str]:
     return [figure(value) for value in column[:_MOST_CLASSES].tolist()]
 
