@@ -385,6 +385,48 @@ def test_the_verdict_follows_the_adjusted_p_values(rng):
     assert close.verdict == "f0 is first, but not distinguishable from copy"
 
 
+# Calibration of each forecaster
+
+
+def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
+    y, p = softmax_forecasts(rng, 2000, 3)
+    powers = {"right": 1.0, "bold": 2.0, "timid": 0.4}
+    forecasts = {name: p**power / (p**power).sum(axis=1, keepdims=True) for name, power in powers.items()}
+    comparison = compare(forecasts, y, resamples=200, confidence=0.99, seed=5)
+    verdicts = {name: each.assessment.verdict for name, each in comparison.forecasters.items()}
+    assert verdicts == {
+        "right": "not distinguishable from calibrated",
+        "bold": "overconfident",
+        "timid": "underconfident",
+    }
+    alone = assess(y, forecasts["bold"], resamples=200, confidence=0.99, seed=5)
+    assert comparison.forecasters["bold"].assessment.intervals == alone.intervals
+    ends = {line.split()[0]: line.split()[-1] for line in str(comparison).splitlines()[6:9]}
+    slope = comparison.forecasters["right"].assessment.slope
+    assert ends == {"right": f"{slope:.2f}", "bold": "over", "timid": "under"}
+
+
+@pytest.mark.parametrize("dependence", [{"groups": np.arange(300) % 40}, {"lag": 3}])
+def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence):
+    y, p = data
+    comparison = compare({**p, "bold": p["f0"] ** 5 / (p["f0"] ** 5).sum(axis=1, keepdims=True)}, y, **dependence)
+    assert all(each.assessment.verdict is None for each in comparison.forecasters.values())
+    assert all("uncertainty" not in each["assessment"] for each in comparison.to_dict()["forecasters"].values())
+    assert "over" not in str(comparison).split("difference")[0].replace("overconfidence", "")
+    assert not comparison.independent
+
+
+@pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 0, "lag": 0}])
+def test_without_samples_there_is_no_verdict_but_intervals_in_closed_form(data, settings):
+    y, p = data
+    comparison = compare(p, y, **settings)
+    found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
+    assert found["verdict"] is None
+    low, high = found["intervals"]["reported_geometric_accuracy"]
+    assert 0 < low < high < 1
+    assert "it shows" not in str(comparison)
+
+
 # What is refused
 
 P = np.array([0.2, 0.7, 0.9])
@@ -404,7 +446,9 @@ REFUSED = {
     "a long lag": (lambda: compare({"a": P, "b": P / 2}, Y, lag=2), "2 places for 3 rows"),
     "a lag below 0": (lambda: compare({"a": P, "b": P}, Y, lag=-1), "lag: expected a whole number of at least 0"),
     "half a lag": (lambda: compare({"a": P, "b": P}, Y, lag=0.5), "lag: expected a whole number"),
-    "no confidence": (lambda: compare({"a": P, "b": P}, Y, confidence=95), "between 0 and 1, got 95"),
+    "no confidence": (lambda: compare({"a": P, "b": P}, Y, confidence=95), "between 0 and 1, such as 0.95, got 95"),
+    "few samples": (lambda: compare({"a": P, "b": P}, Y, resamples=10), "resamples: expected 0, or from 40"),
+    "no seed": (lambda: compare({"a": P, "b": P}, Y, seed=-1), "seed: expected a whole number"),
     "a floor": (lambda: compare({"a": P, "b": P}, Y, floor=2), "floor"),
     "an unknown score": (lambda: compare({"a": P, "b": P}, Y, scores=["brier"]), "did you mean 'brier_score'"),
     "short groups": (lambda: compare({"a": P, "b": P}, Y, groups=[1]), "one group for each of the 3 rows, got 1"),
@@ -481,16 +525,18 @@ def test_the_text_fits_and_says_it(data):
 
 def test_long_names_and_many_forecasters_stay_apart(data):
     y, p = data
-    many = {f"model-of-the-year-2024-run-{at:02}\x1b[31m": p["f0"] ** (1 + at / 30) for at in range(25)}
+    many = {f"\x1b[31m-model-of-the-year-2024-run-{at:02}": p["f0"] ** (1 + at / 30) for at in range(25)}
     many = {name: q / q.sum(axis=1, keepdims=True) for name, q in many.items()}
-    comparison = compare(many, y)
+    comparison = compare(many, y, resamples=40)
     text = str(comparison)
+    sampled = ["uncertainty" in vars(each.assessment) for each in comparison.forecasters.values()]
+    assert sampled == [True] * 20 + [False] * 5  # it takes time, and nobody sees the last five
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
     assert "... and 5 more: --json" in text
     assert "... and 294 more: --json" in text
     table = text[text.index("slope\n") : text.index("... and 5 more")].splitlines()[1:]
-    assert len({line[:24] for line in table}) == 20
+    assert len({line[:20] for line in table}) == 20
     assert len(comparison.pairs) == 300
 
 

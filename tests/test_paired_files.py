@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from conftest import softmax_forecasts
-from unperplexed import InputError, assess, compare
+from unperplexed import InputError, assess, compare, compare_sequentially
 from unperplexed.cli import main
 from unperplexed.engines.paired_files import _key, named_files
 
@@ -69,6 +69,8 @@ def plain(comparison):
         (["--lag", "4"], {"lag": 4}),
         (["--groups", "place"], {"groups": "place"}),
         (["--confidence", "0.8"], {"confidence": 0.8}),
+        (["--resamples", "40", "--seed", "3"], {"resamples": 40, "seed": 3}),
+        (["--resamples", "0"], {"resamples": 0}),
     ],
 )
 def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, options, settings, small_batches):
@@ -203,7 +205,8 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
             assert difference["interval"] == pytest.approx(other["differences"][rule]["interval"], rel=1e-9)
     for name in ("ours", "theirs"):
         rows = [row % N for row in order if row // N == (name == "theirs")]
-        alone = json.loads(assess(data["y"][rows], data[name][rows]).to_json())
+        alone = json.loads(assess(data["y"][rows], data[name][rows], resamples=0).to_json())
+        del alone["uncertainty"]  # rows of a place may depend on one another
         assert long["forecasters"][name]["assessment"] == alone
 
 
@@ -348,6 +351,7 @@ REFUSED = [
     (None, ["--in-order", "--lag", "239"], "239 places for 240 rows"),
     (None, ["--in-order", "--floor", "2"], "floor"),
     (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
+    (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or from 40"),
     (None, ["--in-order", "--scores", "brier"], "did you mean 'brier_score'"),
     (None, ["--in-order", "--plot", "x.gif"], "known: .png"),
     (None, ["--in-order", "--separator", ";;"], "expected one character"),
@@ -406,3 +410,123 @@ def test_outputs_are_written_and_inputs_are_kept(data, files, tmp_path, capsys):
     assert run("compare", files[0], f"them={files[1]}", *COLUMNS, "--in-order", "--json", files[1]) == 2
     assert "would overwrite" in capsys.readouterr().err
     assert files[1].read_bytes() == before
+
+
+# One row after another
+
+
+def sequential(data, order=slice(None), **settings):
+    return compare_sequentially({name: data[name][order] for name in ("ours", "theirs")}, data["y"][order], **settings)
+
+
+def long_table(data, order):
+    """Forecasters in rows of their own, and which rows those of the first are."""
+    both = [frame(data, name).with_columns(pl.lit(name).alias("by")) for name in ("ours", "theirs")]
+    return pl.concat(both)[order], [row for row in order if row < N]
+
+
+@pytest.mark.parametrize("small_batches", [False, True])
+@pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecast", "--forecaster"])
+def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, monkeypatch, pairing, small_batches):
+    if small_batches:
+        monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 3000)
+    ours, theirs, paths, order = frame(data, "ours"), frame(data, "theirs"), [tmp_path / "ours.csv"], np.arange(N)
+    if pairing in ("--in-order", "--on"):
+        paths.append(tmp_path / "theirs.csv")
+        (theirs if pairing == "--in-order" else theirs[rng.permutation(N).tolist()]).write_csv(paths[1])
+        words = [*COLUMNS, pairing, *(["id"] if pairing == "--on" else [])]
+    elif pairing == "--forecast":
+        ours = ours.with_columns(theirs[f"p{j}"].alias(f"q{j}") for j in range(3))
+        words = ["--truth", "y", "--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2"]
+    else:
+        ours, order = long_table(data, [0, *(rng.permutation(2 * N - 1) + 1).tolist()])
+        words = [*COLUMNS, "--forecaster", "by", "--on", "id"]
+    ours.write_csv(paths[0])
+    assert found(capsys, *paths, *words, "--sequential") == plain(sequential(data, order))
+
+
+def test_sequentially_by_another_score_level_and_floor(data, files, capsys):
+    words = ["--score", "generalized_surprisal(0.5)", "--level", "0.2", "--floor", "0.02"]
+    result = found(capsys, *files, *COLUMNS, "--in-order", "--sequential", *words)
+    assert result == plain(sequential(data, score="generalized_surprisal(0.5)", level=0.2, floor=0.02))
+    assert result["floor"] == 0.02
+
+
+def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
+    ours = data["ours"].copy()
+    ours[50] = np.nan
+    frame({**data, "ours": ours}, "ours")[5:].write_csv(tmp_path / "ours.csv")
+    frame(data, "theirs")[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
+    paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+    options = ["--on", "id", "--common", "--drop-invalid", "--sequential"]
+    result = found(capsys, *paths, *COLUMNS, *options)
+    kept = np.setdiff1d(np.arange(5, N - 20), 50)
+    expected = plain(sequential(data, kept))
+    notes = {name: each["dropped"] for name, each in result.pop("notes").items()}
+    assert notes == {"ours": {"NaN": 1, "no valid counterpart": 20}, "theirs": {"no valid counterpart": 6}}
+    del expected["notes"]
+    assert result == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--in-order", "--lag", "2"], "--lag does not go with --sequential: its limits hold however"),
+        (["--in-order", "--groups", "place"], "--groups does not go with --sequential: its limits hold however"),
+        (["--in-order", "--weight", "heft"], "--weight does not go with --sequential: its rows count the same"),
+        (["--in-order", "--scores", "power_score(2)"], "--scores does not go with --sequential: .*--score"),
+        (["--in-order", "--confidence", "0.9"], "--confidence does not go with --sequential: .*--level"),
+        (["--in-order", "--resamples", "0"], "--resamples does not go with --sequential"),
+        (["--in-order", "--seed", "1"], "--seed does not go with --sequential"),
+        (["--in-order", "--score", "brier"], "did you mean 'brier_score'"),
+        (["--in-order", "--level", "5"], "level: expected a probability above 0 and below 1, got 5"),
+        (["--in-order", "--floor", "2"], "floor"),
+        (["--on", "nr"], "ours.csv: no column 'nr'"),
+        ([], "which rows belong together\\? .*--on.*--in-order.*--forecast"),
+    ],
+)
+def test_refused_sequentially(files, tmp_path, capsys, options, message):
+    assert run("compare", *files, *COLUMNS, *options, "--sequential", "--json", tmp_path / "out.json") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(message, err), err
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [case for case in REFUSED if case[0] is not None and case[0] != "another weight"],
+)
+def test_rows_that_do_not_pair_are_refused_sequentially_alike(data, files, capsys, change, options, message):
+    WRITE[change](frame(data, "theirs")).write_csv(files[1])
+    assert run("compare", *files, *COLUMNS, *options, "--sequential") == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_sequentially_means_two_and_its_options_mean_sequentially(data, files, tmp_path, capsys):
+    assert run("compare", *files, f"again={files[0]}", *COLUMNS, "--in-order", "--sequential") == 2
+    assert "named twice" in capsys.readouterr().err
+    frame(data, "ours").write_csv(tmp_path / "third.csv")
+    assert run("compare", *files, tmp_path / "third.csv", *COLUMNS, "--in-order", "--sequential") == 2
+    assert re.search("here are 3. Compare more of them two by two", capsys.readouterr().err)
+    for option in (["--score", "log_loss"], ["--level", "0.1"]):
+        assert run("compare", *files, *COLUMNS, "--in-order", *option) == 2
+        assert f"{option[0]} is for comparisons with --sequential" in capsys.readouterr().err
+
+
+def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, files, capsys):
+    ours = data["ours"].copy()
+    ours[data["id"] == 77] = np.eye(3)[0]
+    frame({**data, "ours": ours}, "ours").write_csv(files[0])
+    words = [*files, *COLUMNS, "--on", "id", "--sequential", "--score", "log_loss"]
+    assert run("compare", *words, "--floor", "0") == 2
+    assert re.search(r"infinite .* in 1 id \('77'\); take a floor above 0 \(--floor\)", capsys.readouterr().err)
+    assert run("compare", *words) == 0
+
+
+def test_sequential_outputs(data, files, tmp_path, capsys):
+    outputs = ["--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg"]
+    assert run("compare", *files, *COLUMNS, "--in-order", "--sequential", *outputs) == 0
+    assert capsys.readouterr().out == str(sequential(data)) + "\n"
+    assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
+    assert "limits, at all rows together" in (tmp_path / "s.svg").read_text()

@@ -330,19 +330,48 @@ class TestInput:
             compare_sequentially({"a": [0.5], "b": [0.4], "c": [0.3]}, [1])
 
     def test_unpaired_lengths(self):
-        with pytest.raises(InputError, match=r"y_true has 2 rows, forecasts\['b'\] 3"):
+        with pytest.raises(InputError, match="y_true has 2 rows, b 3"):
             compare_sequentially({"a": [0.5, 0.4], "b": [0.5, 0.4, 0.3]}, [1, 0])
 
     def test_rows_that_are_no_forecasts(self):
-        with pytest.raises(InputError, match=r"forecasts\['b'\]: NaN in 1 row \(1; "):
+        with pytest.raises(InputError, match=r"b: NaN in 1 row \(1; .*drop_invalid=True"):
             compare_sequentially({"a": [0.5, 0.4], "b": [0.5, np.nan]}, [1, 0])
 
     def test_other_classes(self):
-        a = pl.DataFrame({"dry": [0.5], "rain": [0.5]})
-        with pytest.raises(InputError, match="the classes of 'a' are 'dry', 'rain', those of 'b' 'rain', 'dry'"):
-            compare_sequentially({"a": a, "b": a.select("rain", "dry")}, ["dry"])
-        with pytest.raises(InputError, match="the classes of 'a'"):
+        with pytest.raises(InputError, match="b: its classes are 0, 1, 2, those of a 0, 1"):
             compare_sequentially({"a": [[0.5, 0.5]], "b": [[0.5, 0.3, 0.2]]}, [1])
+
+    def test_classes_in_another_order(self, rng):
+        y, forecasts = two(rng, 200)
+        names = np.array(["dry", "rain", "snow"])
+        a, b = (pl.DataFrame(p, schema=names.tolist()) for p in forecasts.values())
+        expected = compare_sequentially({"a": a, "b": b}, names[y])
+        result = compare_sequentially({"a": a, "b": b.select("snow", "dry", "rain")}, names[y])
+        for column in COLUMNS:
+            np.testing.assert_allclose(getattr(result, column), getattr(expected, column), rtol=1e-12)
+        with pytest.raises(InputError, match="another order .* on which ranked_probability_score depends"):
+            compare_sequentially({"a": a, "b": b[:, ::-1]}, names[y], score="ranked_probability_score")
+
+    def test_what_is_left_out_of_one_is_left_out_of_both_and_reported(self, rng):
+        y, forecasts = two(rng, 300)
+        holes = {name: p.copy() for name, p in forecasts.items()}
+        holes["calibrated"][[0, 7]], holes["sure"][[7, 250]] = np.nan, 2.0
+        outcomes = np.where(np.arange(300) % 9 == 4, 9, y)
+        with pytest.raises(InputError, match="calibrated: NaN in 2 rows"):
+            compare_sequentially(holes, outcomes, ignore_label=9)
+        result = compare_sequentially(holes, outcomes, ignore_label=9, drop_invalid=True)
+        kept = np.setdiff1d(np.flatnonzero(outcomes != 9), [0, 7, 250])
+        expected = compare_sequentially({name: p[kept] for name, p in forecasts.items()}, y[kept])
+        for column in COLUMNS:
+            assert (getattr(result, column) == getattr(expected, column)).all()
+        assert result.n_rows == kept.size
+        assert {name: (notes.ignored, notes.dropped) for name, notes in result.notes.items()} == {
+            "calibrated": (33, {"NaN": 2, "no valid counterpart": 1}),
+            "sure": (33, {"above 1": 2, "no valid counterpart": 1}),
+        }
+        assert "sure: 1 row dropped: no valid counterpart" in str(result)
+        with pytest.raises(InputError, match="of each at least one forecast is missing or invalid"):
+            compare_sequentially({"a": [math.nan, 0.5], "b": [0.5, math.nan]}, [0, 1], drop_invalid=True)
 
     def test_no_rows(self):
         with pytest.raises(InputError, match="no rows"):

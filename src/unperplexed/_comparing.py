@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike
 
 from ._arrays import as_array, check_indexes
 from ._dependence import Dependence, UncertainMean, holm, uncertain_mean
-from ._scored import Pairing, Part, ScoredRows, check_same, paired, scored, tallies
+from ._scored import Pair, Pairing, Part, Parts, ScoredRows, read_paired, tallies
 from ._typing import Floats, Ints
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .errors import InputError, rows_text
-from .forecasts import Forecasts, Notes
+from .forecasts import Forecasts
 from .intervals import Interval
 from .labels import Label, distinct_labels, plain
 from .means import DEFAULT_FLOOR, apply_limit
 from .scores import Score, scores_kept
+from .tally import Tally
+from .uncertainty import checked_sampling
 
 LOG_LOSS = "log_loss"
 
@@ -49,6 +51,8 @@ def compare(
     groups: Any = None,
     lag: int | None = None,
     confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
     ids: Any = None,
     ignore_label: Label | Sequence[Label] | None = None,
     renormalize: bool = False,
@@ -84,6 +88,11 @@ def compare(
         Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
     confidence : float, default 0.95
         Of the intervals.
+    resamples : int, default 1000
+        How many samples the verdicts on each forecaster's calibration are made from, as in `assess`; 0 for none. They
+        take half a second a forecaster, when first asked for. With ``groups`` or a ``lag`` there are none.
+    seed : int, default 0
+        Of the random numbers that draw them.
     ids : array_like of shape (n,), optional
         What rows are called in ``contributions``.
     drop_invalid : bool, default False
@@ -131,7 +140,7 @@ def compare(
         "from_logits": from_logits,
         "from_log_probs": from_log_probs,
     }
-    settings = Settings(scores, floor, confidence, lag, groups is not None)
+    settings = Settings(scores, floor, confidence, lag, groups is not None, resamples, seed)
     parts = [
         Part(name, Forecasts(y_true, forecasts[name], names=("y_true", name, "sample_weight"), **reading))
         for name in names
@@ -151,13 +160,14 @@ class Settings:
     confidence: float = 0.95
     lag: int | None = None
     grouped: bool = False
+    resamples: int = 1000
+    seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what no comparison can be made with, before any row is read."""
         apply_limit(np.empty(0), self.floor)
         scores_kept(self.scores)
-        if isinstance(self.confidence, bool) or not 0 < self.confidence < 1:
-            raise InputError(f"confidence: expected a number between 0 and 1, got {self.confidence!r}.")
+        checked_sampling(self.confidence, self.resamples, self.seed)
         if self.lag is None:
             return
         if isinstance(self.lag, bool) or not isinstance(self.lag, int | np.integer) or self.lag < 0:
@@ -172,6 +182,11 @@ class Settings:
     def rules(self) -> tuple[Score, ...]:
         """The rules to compare by."""
         return scores_kept(self.scores)
+
+    def assessment(self, tally: Tally) -> Assessment:
+        """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
+        resamples = 0 if self.grouped or self.lag else self.resamples
+        return assess(tally, floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed)
 
 
 def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
@@ -209,36 +224,19 @@ def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
     return lambda rows: [plain(value) for value in array[rows]]
 
 
-def compared(
-    parts: Callable[[], Iterable[Part]],
-    pair: Callable[[Mapping[str, ScoredRows]], Pairing],
-    settings: Settings,
-) -> Comparison:
+def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
     """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
-    found = scored(parts(), settings.rules, settings.floor)
-    if len(found) < 2:
-        raise InputError(
-            f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
-        )
-    pairing = pair(found)
-    at, rows = paired(found, pairing)
-    if not at.size:
-        raise InputError("no rows to compare: of each at least one forecast is missing or invalid.")
-    check_same(rows, at, pairing)
-    fewer = {
-        name: np.sort(each.position) for name, each in rows.items() if each.position.size < found[name].position.size
-    }
+    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor)
+    fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
     for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
-        left_out = found[name].position.size - fewer[name].size
-        notes = found[name].tally.notes + Notes(dropped={"no valid counterpart": left_out})
-        rows[name] = replace(rows[name], tally=replace(tally, notes=notes))
+        rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
     return _comparison(rows, at, pairing, settings)
 
 
 def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
-    assessments = {name: assess(each.tally, floor=settings.floor) for name, each in rows.items()}
+    assessments = {name: settings.assessment(each.tally) for name, each in rows.items()}
     some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
     at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
     groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ._typing import Floats, Ints
 from .errors import InputError, listed, rows_text
-from .forecasts import Block, Forecasts
+from .forecasts import Block, Forecasts, Notes
 from .labels import Label
 from .means import apply_limit
 from .scores import Score
@@ -134,6 +134,44 @@ class Pairing:
             return rows_text(next(iter(self.positions.values()))[at])
         more = ", ..." if at.size > 8 else ""
         return f"{at.size:,} id{'s' if at.size != 1 else ''} ({listed(self.ids(at[:8]))}{more})"
+
+
+Parts = Callable[[], Iterable[Part]]
+"""Reads the rows of all forecasters, each time from the beginning."""
+
+Pair = Callable[[Mapping[str, ScoredRows]], Pairing]
+"""Finds the rows that belong together among those that have been read."""
+
+
+class PairedRows(NamedTuple):
+    """Rows that are valid for all forecasters, and forecasts of the same outcomes."""
+
+    rows: dict[str, ScoredRows]
+    """Rows of each forecaster in the pairing's order; the tallies are of all valid rows, paired or not."""
+    at: Ints
+    """Their places in the pairing."""
+    pairing: Pairing
+    notes: dict[str, Notes]
+    """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
+
+
+def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: float) -> PairedRows:
+    """Read every forecaster's rows once and pair them."""
+    found = scored(parts(), rules, floor)
+    if len(found) < 2:
+        raise InputError(
+            f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
+        )
+    pairing = pair(found)
+    at, rows = paired(found, pairing)
+    if not at.size:
+        raise InputError("no rows to compare: of each at least one forecast is missing or invalid.")
+    check_same(rows, at, pairing)
+    notes = {name: each.tally.notes for name, each in found.items()}
+    for name, each in found.items():
+        left_out = each.position.size - at.size
+        notes[name] += Notes(dropped={"no valid counterpart": left_out} if left_out else {})
+    return PairedRows(rows, at, pairing, notes)
 
 
 def paired(found: Mapping[str, ScoredRows], pairing: Pairing) -> tuple[Ints, dict[str, ScoredRows]]:

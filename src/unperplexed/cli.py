@@ -107,7 +107,16 @@ def _parser() -> argparse.ArgumentParser:
     calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
     calibration.having(_add_input, _add_error_bins, _add_exact_limit, _add_json)
     compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
-    compare.having(partial(_add_input, pairs=False), _add_pairing, _add_floor, _add_scores, _add_json, _add_plot)
+    compare.having(
+        partial(_add_input, pairs=False),
+        _add_pairing,
+        _add_floor,
+        _add_sampling,
+        _add_scores,
+        _add_sequential,
+        _add_json,
+        _add_plot,
+    )
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(_add_input, _add_scores, _add_counting, _add_tally_output)
     _command(commands, "merge", "add up tally files").having(_add_tallies, _add_tally_output)
@@ -212,7 +221,15 @@ def _add_pairing(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
     add("--groups", metavar="COLUMN", help="rows with the same value here may depend on one another")
-    add("--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default: 0.95)")
+
+
+def _add_sequential(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("one row after another")
+    add = group.add_argument
+    add("--sequential", action="store_true", help="limits that hold at every row together, of two forecasters")
+    # Defaults as in sequential.SequentialSettings; without --sequential these are refused.
+    add("--score", metavar="NAME", help="the scoring rule (default: brier_score)")
+    add("--level", type=float, metavar="P", help="largest probability of a false alarm (default: 0.05)")
 
 
 def _add_floor(command: argparse.ArgumentParser) -> None:

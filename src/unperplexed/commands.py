@@ -6,16 +6,19 @@ import argparse
 import io
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._comparing import Settings
+from ._comparing import Settings, compared
 from ._json import json_text
 from ._readers.formats import matching
+from ._scored import Pair, Parts
 from .assessment import Assessment
 from .assessment import assess as assess_tally
 from .breakdown import Breakdown, assess_by
 from .calibration import calibration_errors
+from .comparison import Comparison
 from .decomposition import decompose
 from .engines.local import counted_files, grouped_files
 from .engines.paired_files import Together, compared_files, named_files
@@ -24,6 +27,7 @@ from .files import Reading, Selection
 from .measured import SETTINGS, estimator
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
+from .sequential import SequentialComparison, SequentialSettings, compared_sequentially
 from .tallies import MOST_GROUPS
 from .tally import CLASS_PARTS, Tally, View
 
@@ -41,6 +45,16 @@ _ROWS: dict[str, Any] = {
     "separator": ",",
 }
 """What says how rows are read and counted, and its defaults."""
+_NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
+    "lag": (None, "its limits hold however rows depend on one another"),
+    "groups": (None, "its limits hold however rows depend on one another"),
+    "weight": (None, "its rows count the same"),
+    "scores": ([], "it is by one score, named with --score"),
+    "confidence": (0.95, "say with --level how probable a false alarm may be"),
+    "resamples": (1000, "it draws no samples"),
+    "seed": (0, "it draws no samples"),
+}
+"""Options of other comparisons, their defaults, and why they have no place in one row after another."""
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -52,7 +66,7 @@ def assess(arguments: argparse.Namespace) -> None:
         _refuse_without_groups(arguments)
         found = _assessment(arguments)
     whole = found.whole if isinstance(found, Breakdown) else found
-    _write(arguments, found.to_json(), str(found), _picture(arguments.plot, whole.plot, arguments.axes))
+    _write(arguments, found.to_json, str(found), _picture(arguments.plot, whole.plot, arguments.axes))
 
 
 def profile(arguments: argparse.Namespace) -> None:
@@ -60,7 +74,7 @@ def profile(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     assessment = _assessment(arguments)
     text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
-    _write(arguments, assessment.to_json(), text, _picture(arguments.plot, assessment.profile.plot))
+    _write(arguments, assessment.to_json, text, _picture(arguments.plot, assessment.profile.plot))
 
 
 def scores(arguments: argparse.Namespace) -> None:
@@ -70,7 +84,7 @@ def scores(arguments: argparse.Namespace) -> None:
     if not counted.weight > 0:
         raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
     summary = {name: value for name, value in counted.summary().items() if name != "sources"}
-    _write(arguments, json_text(summary), scores_text(counted), {})
+    _write(arguments, partial(json_text, summary), scores_text(counted), {})
 
 
 def calibration(arguments: argparse.Namespace) -> None:
@@ -88,19 +102,41 @@ def calibration(arguments: argparse.Namespace) -> None:
     result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
     result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
     text = calibration_text(counted, arguments.bins, errors, decompositions)
-    _write(arguments, json_text(result), text, {})
+    _write(arguments, partial(json_text, result), text, {})
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Compare forecasters on the same rows."""
+    """Compare forecasters on the same rows, all at once or one after another."""
     files = named_files(arguments.files)
     arguments.files = [path for paths in files.values() for path in paths]
     _check_outputs(arguments)
     a = arguments
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
-    settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None)
-    comparison = compared_files(files, together, _selection(a), _reading(a), settings, _say, progress=True)
-    _write(a, comparison.to_json(), str(comparison), _picture(a.plot, comparison.plot, "comparison"))
+    how, picture = _in_sequence(a) if a.sequential else _at_once(a)
+    found = compared_files(files, together, _selection(a), _reading(a), how, _say, progress=True)
+    _write(a, found.to_json, str(found), _picture(a.plot, found.plot, picture))
+
+
+_Compared = Callable[[Parts, Pair], Comparison | SequentialComparison]
+
+
+def _at_once(arguments: argparse.Namespace) -> tuple[_Compared, str]:
+    """Compare all rows together; and the kind of picture."""
+    a = arguments
+    for name in ("score", "level"):
+        if getattr(a, name) is not None:
+            raise InputError(f"--{name} is for comparisons with --sequential.")
+    settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None, a.resamples, a.seed)
+    return partial(compared, settings=settings), "comparison"
+
+
+def _in_sequence(arguments: argparse.Namespace) -> tuple[_Compared, str]:
+    """Compare one row after another; and the kind of picture."""
+    for name, (default, reason) in _NOT_SEQUENTIAL.items():
+        if getattr(arguments, name) != default:
+            raise InputError(f"--{name} does not go with --sequential: {reason}.")
+    given = {name: getattr(arguments, name) for name in ("score", "level") if getattr(arguments, name) is not None}
+    return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor)), "profile"
 
 
 def _rivals(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -137,7 +173,7 @@ def show(arguments: argparse.Namespace) -> None:
     if len(names) > 1:
         raise InputError(f"{arguments.files[0]}: {len(names)} files match; show says what one holds.")
     found = Tally.load(names[0])
-    _write(arguments, json_text(found.summary()), tally_text(found), {})
+    _write(arguments, partial(json_text, found.summary()), tally_text(found), {})
 
 
 def demo(arguments: argparse.Namespace) -> None:
@@ -149,7 +185,7 @@ def demo(arguments: argparse.Namespace) -> None:
     _say(source)
     assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
     picture = _picture(arguments.plot, assessment.plot, arguments.axes)
-    _write(arguments, assessment.to_json(), str(assessment), picture)
+    _write(arguments, assessment.to_json, str(assessment), picture)
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
@@ -301,13 +337,13 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
 
 
-def _write(arguments: argparse.Namespace, as_json: str, text: str, pictures: dict[Path, bytes]) -> None:
-    """Write outputs, all of which have been made."""
+def _write(arguments: argparse.Namespace, as_json: Callable[[], str], text: str, pictures: dict[Path, bytes]) -> None:
+    """Make the JSON if it is asked for, for it may take samples; write outputs when all of them have been made."""
     outputs = dict(pictures)
     if arguments.json == "-":
-        text = as_json
+        text = as_json()
     elif arguments.json is not None:
-        outputs[Path(arguments.json)] = (as_json + "\n").encode()
+        outputs[Path(arguments.json)] = (as_json() + "\n").encode()
     for path, content in outputs.items():
         write_whole(path, content)
     print(text)

@@ -37,7 +37,8 @@ class Forecaster:
     """One of the forecasters compared."""
 
     assessment: Assessment
-    """Of the rows that all have."""
+    """Of the rows that all have. Its ``uncertainty`` takes them to be independent: where they are said not to be, it is
+    not to be used, and `Comparison.to_dict` leaves it out."""
     geometric_accuracy: float
     """exp of minus the log loss at the floor, by which forecasters are ranked. Larger is better."""
     geometric_accuracy_interval: Interval
@@ -145,6 +146,11 @@ class Comparison:
     """What keeps intervals and p-values from being taken at their word."""
     version: str = __version__
 
+    @property
+    def independent(self) -> bool:
+        """Whether rows were taken to be independent."""
+        return self.n_groups is None and not self.lag
+
     def between(self, first: str, second: str) -> PairedComparison:
         """Give two of the forecasters, the first compared to the second."""
         for pair in self.pairs:
@@ -158,7 +164,10 @@ class Comparison:
         """Give everything as plain Python values, under the attributes' names."""
         plain_dict: dict[str, Any] = plain_values(self)
         for name, forecaster in self.forecasters.items():
-            plain_dict["forecasters"][name]["assessment"] = forecaster.assessment.to_dict()
+            assessment = forecaster.assessment.to_dict()
+            if not self.independent:
+                del assessment["uncertainty"]
+            plain_dict["forecasters"][name]["assessment"] = assessment
         return plain_dict
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -330,9 +330,8 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     if ax is None:
         ax = _new_axes(SIZES["comparison"])
     shown = list(comparison.forecasters.items())[:_MOST_PROFILES]
-    independent = comparison.n_groups is None and not comparison.lag  # the bands of profiles are for such rows
-    for name, each in shown:
-        _draw_profile(ax, each.assessment.profile, _short(name, 32), band=independent)
+    for name, each in shown:  # the bands of profiles are for independent rows
+        _draw_profile(ax, each.assessment.profile, _short(name, 32), band=comparison.independent)
     _finish_profiles(ax, [each.assessment.profile for _, each in shown], legend="best")
     inches = 0.4 + 0.25 * min(len(comparison.pairs), _MOST_RATIOS)
     _draw_ratios(make_axes_locatable(ax).append_axes("bottom", size=inches, pad=0.6), comparison)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from ._betting import evidence
 from ._json import json_text, plain_values
-from ._typing import Floats, ReadOnlyArrays
+from ._scored import Pair, PairedRows, Pairing, Part, Parts, read_paired
+from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
-from .errors import InputError, listed, rows_text
-from .forecasts import Forecasts
+from .errors import InputError
+from .forecasts import Forecasts, Notes
 from .intervals import Interval
 from .labels import Label
 from .means import DEFAULT_FLOOR, apply_limit
@@ -57,6 +58,8 @@ class SequentialComparison(ReadOnlyArrays):
     """Largest probability of a false alarm, however long one watches."""
     floor: float | None
     """What probabilities were raised to in a surprisal such as the log loss; None for the other scores."""
+    notes: dict[str, Notes]
+    """What was left out or rescaled on the way in, by forecaster."""
     version: str = __version__
 
     @property
@@ -111,7 +114,9 @@ def compare_sequentially(
     floor: float = DEFAULT_FLOOR,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
+    ignore_label: Label | Sequence[Label] | None = None,
     renormalize: bool = False,
+    drop_invalid: bool = False,
     percent: bool = False,
     from_logits: bool = False,
     from_log_probs: bool = False,
@@ -136,8 +141,10 @@ def compare_sequentially(
     floor : float, default 0.005
         In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it. 0
         will do where no class is ever given 0.
-    labels, pos_label, renormalize, percent, from_logits, from_log_probs : optional
+    labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
         As in `assess`, the same for both.
+    drop_invalid : bool, default False
+        Leave out, for both, rows without an outcome and rows that are invalid for one; ``notes`` report them.
 
     Returns
     -------
@@ -148,8 +155,8 @@ def compare_sequentially(
     Raises
     ------
     InputError
-        As `Forecasts`, naming the forecaster; for other than two forecasters or none of the rows; for a score that
-        would be infinite for a class that was given 0, naming the rows.
+        For input that cannot be compared as it stands, naming forecaster, rows (counted from 0) and remedy; for other
+        than two forecasters; for a score that would be infinite for a class that was given 0.
 
     Notes
     -----
@@ -180,33 +187,62 @@ def compare_sequentially(
         what = f"{len(names)} names" if names else type(forecasts).__name__
         raise InputError(
             f"forecasts: expected two forecasters as {{name: probabilities, name: probabilities}}, got {what}."
-            " Compare more of them two by two, each at level / number of pairs."
+            f" {_TWO_BY_TWO}"
         )
-    read = {
-        str(name): Forecasts(
-            y_true,
-            y_prob,
-            labels=labels,
-            pos_label=pos_label,
-            renormalize=renormalize,
-            percent=percent,
-            from_logits=from_logits,
-            from_log_probs=from_log_probs,
-            names=("y_true", f"forecasts[{name!r}]", "sample_weight"),
-        )
-        for name, y_prob in forecasts.items()
+    settings = SequentialSettings(score, level, floor)
+    reading: dict[str, Any] = {
+        "labels": labels,
+        "pos_label": pos_label,
+        "ignore_label": ignore_label,
+        "renormalize": renormalize,
+        "drop_invalid": drop_invalid,
+        "percent": percent,
+        "from_logits": from_logits,
+        "from_log_probs": from_log_probs,
     }
-    return sequential_comparison(read, score_named(score), level, floor)
+    parts = [
+        Part(name, Forecasts(y_true, y_prob, names=("y_true", name, "sample_weight"), **reading))
+        for name, y_prob in zip(map(str, forecasts), forecasts.values(), strict=True)
+    ]
+    in_order = Pairing({part.name: np.arange(part.forecasts.n_rows) for part in parts})
+    return compared_sequentially(lambda: parts, lambda _: in_order, settings)
 
 
-def sequential_comparison(
-    forecasts: Mapping[str, Forecasts], score: Score, level: float, floor: float
-) -> SequentialComparison:
-    """Compare two forecasters whose rows have been read."""
-    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
-        raise InputError(f"level: expected a probability above 0 and below 1, got {level!r}.")
-    first, second = forecasts
-    d = _differences(forecasts, score, floor)
+_TWO_BY_TWO = "Compare more of them two by two, each at level / number of pairs."
+
+
+@dataclass(frozen=True)
+class SequentialSettings:
+    """How two forecasters are compared: the arguments of `compare_sequentially` that concern it."""
+
+    score: str = "brier_score"
+    level: float = 0.05
+    floor: float = DEFAULT_FLOOR
+
+    def __post_init__(self) -> None:
+        """Refuse what no comparison can be made with, before any row is read."""
+        apply_limit(np.empty(0), self.floor)
+        score_named(self.score)
+        level = self.level
+        if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise InputError(f"level: expected a probability above 0 and below 1, got {level!r}.")
+
+    @property
+    def rule(self) -> Score:
+        """The rule to compare by."""
+        return score_named(self.score)
+
+
+def compared_sequentially(parts: Parts, pair: Pair, settings: SequentialSettings) -> SequentialComparison:
+    """Read the rows of two forecasters once to pair them and again to compare them."""
+    score, level = settings.rule, settings.level
+    read = read_paired(parts, pair, [score], settings.floor)
+    if len(read.rows) != 2:
+        raise InputError(
+            f"two forecasters are compared one row after another, here are {len(read.rows)}. {_TWO_BY_TWO}"
+        )
+    first, second = read.rows
+    d = _differences(parts(), read, score, settings.floor)
     log_limit = math.log(2 / level)
     log_above, low = evidence(d.value, d.lowest, d.highest, log_limit)
     log_below, minus_high = evidence(-d.value, -d.highest, -d.lowest, log_limit)
@@ -227,10 +263,11 @@ def sequential_comparison(
         decided_after=decided[0] + 1 if decided else None,
         better=(first if log_first[decided[0]] > log_limit else second) if decided else None,
         n_rows=d.value.size,
-        n_classes=forecasts[first].n_classes,
-        labels=forecasts[first].labels,
+        n_classes=len(read.rows[first].labels),
+        labels=read.rows[first].labels,
         level=float(level),
-        floor=float(floor) if score.surprisal else None,
+        floor=float(settings.floor) if score.surprisal else None,
+        notes=read.notes,
     )
 
 
@@ -242,28 +279,30 @@ class _Differences(NamedTuple):
     highest: Floats
 
 
-def _differences(forecasts: Mapping[str, Forecasts], score: Score, floor: float) -> _Differences:
-    (first, one), (second, other) = forecasts.items()
-    if one.labels != other.labels:
-        raise InputError(
-            f"forecasts: the classes of {first!r} are {listed(one.labels)}, those of {second!r} {listed(other.labels)}."
-            " Give both the same columns in the same order."
-        )
-    if not one.n_rows:
-        raise InputError("y_true: no rows to compare.")
-    apply_limit(np.empty(0), floor)  # so that what is no floor is refused for every score
-    parts: list[tuple[Floats, Floats, Floats]] = []
-    infinite: list[int] = []
-    for mine, theirs in zip(one.blocks(), other.blocks(), strict=True):
-        with np.errstate(invalid="ignore"):  # the difference of two infinite scores is refused below
-            by_class = scores_by_outcome(score, mine, floor) - scores_by_outcome(score, theirs, floor)
-        infinite += mine.index[~np.isfinite(by_class).all(axis=1)].tolist()
-        happened = np.take_along_axis(by_class, mine.truth[:, None], axis=1)[:, 0]
-        parts.append((happened, by_class.min(axis=1), by_class.max(axis=1)))
-    if infinite:
+def _differences(parts: Iterable[Part], read: PairedRows, score: Score, floor: float) -> _Differences:
+    (first, one), (second, _) = read.rows.items()
+    columns = {name: [rows.labels.index(label) for label in one.labels] for name, rows in read.rows.items()}
+    places = {name: _places(rows.position) for name, rows in read.rows.items()}
+    by_class = np.zeros((read.at.size, len(one.labels)))
+    with np.errstate(invalid="ignore"):  # the difference of two infinite scores is refused below
+        for part in parts:
+            for block in part.forecasts.blocks():
+                at = places[part.name](part.positions(block))
+                scores = scores_by_outcome(score, block[at >= 0], floor)[:, columns[part.name]]
+                by_class[at[at >= 0]] += scores if part.name == first else -scores
+    infinite = np.flatnonzero(~np.isfinite(by_class).all(axis=1))
+    if infinite.size:
         remedy = "a floor above 0 (--floor)" if score.surprisal else "a score without infinity, such as 'brier_score'"
         raise InputError(
             f"score: {score.name} can become infinite where a class was given 0, as by {first!r} or {second!r} in"
-            f" {rows_text(infinite)}; take {remedy}."
+            f" {read.pairing.named(read.at[infinite])}; take {remedy}."
         )
-    return _Differences(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    happened = np.take_along_axis(by_class, one.truth[:, None], axis=1)[:, 0]
+    return _Differences(happened, by_class.min(axis=1), by_class.max(axis=1))
+
+
+def _places(position: Ints) -> Callable[[Ints], Ints]:
+    """Find at which place of the pairing rows of these numbers are; -1 for those that are not paired."""
+    place = np.full(position.max() + 2, -1)
+    place[position] = np.arange(position.size)
+    return lambda rows: place[np.minimum(rows, place.size - 1)]

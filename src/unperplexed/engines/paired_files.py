@@ -7,21 +7,22 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from .._comparing import Settings, compared
 from .._readers import Column
 from .._readers.formats import matching
-from .._scored import Pairing, Part, ScoredRows
+from .._scored import Pair, Pairing, Part, Parts, ScoredRows
 from .._typing import Ints
-from ..comparison import Comparison
 from ..errors import InputError, listed, rows_text
 from ..files import ForecastBatch, ForecastFiles, Reading, Selection
 from ..forecasts import Forecasts
 from ..labels import Label, coded
 from ..progress import ahead, progress_bar
+
+Result = TypeVar("Result")
 
 _ROW, _GROUP, _FORECASTER = "row", "group", "forecaster"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
@@ -109,13 +110,14 @@ def compared_files(
     together: Together,
     selection: Selection,
     reading: Reading,
-    settings: Settings,
+    compared: Callable[[Parts, Pair], Result],
     say: Callable[[str], None],
     progress: bool,
-) -> Comparison:
+) -> Result:
     """Compare forecasters in files, read batch by batch; say which columns were chosen unasked.
 
-    Each entry of files is a forecaster, unless all of them stand in one table.
+    Each entry of files is a forecaster, unless all of them stand in one table. What is found out about the rows is up
+    to compared.
     """
     if together.rivals and selection.prob:
         raise InputError("--forecast names the probability columns of each forecaster; leave out --prob.")
@@ -134,7 +136,7 @@ def compared_files(
             for sentence in opened[name].said:
                 say(f"{name}: {sentence}" if len(files) > 1 else sentence)
         rows = _Rows(opened, together)
-        return compared(rows.parts, rows.pairing, settings)
+        return compared(rows.parts, rows.pairing)
 
 
 class _Rows:

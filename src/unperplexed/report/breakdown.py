@@ -7,12 +7,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .text import figure, header, notes_lines, printable
+from .text import VERDICT_WORDS, figure, header, notes_lines, printable
 
 if TYPE_CHECKING:
     from .._keys import Key
     from ..breakdown import Breakdown, GroupAssessment
-    from ..uncertainty import Verdict
 
 _MOST_GROUPS = 20
 _MOST_EMPTY = 3
@@ -26,12 +25,6 @@ _ORDERS = {
 }
 _COLUMNS = {"rows": 9, "reported": 9, "s.e.": 7, "measured": 9, "slope": 7, "verdict": 8, "cost": 7, "right": 6}
 _SHRUNKEN = {"rows": 10, "reported": 10, "shrunken": 10, "interval": 17, "own": 6, "cost": 7}
-_VERDICTS: dict[Verdict, str] = {
-    "overconfident": "over",
-    "underconfident": "under",
-    "miscalibrated": "off",
-    "not distinguishable from calibrated": "",
-}
 _WIDTH = 80
 
 
@@ -83,7 +76,7 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
         "right": figure(a.prediction_accuracy),
     }
     if s is None:
-        return cells | {"verdict": "-" if group.small or a.verdict is None else _VERDICTS[a.verdict]}
+        return cells | {"verdict": "-" if group.small or a.verdict is None else VERDICT_WORDS[a.verdict]}
     return cells | {
         "shrunken": figure(s.geometric_accuracy),
         "interval": f"{figure(s.low)} to {figure(s.high)}",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..scores import SCORES
-from .text import class_name, counted, figure, notes_lines, printable
+from .text import VERDICT_WORDS, class_name, counted, figure, notes_lines, printable, short_name
 from .text import rows as rows_in_words
 
 if TYPE_CHECKING:
@@ -43,16 +43,21 @@ def _percent(c: Comparison) -> str:
 
 
 def _table(c: Comparison) -> Iterator[str]:
-    yield f"{'':24}{'geometric':>10}{'':>17}{'log':>7}{'brier':>7}{'predict.':>9}"
-    yield f"{'':24}{'accuracy':>10}{_percent(c) + ' interval':>17}{'loss':>7}{'score':>7}{'accuracy':>9}{'slope':>6}"
-    for name, each in list(c.forecasters.items())[:_MOST_FORECASTERS]:
-        a, scores = each.assessment, [each.scores[rule].mean for rule in (_LOG_LOSS, "brier_score")]
+    shown = list(c.forecasters.items())[:_MOST_FORECASTERS]
+    yield f"{'':20}{'geometric':>10}{'':>16}{'log':>7}{'brier':>6}{'predict.':>9}"
+    yield f"{'':20}{'accuracy':>10}{_percent(c) + ' interval':>16}{'loss':>7}{'score':>6}{'accuracy':>9}{'slope':>6}"
+    for name, each in shown:
+        a, (loss, brier) = each.assessment, [figure(each.scores[rule].mean) for rule in (_LOG_LOSS, "brier_score")]
+        accuracy = f"{figure(each.geometric_accuracy):>10}{_interval(each.geometric_accuracy_interval):>16}"
+        verdict = "" if a.verdict is None else VERDICT_WORDS[a.verdict]
         yield (
-            f"{_name(name):24}{figure(each.geometric_accuracy):>10}{_interval(each.geometric_accuracy_interval):>17}"
-            f"{figure(scores[0]):>7}{figure(scores[1]):>7}{figure(a.prediction_accuracy):>9}{_slope(a.slope):>6}"
-        )
+            f"{short_name(name, 20):20}{accuracy}{loss:>7}{brier:>6}{figure(a.prediction_accuracy):>9}"
+            f"{_slope(a.slope):>6} {verdict}"
+        ).rstrip()
     yield from _more(len(c.forecasters) - _MOST_FORECASTERS)
     yield "(larger accuracies are better; a slope below 1: the side of overconfidence)"
+    if any(each.assessment.verdict is not None for _, each in shown):
+        yield "(over-, underconfident, or off: miscalibrated otherwise; said where it shows)"
 
 
 def _slope(slope: float) -> str:
@@ -64,7 +69,7 @@ def _differences(c: Comparison) -> Iterator[str]:
     several = len(c.pairs) > 1
     yield f"{'':25}{'difference':>11}{_percent(c) + ' interval':>20}{'p':>9}" + f"{'adjusted':>10}" * several
     for pair in c.pairs[:_MOST_PAIRS]:
-        yield f"{_name(pair.first)} less {_name(pair.second)}"
+        yield f"{short_name(pair.first)} less {short_name(pair.second)}"
         log_loss = pair.differences[_LOG_LOSS]
         ratio = figure(pair.accuracy_ratio), _interval(pair.accuracy_ratio_interval)
         yield _line("geometric accuracy, ratio", *ratio, log_loss, several)
@@ -86,17 +91,17 @@ def _p_value(p: float) -> str:
 def _rows(pair: PairedComparison, n_rows: int) -> Iterator[str]:
     c = pair.contributions
     if not len(c):
-        yield f"{_name(pair.first)} and {_name(pair.second)} have the same log loss in every row"
+        yield f"{short_name(pair.first)} and {short_name(pair.second)} have the same log loss in every row"
         return
-    yield f"rows behind {_name(pair.first)} less {_name(pair.second)}, log loss"
+    yield f"rows behind {short_name(pair.first)} less {short_name(pair.second)}, log loss"
     yield f"  {'id' if c.id else 'row':28}{'what happened':16}{'1st said':>9}{'2nd said':>10}{'share':>10}"
     for at in range(min(len(c), _MOST_ROWS)):
         name = printable(str(c.id[at])) if c.id else f"{c.row[at]:,}"
         said = f"{_probability(c.first[at]):>9}{_probability(c.second[at]):>10}"
-        yield f"  {_name(name, 27):28}{class_name(c.outcome[at], -1):16}{said}{_share(c.share[at]):>10}"
+        yield f"  {short_name(name, 27):28}{class_name(c.outcome[at], -1):16}{said}{_share(c.share[at]):>10}"
     if pair.turning_rows:
         said = f"without the {rows_in_words(pair.turning_rows)} most in its favour, of {n_rows:,}"
-        yield from textwrap.wrap(f"{said}, {_name(pair.first)} is not ahead", 80)
+        yield from textwrap.wrap(f"{said}, {short_name(pair.first)} is not ahead", 80)
 
 
 def _probability(p: float) -> str:
@@ -111,12 +116,6 @@ def _interval(interval: Interval) -> str:
     return "-" if math.isnan(interval.low) else f"{figure(interval.low)} to {figure(interval.high)}"
 
 
-def _name(name: str, most: int = 24) -> str:
-    """Give a name in one short line; the ends of names tell them apart as often as their beginnings."""
-    name = printable(name)
-    return name if len(name) <= most else f"{name[: most // 2 - 2]}...{name[-(most // 2 - 1) :]}"
-
-
 def _more(number: int) -> Iterator[str]:
     if number > 0:
         yield f"... and {number:,} more: --json"
@@ -127,4 +126,4 @@ def _remarks(c: Comparison) -> Iterator[str]:
         yield f"({warning})"
     for name, each in c.forecasters.items():
         for line in notes_lines(each.assessment.notes):
-            yield f"{_name(name)}: {line}"
+            yield f"{short_name(name)}: {line}"

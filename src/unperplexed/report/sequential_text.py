@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .text import class_name, counted, figure
+from .text import counted, figure, notes_lines, short_name
 
 if TYPE_CHECKING:
     from ..sequential import SequentialComparison
@@ -17,7 +17,7 @@ def sequential_text(comparison: SequentialComparison) -> str:
 
 
 def _lines(c: SequentialComparison) -> Iterator[str]:
-    first, second = class_name(c.first, 0), class_name(c.second, 1)
+    first, second = _name(c.first), _name(c.second)
     low, high = c.interval
     floor = "" if c.floor is None else f" at floor {c.floor:g}"
     yield f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
@@ -33,16 +33,23 @@ def _lines(c: SequentialComparison) -> Iterator[str]:
     yield ""
     yield f"The limits hold at every row together, with a probability of at least {100 * (1 - c.level):.4g} %:"
     yield "look as often as you like, and stop when you like."
+    for name, notes in c.notes.items():
+        for line in notes_lines(notes):
+            yield f"{_name(name)}: {line}"
+
+
+def _name(name: str) -> str:
+    return short_name(name, 16)
 
 
 def _verdict(c: SequentialComparison) -> str:
     if c.better is None:
         return "not decided yet: the limits have always held 0"
-    better, now = class_name(c.better, 0), c.better_now
+    better, now = _name(c.better), c.better_now
     after = f"decided after {c.decided_after:,} row{'s' if c.decided_after != 1 else ''}"
     if now == c.better:
         return f"{better} is better: {after}"
-    over_all = "it is open again" if now is None else f"{class_name(now, 0)} is better"
+    over_all = "it is open again" if now is None else f"{_name(now)} is better"
     return f"{better} was better, {after}; over all rows {over_all}"
 
 

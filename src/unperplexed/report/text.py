@@ -22,12 +22,20 @@ if TYPE_CHECKING:
     from ..labels import Label
     from ..profile import RiskProfile
     from ..tally import Tally, View
+    from ..uncertainty import Verdict
 
 MEANS = {
     "decisiveness": "arithmetic mean",
     "geometric_accuracy": "geometric mean",
     "robustness": "mean of order -2/3",
 }
+VERDICT_WORDS: dict[Verdict, str] = {
+    "overconfident": "over",
+    "underconfident": "under",
+    "miscalibrated": "off",
+    "not distinguishable from calibrated": "",
+}
+"""Verdicts in a table."""
 
 
 def assessment_text(assessment: Assessment) -> str:
@@ -140,6 +148,12 @@ def class_name(label: Label | None, index: int) -> str:
     """Give a class's label in one short line, or its column where no label is known."""
     name = f"column {index}" if label is None else printable(str(label))
     return name if len(name) <= 16 else name[:13] + "..."
+
+
+def short_name(name: str, most: int = 24) -> str:
+    """Give a name in one short line; the ends of names tell them apart as often as their beginnings."""
+    name = printable(name)
+    return name if len(name) <= most else f"{name[: most // 2 - 2]}...{name[-(most // 2 - 1) :]}"
 
 
 def _figures(column: Floats) -> list[str]:
