@@ -437,7 +437,7 @@ def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
     ("words", "expected"),
     [
         (("--by", "grup"), "no column 'grup'; did you mean 'group'"),
-        (("--by", "p"), "by (--by): column 'p' is read as probabilities"),
+        (("--by", "p"), "column 'p' is read as probabilities"),
         (("--by", "group", "--most-groups", "2"), "rows.csv: by: more than 2 groups in group"),
         (("--by", "half", "--shrink"), "rows.csv: shrink (--shrink): takes at least 4 groups, here 2"),
         (("--by", "half", "--measured", "isotonic", "--bins", "4"), "bins"),

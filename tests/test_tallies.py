@@ -304,7 +304,7 @@ def test_settings_of_files_are_those_of_tally_files(folder):
         ({"by": "leter"}, "no column 'leter'; did you mean 'letter'"),
         ({"by": ["letter", "letter"]}, "column 'letter' is named twice"),
         ({"by": "p"}, "column 'p' is read as probabilities"),
-        ({"by": ["year"], "weight": "year"}, "by (--by): column 'year' is read as"),
+        ({"by": ["year"], "weight": "year"}, "column 'year' is read as"),
         ({"by": "year", "most_groups": 3}, "more than 3 groups in year, such as 2"),
         ({"by": "year", "prob": ()}, "name the columns of both"),
     ],
