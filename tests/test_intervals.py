@@ -149,7 +149,7 @@ def test_few_groups_are_said(rng):
     one = assess(y, p, groups=np.zeros(600, dtype=int))
     assert all(math.isnan(low) for name, (low, _) in one.intervals.items() if name != "prediction_accuracy")
     assert one.verdict is None
-    assert "no verdict: it takes samples" in str(one)
+    assert "no verdict without samples" in str(one)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def verdict_text(a: Assessment) -> str:
     if u.verdict is None and a.view != "all-classes":
         return f"no verdict: none is made in the {a.view} view"
     if u.verdict is None:
-        return "no verdict: it takes samples (resamples), and of groups more than one"
+        return "no verdict without samples (resamples)"
     test = ""
     if u.calibration_test is not None:
         p = u.calibration_test.p_value
