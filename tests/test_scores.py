@@ -315,7 +315,7 @@ class TestInTallies:
         assert result.to_dict()["scores"][name] == pytest.approx(NAMED[name]([1, 0], [0.8, 0.3]))
         score, text = SCORES[name], str(result)
         assert (name.replace("_", " ") in text) == score.headline
-        assert (f"{score.note}; smaller is better" in text) == score.headline
+        assert (f"\n{name.replace(chr(95), chr(32)):22}" in text) == score.headline
 
 
 def test_selected_rows_of_a_block(rng):

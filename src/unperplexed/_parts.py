@@ -57,6 +57,12 @@ class Shards:
         scores = {name: sums + other.scores[name] for name, sums in self.scores.items()}
         return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.grouped or other.grouped)
 
+    @property
+    def independent(self) -> float:
+        """How many shards of equal weight these are worth: (sum W)^2 / sum W^2."""
+        weight = self.rows.weight / self.rows.weight.max(initial=0.0)
+        return float(weight.sum() ** 2 / (weight * weight).sum()) if weight.size else 0.0
+
     def standard_error(self, sums: Floats) -> Floats:
         """Standard error of a mean over the rows, from its weighted sums by shard, along the first axis.
 

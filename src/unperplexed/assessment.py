@@ -161,6 +161,10 @@ class Assessment:
     weighted: bool
     effective_rows: float
     """(sum w)^2 / sum w^2; the number of rows where all weights are equal."""
+    independent_rows: float
+    """The same, or of rows in groups how many groups of equal weight they are worth."""
+    grouped: bool
+    """Whether it was said which rows depend on one another."""
     zero_given: float
     """Weight of the rows in which what happened had been given exactly 0."""
     notes: Notes
@@ -455,7 +459,8 @@ def assess(
             from_log_probs=from_log_probs,
             groups=groups,
         )
-        parts = [*(CLASS_PARTS if view == "each-class" else ()), *(["shards"] if groups is not None else [])]
+        sharded = groups is not None or sample_weight is not None
+        parts = [*(CLASS_PARTS if view == "each-class" else ()), *(["shards"] if sharded else [])]
         tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
     return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
 
@@ -515,6 +520,8 @@ def _assess_tally(
         labels=tally.labels,
         weighted=tally.weighted,
         effective_rows=tally.weight**2 / tally.weight_squared,
+        independent_rows=tally.independent_rows,
+        grouped=tally.grouped,
         zero_given=float(points.weight[points.p == 0].sum()),
         notes=tally.notes,
         floor=float(floor),

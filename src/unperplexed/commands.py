@@ -222,7 +222,7 @@ def _refuse_without_groups(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
-    shards = ["shards"] if getattr(arguments, "groups", None) is not None else []
+    shards = ["shards"] if getattr(arguments, "groups", None) is not None or arguments.weight else []
     return [*(CLASS_PARTS if arguments.view == "each-class" else ()), *shards]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import logit, ndtr, stdtr
 
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
 from ._typing import Floats, ReadOnlyArrays
@@ -24,17 +24,23 @@ from .progress import steps
 from .scores import score_named
 from .tally import Tally
 
-SAMPLED = (
-    "measured_decisiveness",
-    "measured_geometric_accuracy",
-    "measured_robustness",
-    "slope",
-    "divergence_probability",
-)
-"""Figures whose intervals come from samples."""
+SAMPLED = {
+    "measured_decisiveness": 1.0,
+    "measured_geometric_accuracy": 1.0,
+    "measured_robustness": 1.0,
+    "slope": math.inf,
+    "divergence_probability": math.inf,
+}
+"""Figures whose intervals come from samples, and the largest that each can be; a divergence beyond 1 takes a floor."""
 
+
+_FARTHEST = 30.0
+"""Log-odds are not taken to be farther from 0, so that a forecast of 0 or 1 that is wrong does not decide alone."""
 
 _TWO_THIRDS = ndtr(np.array([-1.0, 1.0]))
+
+_FEWEST_UNITS = 2
+"""Independent rows or groups with which anything is said of how much they vary."""
 
 _AT_ONCE = 500
 """Samples that are measured between two steps of the progress bar."""
@@ -64,9 +70,10 @@ class CalibrationTest:
     """Whether calibrated forecasts would be measured as far from the diagonal as these."""
 
     statistic: float
-    """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability."""
+    """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability. Of rows in
+    groups or with weights, Student's t of the sums of (o - p) logit(p) over shards."""
     p_value: float
-    """Share of calibrated samples with a statistic at least as large, the one at hand among them."""
+    """Share of calibrated samples with a statistic at least as large, the one at hand among them; or that of t."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,14 @@ class Sampled:
     curve: Band
     """Where the measured probability may lie."""
     consistent: Band | None = None
-    """Where it would be measured if the forecasts were calibrated; None with the test."""
+    """Where it would be measured if the forecasts were calibrated; None where rows cannot be drawn one by one."""
     test: CalibrationTest | None = None
-    """None where rows of a group depend on one another: what happens in them cannot be drawn row by row."""
+    """None of a tally with weights and without shards."""
 
 
-def wilson(share: float, rows: float, confidence: float) -> Interval:
-    """Interval of a share of so many rows (Wilson 1927)."""
-    z2 = float(t_quantile(confidence, np.inf)) ** 2
+def wilson(share: float, rows: float, reach: float) -> Interval:
+    """Interval of a share of so many rows that reaches so many standard errors (Wilson 1927)."""
+    z2 = reach * reach
     centre = (share + z2 / (2 * rows)) / (1 + z2 / rows)
     half = math.sqrt(z2 * max(share * (1 - share), 0.0) / rows + (z2 / (2 * rows)) ** 2) / (1 + z2 / rows)
     return Interval(max(centre - half, 0.0), min(centre + half, 1.0))
@@ -107,22 +114,23 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     limits = np.transpose(headline.interval(confidence)).tolist()
     names = ("decisiveness", "geometric_accuracy", "robustness")
     found = {f"reported_{name}": Interval(*pair) for name, pair in zip(names, limits, strict=True)}
-    accuracy, rows = tally.prediction_accuracy, tally.weight**2 / tally.weight_squared
+    accuracy, rows, units = tally.prediction_accuracy, tally.weight**2 / tally.weight_squared, tally.independent_rows
     if tally.grouped and tally.shards is not None:
         error = float(tally.shards.standard_error(tally.shards.rows.hits))
-        rows = min(rows, accuracy * (1 - accuracy) / error**2) if error else tally.independent_rows
-    found["prediction_accuracy"] = wilson(accuracy, rows, confidence)
-    if tally.independent_rows < 2:  # one row, or one group, says nothing of how much others vary
-        return {name: Interval(math.nan, math.nan) for name in (*found, *tally.scores)} | {
-            "prediction_accuracy": found["prediction_accuracy"]
-        }
-    reach = float(t_quantile(confidence, tally.independent_rows - 1))
+        rows = min(rows, accuracy * (1 - accuracy) / error**2) if error > 0 else units
+    reach = float(t_quantile(confidence, max(units - 1, 1)))
+    of_rows = float(t_quantile(confidence, math.inf))
+    found["prediction_accuracy"] = wilson(accuracy, rows, reach if tally.grouped else of_rows)
     for name in tally.scores:
         half = reach * tally.score_standard_error(name)
         low, high = tally.score(name) - half, tally.score(name) + half
         most = 1.0 if score_named(name).larger_is_better else math.inf
         found[name] = Interval(*np.clip([low, high], 0.0, most).tolist())  # no rule gives less, none of these more
-    return found
+    # One unit, or units that are all alike, say nothing of how much others vary; of rows Wilson's interval does.
+    none = {name for name, (low, high) in found.items() if units < _FEWEST_UNITS or low == high}
+    if not tally.grouped:
+        none.discard("prediction_accuracy")
+    return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
 
 
 def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
@@ -166,7 +174,7 @@ class _Worlds:
             self.advance(len(total))
         return np.concatenate(parts)
 
-    def redrawn(self, counts: CellCounts, n: int) -> tuple[Floats, Floats]:
+    def redrawn(self, counts: CellCounts, n: int) -> _Drawn:
         """Draw what happens anew: how far figures are off the truth, and the measured curves.
 
         The truth is the curve of the default estimator, which is smooth: of one that has steps down to 0 and up to 1
@@ -175,19 +183,29 @@ class _Worlds:
         one = _one(counts.counted)
         curve = measured_of_samples(DEFAULT, counts.reported, *one, self.floor)
         truth = Sample(one.total * curve, one.total)
-        return self._off(counts, truth, curve, counts.redrawn(curve[0], n, self.rng))
+        return self._drawn(counts, truth, curve, counts.redrawn(curve[0], n, self.rng))
 
-    def resampled(self, counts: CellCounts, n: int) -> tuple[Floats, Floats]:
+    def resampled(self, counts: CellCounts, n: int) -> _Drawn:
         """Draw shards of the rows: how far figures are off those at hand, and the measured curves."""
         one = _one(counts.counted)
         curve = measured_of_samples(self.estimator, counts.reported, *one, self.floor)
-        return self._off(counts, one, curve, counts.resampled(n, self.rng))
+        return self._drawn(counts, one, curve, counts.resampled(n, self.rng))
 
-    def _off(self, counts: CellCounts, truth: Sample, curve: Floats, sample: Sample) -> tuple[Floats, Floats]:
+    def _drawn(self, counts: CellCounts, truth: Sample, curve: Floats, sample: Sample) -> _Drawn:
         curves = self.measured(counts, sample)
-        drawn = _log_figures(counts, sample, curves, self.floor, self.limit)
-        with np.errstate(invalid="ignore"):
-            return drawn - _log_figures(counts, truth, curve, self.floor, self.limit), curves
+        logs = _log_figures(counts, sample, curves, self.floor, self.limit)
+        return _Drawn(logs, _log_figures(counts, truth, curve, self.floor, self.limit)[0], curves)
+
+
+class _Drawn(NamedTuple):
+    """Samples of one kind."""
+
+    logs: Floats
+    """Logarithms of the figures in `SAMPLED`, one sample a row."""
+    truth: Floats
+    """Those of what they are drawn from."""
+    curves: Floats
+    """Measured probability of each cell, one sample a row."""
 
 
 def sampled(
@@ -202,22 +220,25 @@ def sampled(
     resampled; of both, the larger variation counts.
     """
     counts, n = coarse_counts(tally, floor, limit), sampling.resamples
-    redraw = not tally.grouped and not (tally.weighted and tally.shards is not None)
+    redraw = not tally.grouped and not (tally.uneven and tally.shards is not None)
     resample = tally.shards is not None and not (redraw and counts.mirrored)
-    with steps((redraw + resample + (not tally.grouped)) * n, "samples") as advance:
+    with steps((2 * redraw + resample) * n, "samples") as advance:
         worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
         drawn = [worlds.redrawn(counts, n)] if redraw else []
         drawn += [worlds.resampled(counts, n)] if resample else []
-        bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS)[0] if redraw else drawn[0][0]
-        tested = (None, None) if tally.grouped else tested_calibration(counts, estimator, floor, sampling, advance)
-    off = [figures for figures, _ in drawn]
+        of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS) if redraw else drawn[0]
+        if tally.shards is not None and not redraw:
+            tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts)
+        elif tally.uneven:
+            tested = None, None
+        else:
+            tested = tested_calibration(counts, estimator, floor, sampling, advance)
+    reach = float(t_quantile(sampling.confidence, math.inf if redraw else tally.independent_rows - 1))
     intervals = {
-        name: _interval(figures[name], bias[:, at], [each[:, at] for each in off], sampling.confidence)
-        for at, name in enumerate(SAMPLED)
+        name: _interval(figures[name], [(each.logs[:, at], each.truth[at]) for each in (of_bias, *drawn)], reach, most)
+        for at, (name, most) in enumerate(SAMPLED.items())
     }
-    for name in SAMPLED[:3]:
-        intervals[name] = Interval(*np.minimum(intervals[name], 1.0).tolist())
-    return Sampled(intervals, _band(counts, drawn[0][1], sampling.confidence), *tested)
+    return Sampled(intervals, _band(counts, drawn[0].curves, sampling.confidence), *tested)
 
 
 def tested_calibration(
@@ -257,17 +278,37 @@ def _log_figures(counts: CellCounts, sample: Sample, measured: Floats, floor: fl
         return np.stack([np.log(d), log_a, np.log(r), np.log(spread), powers[1] - log_a], axis=1)
 
 
-def _interval(figure: float, bias: Floats, off: list[Floats], confidence: float) -> Interval:
-    """Interval of a figure, from how far the logarithms of samples are off what they are drawn from."""
+def _interval(figure: float, drawn: list[tuple[Floats, float]], reach: float, most: float) -> Interval:
+    """Interval of a figure, from the logarithms of samples and of what they are drawn from; the first tell the bias.
+
+    It holds the figure: with few rows the bias that is taken off can be more than half its width.
+    """
     if not 0 <= figure < math.inf:
         return Interval(math.nan, math.nan)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        bias, *off = (logs - truth for logs, truth in drawn)
         spread = max(float(np.subtract(*_quantiles(each, _TWO_THIRDS)[::-1])) for each in off) / 2
-        half = float(t_quantile(confidence, np.inf)) * spread
         middle = np.log(figure) - _quantiles(bias, np.array([0.5]))[0]
-    if math.isfinite(middle) and math.isfinite(half):
-        return Interval(*np.exp([middle - half, middle + half]).tolist())
-    return Interval(0.0, math.inf)  # in many of the samples it is 0: these say next to nothing
+        low, high = np.exp([middle - reach * spread, middle + reach * spread]).tolist()
+        if not math.isfinite(high):  # in many of the samples it is 0, which has no logarithm
+            low, high = 0.0, float(np.exp(_quantiles(drawn[1][0], ndtr(np.array([reach])))[0]))
+    return Interval(min(low, figure), max(min(high, most), figure))
+
+
+def tested_shards(counts: CellCounts) -> CalibrationTest:
+    """Test over- against underconfidence where rows of a shard depend on one another, or have weights.
+
+    Of calibrated forecasts the sum of (o - p) logit(p) over the pairs of a shard is 0 on average: Student's t of these
+    sums. It is the score of a slope of the log-odds that is not 1; of a level there is none in pairs of all classes.
+    """
+    assert counts.shards is not None
+    happened, total = counts.shards
+    odds = np.clip(logit(counts.reported), -_FARTHEST, _FARTHEST)
+    sums = (happened - total * counts.reported) @ odds
+    n = sums.size
+    spread = float(sums.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    statistic = float(sums.mean()) / spread if spread > 0 else math.nan
+    return CalibrationTest(statistic, 2 * float(stdtr(n - 1, -abs(statistic))) if n > 1 else math.nan)
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:

@@ -79,7 +79,7 @@ class RiskProfile(ReadOnlyArrays):
     standard_errors: Floats
     """Delta method with sandwich weights; NaN where undefined (a mean of 0, infinite orders)."""
     degrees_of_freedom: Floats
-    """How well the standard errors are known: twice the rows' worth that carries them (Satterthwaite)."""
+    """How well the standard errors are known (Satterthwaite): the fewer rows carry them, the less."""
     few_rows: Bools
     """True where fewer than twenty rows' worth carry the standard error, which then is too small."""
     floor: float
@@ -109,15 +109,15 @@ def profile_of_points(
     """Risk profile of points: value p, total weight w and summed squared weights w2 of the rows at it."""
     p = apply_limit(p, floor, limit)
     fits = [_fit(p, w, w2, float(r)) for r in orders]
-    values, errors, effective = (np.array(column, dtype=np.float64) for column in zip(*fits, strict=True))
-    return RiskProfile(orders, values, errors, 2 * effective, effective < _FEW_ROWS, float(floor), limit)
+    values, errors, effective, freedom = (np.array(column, dtype=np.float64) for column in zip(*fits, strict=True))
+    return RiskProfile(orders, values, errors, freedom, effective < _FEW_ROWS, float(floor), limit)
 
 
-def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, float]:
-    """Mean of order r, its standard error, and how many rows' worth carry that error."""
+def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, float, float]:
+    """Mean of order r, its standard error, how many rows' worth carry that error, and its degrees of freedom."""
     mean = mean_of_points(p, w, r)
     if mean == 0 or np.isinf(r):
-        return mean, np.nan, np.inf
+        return mean, np.nan, np.inf, np.nan
     w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
     with np.errstate(divide="ignore"):
         x = np.log(p / mean)
@@ -126,11 +126,13 @@ def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, floa
     variance = w2 * term * term
     total, rows = float(variance.sum()), 1 / float(w2.sum())
     if total == 0:
-        return mean, 0.0, rows
+        return mean, 0.0, rows, rows - 1
     fourth = float(np.sum(w2 * (w2 / w * term * term) ** 2))
     # Of weights too far apart the fourth powers are less than a float can be.
-    effective = total * total / fourth if fourth else rows
-    return mean, mean * math.sqrt(total), min(effective, rows)
+    effective = min(total * total / fourth if fourth else rows, rows)
+    error = mean * math.sqrt(total * rows / (rows - 1)) if rows > 1 + 1e-9 else math.nan
+    uneven = 1 / effective - 1 / rows  # 0 where all rows carry as much
+    return mean, error, effective, min(2 / uneven if uneven > 0 else math.inf, rows - 1)
 
 
 def risk_profile(

@@ -363,7 +363,10 @@ class Tally:
             return math.nan
         variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
         # What is less than the rounding of the squares is no variance.
-        error = math.sqrt(variance) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
+        rows = self.weight**2 / self.weight_squared
+        if not rows > 1 + 1e-9:
+            return math.nan
+        error = math.sqrt(variance * rows / (rows - 1)) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
         if self.shards is None or not self.shards.grouped:
             return error
         return float(np.maximum(error, self.shards.standard_error(self.shards.scores[name].sums)))
@@ -374,10 +377,15 @@ class Tally:
         return self.shards is not None and self.shards.grouped
 
     @property
+    def uneven(self) -> bool:
+        """Whether rows have different weights."""
+        return self.weighted and self.weight**2 < self.n_rows * self.weight_squared * (1 - 1e-9)
+
+    @property
     def independent_rows(self) -> float:
-        """How many independent rows of equal weight this is worth: (sum w)^2 / sum w^2, or the number of groups."""
+        """How many independent rows this is worth: (sum w)^2 / sum w^2, over the rows, or over the shards of groups."""
         if self.shards is not None and self.shards.grouped:
-            return float(len(self.shards.rows.key))
+            return self.shards.independent
         return self.weight**2 / self.weight_squared if self.weight else 0.0
 
     def pairs(self, view: PooledView = "all-classes") -> Pairs:

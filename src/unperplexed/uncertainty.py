@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ._resampling import coarse_counts
 from ._views import counted_for
 from .errors import InputError, check_whole
+from .forecasts import Forecasts
 from .intervals import (
     Band,
     CalibrationTest,
@@ -22,6 +23,7 @@ from .intervals import (
     closed_intervals,
     sampled,
     tested_calibration,
+    tested_shards,
 )
 from .labels import Label
 from .means import DEFAULT_FLOOR
@@ -32,6 +34,8 @@ from .tally import Tally, View
 
 FEW_ERRORS, FEW_GROUPS = 50, 30
 """With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
+
+_NOT: Verdict = "not distinguishable from calibrated"
 
 _FEW_DEGREES = 20
 """Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
@@ -50,16 +54,15 @@ class Uncertainty:
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     verdict: Verdict | None
     """Over- or underconfident if the calibration test says that something is wrong and the slope's interval excludes 1;
-    "miscalibrated" if it does not. Of rows in groups, which cannot be tested, by the slope alone. None if nothing was
-    sampled."""
+    "miscalibrated" if it does not. None if nothing was sampled or tested."""
     rows_needed: float
     """With about how many rows like these the interval of a slope like this one would exclude 1."""
     calibration_test: CalibrationTest | None
-    """None if nothing was sampled, or rows of a group depend on one another and cannot be drawn row by row."""
+    """None if nothing was sampled, or a tally has weights and no shards."""
     curve: Band | None
     """Where the measured probability may lie."""
     consistent: Band | None
-    """Where it would be measured if the forecasts were calibrated; None with the test."""
+    """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
     warnings: tuple[str, ...]
     """Why intervals may be too narrow, if they may."""
     confidence: float
@@ -94,17 +97,19 @@ def uncertainty(
     """
     intervals = closed_intervals(tally, headline, sampling.confidence)
     found: Sampled | None = None
-    one_group = tally.grouped and tally.independent_rows < 2
-    if view == "all-classes" and sampling.resamples and not one_group:
+    if view == "all-classes" and sampling.resamples and tally.independent_rows >= 2:
         found = sampled(tally, figures, estimator, headline.floor, headline.limit, sampling)
         low, high = found.intervals["slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
     ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
+    verdict = None
+    if found is not None and found.test is not None:
+        verdict = _verdict(ordered["slope"], found.test, sampling.confidence)
     return Uncertainty(
         intervals=ordered,
-        verdict=None if found is None else _verdict(ordered["slope"], found.test, sampling.confidence),
-        rows_needed=tally.n_rows * _times_the_rows(ordered["slope"]),
+        verdict=verdict,
+        rows_needed=tally.n_rows * _times_the_rows(ordered["slope"]) if verdict == _NOT else math.nan,
         calibration_test=None if found is None else found.test,
         curve=None if found is None else found.curve,
         consistent=None if found is None else found.consistent,
@@ -142,7 +147,8 @@ def calibration_test(
     seed : int, default 0
         Of the random numbers that draw them.
     sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights; rows then count as if they had equal weight and were as many as they are worth.
+        Non-negative importance weights. With them, and of rows in groups, the test is Student's t of the sums of
+        (o - p) logit(p) over shards of the rows, which sees over- and underconfidence only.
     labels, pos_label : optional
         As in `Forecasts`.
 
@@ -154,7 +160,7 @@ def calibration_test(
     Raises
     ------
     InputError
-        As `Forecasts`; and for a tally of rows in groups, which depend on one another.
+        As `Forecasts`; and for a tally with weights that was made without the part "shards".
 
     Notes
     -----
@@ -172,27 +178,33 @@ def calibration_test(
     sampling = checked_sampling(0.95, resamples, seed)
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")
-    tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label)
-    if tally.grouped:
-        raise InputError("rows of a group depend on one another; what happens in them cannot be drawn row by row.")
+    if sample_weight is None or isinstance(y_true, Tally):
+        tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label)
+    else:
+        forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+        tally = Tally.count(forecasts, parts=["shards"])
     counts = coarse_counts(tally, 0.0, "floor")
+    if tally.grouped or tally.uneven:
+        if counts.shards is None:
+            raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
+        return tested_shards(counts)
     return tested_calibration(counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
 
 
-def _verdict(slope: Interval, test: CalibrationTest | None, confidence: float) -> Verdict:
-    """Give the verdict; the test, which is right with any number of rows, has a say in it where there is one."""
-    if test is not None and test.p_value > 1 - confidence:
-        return "not distinguishable from calibrated"
+def _verdict(slope: Interval, test: CalibrationTest, confidence: float) -> Verdict:
+    """Give the verdict, in which the test has a say: it is right with any number of rows."""
+    if not test.p_value <= 1 - confidence:
+        return _NOT
     if slope.high < 1:
         return "overconfident"
     if slope.low > 1:
         return "underconfident"
-    return "not distinguishable from calibrated" if test is None else "miscalibrated"
+    return "miscalibrated"
 
 
 def _times_the_rows(slope: Interval) -> float:
     """With how many times the rows the interval would just exclude 1: its half-width goes with their root."""
-    if not 0 < slope.low < slope.high < math.inf:
+    if not 0 < slope.low <= 1 <= slope.high < math.inf:
         return math.nan
     low, high = math.log(slope.low), math.log(slope.high)
     return ((high - low) / (high + low)) ** 2 if high + low else math.inf
@@ -204,5 +216,7 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
         yield f"few errors ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
     elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
         yield "few rows decide the robustness: its interval may be too narrow"
+    if tally.uneven and tally.shards is None:
+        yield "weights, and no shards: intervals of measured figures are rough, and there is no verdict"
     if tally.grouped and tally.independent_rows < FEW_GROUPS:
         yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"

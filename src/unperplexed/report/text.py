@@ -45,10 +45,10 @@ def assessment_text(assessment: Assessment) -> str:
     lines = [*header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
     for name in MEANS:
         cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
-        lines.append("{:20}{:>9}{:>17}{:>11}{:>17}".format(name.replace("_", " "), *cells).rstrip())
+        lines.append("{:20}{:>9} {:>16}{:>11} {:>16}".format(name.replace("_", " "), *cells).rstrip())
     lines.append("")
     for name, value, interval, meaning in single_figures(a):
-        lines.append(f"{name:22}{value:>7}{interval:>17}   {meaning}".rstrip())
+        lines.append(f"{name:22}{value:>7} {interval:>16}   {meaning}".rstrip())
     lines += ["", *textwrap.wrap(verdict_text(a), 80)]
     lines += [f"({warning})" for warning in a.uncertainty.warnings]
     if a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
@@ -80,11 +80,11 @@ def verdict_text(a: Assessment) -> str:
     if u.verdict is None and a.view != "all-classes":
         return f"no verdict: none is made in the {a.view} view"
     if u.verdict is None:
-        return "no verdict without samples (resamples)"
+        return "no verdict: it takes samples, and rows or groups that are worth two at least"
     test = ""
     if u.calibration_test is not None:
         p = u.calibration_test.p_value
-        test = f" (calibration test: p {'= ' + figure(p) if p > 1 / (1 + u.resamples) else '< ' + figure(2 * p)})"
+        test = f" (calibration test, seed {u.seed}: p {'< 0.001' if p < 0.001 else '= ' + figure(p)})"
     if u.verdict == "miscalibrated":
         return f"miscalibrated{test}, but neither over- nor underconfident on the whole"
     if u.verdict != "not distinguishable from calibrated":
@@ -194,8 +194,7 @@ def _single_figures(a: Assessment) -> Iterator[tuple[str, float, str]]:
         better = f"{score.better} is better"
         meaning = f"{score.note}; {better}"
         if math.isinf(value):
-            given = f"weight {a.zero_given:,.10g}" if a.weighted else rows(round(a.zero_given))
-            meaning = f"{given} gave 0 to what happened"
+            meaning = f"0 given to {a.zero_given:,.4g} that happened"
         yield name, value, meaning if len(meaning) <= _MOST_WORDS else better
 
 
@@ -300,7 +299,9 @@ def header(a: Assessment) -> Iterator[str]:
     yield counted(a.n_rows, a.n_classes, a.labels)
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
     yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
-    if a.weighted:
+    if a.grouped:
+        yield f"rows in groups depend on one another: worth {a.independent_rows:,.4g} independent ones"
+    elif a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
 
 
