@@ -27,8 +27,8 @@ _MIDDLE = COARSE_CELLS // 2 - 1
 _MIRROR = np.arange(COARSE_CELLS)[::-1].copy()
 _MIRROR[[_MIDDLE, _MIDDLE + 1]] = _MIDDLE, _MIDDLE + 1
 
-_FINE, _FINE_BITS = 1024, 6
-"""So many values are counted one by one; more in cells of relative width 2**-6, in which curves differ little."""
+_FINE, _FINE_BITS = 4096, 9
+"""So many values are counted one by one; more in cells of relative width 2**-9, those of most tallies."""
 
 
 class Sample(NamedTuple):
@@ -124,7 +124,7 @@ def _multinomial(rng: np.random.Generator, rows: int, shares: Floats, n: int) ->
 
 
 def fine_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
-    """Count a tally's pairs of all classes about as finely as they are measured: by value, or in cells of 2**-6."""
+    """Count a tally's pairs of all classes about as finely as they are measured: by value, or in cells."""
     rows = tally.weight / tally.weight_squared
     reported, happened, total = tally.pairs()
     mirrored, middle = tally.n_classes == 2, np.empty((3, 0))

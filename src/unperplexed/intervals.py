@@ -45,8 +45,8 @@ _FEWEST_UNITS = 2
 _AT_ONCE = 500
 """Samples that are measured between two steps of the progress bar."""
 
-_OF_BIAS = 50
-"""Finely counted samples: so many tell a bias to a sixth of a standard error."""
+_OF_BIAS = 40
+"""Finely counted samples: so many tell a bias to a fifth of a standard error."""
 
 
 class Interval(NamedTuple):
