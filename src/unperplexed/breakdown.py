@@ -14,9 +14,7 @@ from ._keys import Key, Value
 from ._views import refuse_rows
 from .assessment import Assessment, assess
 from .errors import InputError, check_choice
-from .intervals import of_groups
 from .means import t_quantile
-from .profile import profile_of_points
 from .shrinkage import FEWEST_GROUPS, pooled_variance, shrunk
 from .tallies import MOST_GROUPS, Tallies, key_of
 from .tally import CLASS_PARTS, Tally
@@ -70,7 +68,7 @@ class GroupAssessment:
     """These values."""
     assessment: Assessment
     standard_error: float
-    """Of the reported geometric accuracy; delta method, on the log scale times the accuracy."""
+    """Of the reported geometric accuracy, by the delta method; NaN of rows worth fewer than two independent ones."""
     shrunken: ShrunkenAccuracy | None = None
 
     @property
@@ -283,9 +281,7 @@ def _place(group: GroupAssessment, sort: Sort) -> tuple[bool, bool, float]:
 
 def _group(key: Key, tally: Tally, options: Mapping[str, Any]) -> GroupAssessment:
     assessment = assess(tally, **options)
-    alone = profile_of_points(*tally.points()[:3], np.zeros(1), assessment.floor, assessment.limit)
-    geometric = of_groups(alone, tally)
-    return GroupAssessment(key, assessment, float(geometric.standard_errors[0]))
+    return GroupAssessment(key, assessment, assessment.geometric_accuracy_standard_error)
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
