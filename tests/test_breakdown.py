@@ -317,8 +317,8 @@ def test_groups_without_rows_are_named():
         ((Tallies.of([1, 0], [0.7, 0.2], by=[1, 2]),), {"labels": [0, 1]}, "labels: a tally's rows"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "slope"}, "sort: expected one of 'geometric_accuracy'"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "cost", "view": "top-label"}, "no cost of miscalibration"),
-        (([1, 0], [0.7, 0.2]), {"by": [1]}, "has 1 rows, the forecasts 2"),
-        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "most_groups": 1}, "more than 1 groups"),
+        (([1, 0], [0.7, 0.2]), {"by": [1]}, "has 1 row, the forecasts 2"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "most_groups": 1}, "more than 1 group in"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "floor": 2}, "floor"),
     ],
 )
@@ -442,7 +442,8 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--scores", "power_score(2)"), {"scores": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
-        (("--groups", "half", "--seed", "3"), {"groups": "half", "seed": 3}),
+        (("--groups", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
+        (("--groups", "half", "p"), {"groups": ["half", "p"]}),
     ],
 )
 def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):
@@ -452,7 +453,7 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     if "sample_weight" in settings:
         settings = {"sample_weight": heavy["heft"]}
     if "groups" in settings:
-        settings = settings | {"groups": frame["half"]}
+        settings = settings | {"groups": frame.select(settings["groups"])}
     numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
     outputs = ("--json", numbers, "--plot", picture, "--resamples", 40)
     assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0
@@ -480,6 +481,8 @@ def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
     [
         (("--by", "grup"), "no column 'grup'; did you mean 'group'"),
         (("--by", "p"), "column 'p' is read as probabilities"),
+        (("--by", "y"), "column 'y' holds the outcomes. Among rows of one outcome"),
+        (("--by", "half", "y"), "column 'y' holds the outcomes"),
         (("--by", "group", "--most-groups", "2"), "rows.csv: by: more than 2 groups in group"),
         (("--by", "half", "--shrink"), "rows.csv: shrink (--shrink): takes at least 4 groups, here 2"),
         (("--by", "half", "--measured", "isotonic", "--bins", "4"), "bins"),

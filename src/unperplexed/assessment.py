@@ -387,9 +387,9 @@ def assess(
         Leave out rows without an outcome or with invalid probabilities, and report them.
     percent, from_logits, from_log_probs : bool, default False
         What y_prob holds instead of probabilities. Never guessed.
-    groups : array_like of shape (n,), optional
-        What rows belong together (the match, the document): rows of a group may depend on one another, and intervals
-        take only different groups to be independent.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        What rows belong together (the match, the document): rows of a group, which have the same values in all
+        columns, may depend on one another, and intervals take only different groups to be independent.
     confidence : float, default 0.95
         Of the intervals.
     resamples : int, default 1000

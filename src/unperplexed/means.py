@@ -147,7 +147,7 @@ def means_of_points(p: Floats, w: Floats, orders: Floats) -> Floats:
     if np.isnan(orders).any():
         raise InputError("r: the order of a generalized mean cannot be NaN.")
     lowest, highest = p.min(), p.max()
-    means = np.where(orders > 0, highest, lowest)
+    means: Floats = np.where(orders > 0, highest, lowest)
     if lowest == highest:
         return means
     inner = np.isfinite(orders) & ((lowest > 0) | (orders > 0))
@@ -216,7 +216,8 @@ def _rough_means(log_p: Floats, w: Floats, r: Floats) -> Floats:
     largest = exponents.max(axis=1, keepdims=True)  # taken out, so that nothing overflows
     sums = (w * np.exp(exponents - largest)).sum(axis=1, keepdims=True)
     geometric = np.full(r.shape, weighted_sum(w, log_p) / total)
-    return np.exp(np.divide(largest + np.log(sums / total), r, out=geometric, where=np.abs(r) >= 1e-6))
+    means: Floats = np.exp(np.divide(largest + np.log(sums / total), r, out=geometric, where=np.abs(r) >= 1e-6))
+    return means
 
 
 def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
