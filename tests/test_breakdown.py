@@ -96,8 +96,9 @@ def test_the_worst_come_first(rows):
     assert keys(by_sort["group"]) == [1, 2, 3, 4, 5]
     assert keys(by_sort["rows"]) == [4, 1, 2, 5, 3]
     for sort, figure in (("geometric_accuracy", "reported_geometric_accuracy"), ("prediction_accuracy",) * 2):
-        values = by_sort[sort].frame()[figure].to_numpy()
+        values = by_sort[sort].frame().filter(~pl.col("small"))[figure].to_numpy()
         assert (np.diff(values) >= 0).all()
+        assert keys(by_sort[sort])[-1] == 3
     costs = by_sort["cost"].frame().filter(~pl.col("small"))["cost"].to_numpy()
     assert (np.diff(costs) <= 0).all()
     assert keys(by_sort["cost"])[-1] == 3  # the small one, whatever its cost
@@ -207,13 +208,44 @@ def test_a_lone_bad_row_is_not_the_worst_group_once_shrunken(rng):
     by = np.repeat(list(sizes), list(sizes.values()))
     y = np.concatenate([np.arange(n) < share[name] * n for name, n in sizes.items()]).astype(int)
     p = np.concatenate([np.full(n, max(share[name], 0.8)) for name, n in sizes.items()])
-    assert keys(assess_by(y, p, by=by))[0] == "lone"
+    alone = assess_by(y, p, by=by)
+    assert min(alone.groups, key=lambda group: group.assessment.reported.geometric_accuracy).key == ("lone",)
+    assert keys(alone)[-1] == "lone"
     result = assess_by(y, p, by=by, shrink=True)
     assert keys(result)[0] == "bad"
     lone = result.groups[keys(result).index("lone")]
     assert lone.shrunken.own_share < 0.2
-    assert lone.standard_error == 0
+    assert math.isnan(lone.standard_error)
     assert lone.shrunken.high - lone.shrunken.low > 0.05
+
+
+def test_small_groups_stand_behind_the_others_unless_shrunk(rng):
+    """Ninety stations of one row and ten of a thousand, all calibrated: by chance the lone rows are the worst ten."""
+    by = np.concatenate([np.arange(90), 100 + np.repeat(np.arange(10), 1000)])
+    p = rng.uniform(0.1, 0.9, by.size)
+    y = (rng.uniform(size=by.size) < p).astype(int)
+    alone, shrunk = (assess_by(y, p, by=by, shrink=shrink, resamples=0) for shrink in (False, True))
+    assert [group.small for group in alone.groups] == [False] * 10 + [True] * 90
+    assert (alone.small_last, shrunk.small_last) == (True, False)
+    assert "first, small ones last" in " ".join(str(alone).split())
+    assert "small ones last" not in str(shrunk)
+    printed = [line.split() for line in str(assess_by(y[:90], p[:90], by=by[:90], resamples=0)).splitlines()]
+    lone = [words for words in printed if words and words[0][0].isdigit() and words[0].endswith("*")]
+    assert len(lone) == 20
+    assert {words[3] for words in lone} == {"-"}  # one row has no standard error
+    for group in (*alone.groups, *shrunk.groups):
+        assert math.isnan(group.standard_error) == (group.key[0] < 100)
+
+
+def test_groups_that_do_not_differ_go_by_their_own_value(rng):
+    """Their shares are 0, so that shrunken values are equal."""
+    p = np.tile([0.9, 0.9, 0.6, 0.3], 250) + np.repeat([0, -3e-4, 2e-4, -1e-4, 3e-4], 200)
+    y = np.tile([1, 0, 1, 1], 250)
+    result = assess_by(y, p, by=np.repeat(np.arange(5), 200), shrink=True, resamples=0)
+    assert {group.shrunken.own_share for group in result.groups} == {0.0}
+    own = [group.assessment.reported.geometric_accuracy for group in result.groups]
+    assert own == sorted(own)
+    assert keys(result) != sorted(keys(result))
 
 
 def test_shrinking_brings_accuracies_nearer_to_the_true_ones(rng):
@@ -285,8 +317,8 @@ def test_groups_without_rows_are_named():
         ((Tallies.of([1, 0], [0.7, 0.2], by=[1, 2]),), {"labels": [0, 1]}, "labels: a tally's rows"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "slope"}, "sort: expected one of 'geometric_accuracy'"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "cost", "view": "top-label"}, "no cost of miscalibration"),
-        (([1, 0], [0.7, 0.2]), {"by": [1]}, "has 1 rows, the forecasts 2"),
-        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "most_groups": 1}, "more than 1 groups"),
+        (([1, 0], [0.7, 0.2]), {"by": [1]}, "has 1 row, the forecasts 2"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "most_groups": 1}, "more than 1 group in"),
         (([1, 0], [0.7, 0.2]), {"by": [1, 2], "floor": 2}, "floor"),
     ],
 )
@@ -355,12 +387,22 @@ def test_text_fits_a_terminal(rng):
     assert "\x1b" not in str(result)
 
 
+def test_names_that_would_mislead_are_quoted():
+    """A blank one, and those that the table itself uses."""
+    names = [" ", "whole", "(missing)", "plain words", None]
+    lines = str(assess_by([1, 0] * 5, [0.7, 0.2] * 5, by=names * 2)).splitlines()
+    first = [line[:17].rstrip() for line in lines[5:11]]
+    assert first == ["whole*", '" "*', '"(missing)"*', "plain words*", '"whole"*', "(missing)*"]
+    two = str(assess_by([1, 0], [0.7, 0.2], by={"a": ["whole", "x"], "b": ["x ", "x"]}))
+    assert '"whole", "x "*' in two
+
+
 def test_the_printed_table(rows):
     y, p, group = rows
     result = assess_by(y, p, by={"knows": group})
     lines = str(result).splitlines()
     assert lines[0] == "4,030 forecasts of 2 classes (0, 1)"
-    assert lines[2] == "5 groups by knows, the lowest reported geometric accuracy first"
+    assert lines[2] == "5 groups by knows, the lowest reported geometric accuracy first, small ones last"
     assert lines[4].split() == ["knows", "rows", "reported", "s.e.", "measured", "slope", "verdict", "cost", "right"]
     printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[5:11]}
     for name, a in {"whole": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
@@ -400,7 +442,8 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--scores", "power_score(2)"), {"scores": ["power_score(2)"]}),
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
-        (("--groups", "half", "--seed", "3"), {"groups": "half", "seed": 3}),
+        (("--groups", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
+        (("--groups", "half", "p"), {"groups": ["half", "p"]}),
     ],
 )
 def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):
@@ -410,7 +453,7 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     if "sample_weight" in settings:
         settings = {"sample_weight": heavy["heft"]}
     if "groups" in settings:
-        settings = settings | {"groups": frame["half"]}
+        settings = settings | {"groups": frame.select(settings["groups"])}
     numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
     outputs = ("--json", numbers, "--plot", picture, "--resamples", 40)
     assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0
@@ -438,6 +481,8 @@ def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
     [
         (("--by", "grup"), "no column 'grup'; did you mean 'group'"),
         (("--by", "p"), "column 'p' is read as probabilities"),
+        (("--by", "y"), "column 'y' holds the outcomes. Among rows of one outcome"),
+        (("--by", "half", "y"), "column 'y' holds the outcomes"),
         (("--by", "group", "--most-groups", "2"), "rows.csv: by: more than 2 groups in group"),
         (("--by", "half", "--shrink"), "rows.csv: shrink (--shrink): takes at least 4 groups, here 2"),
         (("--by", "half", "--measured", "isotonic", "--bins", "4"), "bins"),

@@ -262,7 +262,7 @@ def test_without_samples_the_closed_ones_remain(rng):
         ({"resamples": 99.5}, "resamples: expected a whole number"),
         ({"seed": -1}, "seed: expected a whole number of at least 0"),
         ({"seed": "a"}, "seed"),
-        ({"groups": [1]}, "groups has 1 rows"),
+        ({"groups": [1]}, "groups has 1 row, "),
     ],
 )
 def test_bad_settings(settings, message):

@@ -58,6 +58,10 @@ def test_files_are_counted_like_arrays(table):
                 f["z"], f["p"], parts=["classes", "shards"], groups=f["match"], scores=["power_score(2)"]
             ),
         ),
+        (
+            {"truth": "z", "prob": "p", "parts": ["shards"], "groups": ["match", "z"]},
+            lambda f: Tally.of(f["z"], f["p"], parts=["shards"], groups=f.select("match", "z")),
+        ),
         ({"truth": "y", "prob": "p", "pos_label": "rain", "ignore_label": "dry"}, None),
         (
             {"truth": "z", "prob": "p", "pos_label": 0, "exact_limit": 10, "fraction_bits": 5},

@@ -12,7 +12,7 @@ from unperplexed import (
     order_from_coupling,
     suggested_floor,
 )
-from unperplexed.means import DECISIVE, DEFAULT_ORDERS, GEOMETRIC, ROBUST, means_of_runs
+from unperplexed.means import DECISIVE, DEFAULT_ORDERS, GEOMETRIC, ROBUST, means_of_points, means_of_runs
 
 SMALLEST_NORMAL = np.finfo(float).tiny
 ORDERS = [0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 2 / 3, 1, 3, 50, 1e3, 1e6]
@@ -57,6 +57,20 @@ def test_against_50_digits(rng, kind, weighting, r):
         assert expected >= SMALLEST_NORMAL
         got = generalized_mean(p, r, sample_weight=w)
         assert abs(mpmath.mpf(got) - expected) / expected <= 2e-13
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 7, 1000])
+def test_many_orders_at_once_against_50_digits(rng, kind, n):
+    """A thousand points are more than are taken with all orders at once."""
+    p = np.clip(KINDS[kind](rng, n), SMALLEST_NORMAL, 1)
+    w = WEIGHTS["mild"](rng, n)
+    orders = np.array([*SIGNED_ORDERS, np.inf, -np.inf])
+    got = means_of_points(p, w, orders)
+    assert (got[-2], got[-1]) == (p.max(), p.min())
+    for r, mean in zip(SIGNED_ORDERS, got, strict=False):
+        expected = reference(p, w, r)
+        assert abs(mpmath.mpf(mean) - expected) / expected <= 2e-13
 
 
 @pytest.mark.parametrize("r", [1e-12, 1e-9, 1e-3, 0.5, 1, 40])

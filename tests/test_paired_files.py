@@ -83,6 +83,18 @@ def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, op
     assert found(capsys, *files, *COLUMNS, "--in-order", *options) == plain(expected(data, **settings))
 
 
+def test_groups_by_several_columns(data, files, capsys):
+    """Rows with the same values in all of them are one group: as by one column that holds both."""
+    both = [f"{place} {heft}" for place, heft in zip(data["place"], data["heft"], strict=True)]
+    for options in (["--in-order"], ["--on", "id"]):
+        result = found(capsys, *files, *COLUMNS, *options, "--groups", "place", "heft")
+        assert result["n_groups"] == len(set(both)) > 40
+        differences = plain(expected(data, groups=both))["pairs"][0]["differences"]
+        for name, difference in result["pairs"][0]["differences"].items():
+            for figure in ("difference", "standard_error", "p_value"):
+                assert difference[figure] == pytest.approx(differences[name][figure], rel=1e-9)
+
+
 def test_weights_are_those_of_the_rows(data, files, capsys):
     weighted = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft")
     assert weighted == plain(expected(data, sample_weight=data["heft"]))

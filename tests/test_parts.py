@@ -401,14 +401,47 @@ def test_groups_of_any_text_and_of_moments():
         assert shards_of_groups(groups).tolist() == shards_of_groups(seconds).tolist()
 
 
+def test_groups_by_several_columns(rng):
+    """Rows with the same values in all columns are one group, however the columns come; one column is the column."""
+    season, team = rng.integers(2020, 2024, 500), rng.choice(["a", "b", "c"], 500)
+    shards = shards_of_groups({"season": season, "team": team})
+    for groups in (
+        np.column_stack([season, team]),
+        np.column_stack([season.astype(object), team]),
+        pl.DataFrame({"season": season, "team": team}),
+        pl.DataFrame({"season": season, "team": team}).to_pandas(),
+        {"season": season.astype(float), "team": list(team)},
+    ):
+        assert shards_of_groups(groups).tolist() == shards.tolist()
+    keys = set(zip(season.tolist(), team.tolist(), shards.tolist(), strict=True))
+    assert len(keys) == 12
+    assert len({shard for *_, shard in keys}) >= 10  # of 1000: two or three in one shard are the rarest of chances
+    assert shards_of_groups({"team": team, "season": season}).tolist() != shards.tolist()
+    for one in ({"team": team}, team[:, None], pl.DataFrame({"team": team})):
+        assert shards_of_groups(one).tolist() == shards_of_groups(team).tolist()
+
+
+def test_shards_of_several_columns_are_stable_and_even():
+    """Written down once, as those of one column."""
+    assert shards_of_groups({"a": [0, 1, 1], "b": ["x", "x", "y"]}).tolist() == [404, 510, 668]
+    at = np.arange(100_000)
+    counts = np.bincount(shards_of_groups(np.column_stack([at // 300, at % 300])), minlength=N_SHARDS)
+    assert ((counts - 100) ** 2 / 100).sum() == pytest.approx(N_SHARDS, rel=0.2)  # chi-squared
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"groups": [1, 2]}, "only shards go by them"),
         ({"groups": [1, None]}, r"groups: no group in 1 row \(1;"),
         ({"groups": [1.0, np.nan]}, r"groups: no group in 1 row \(1;"),
-        ({"groups": [1]}, "groups has 1 rows"),
-        ({"groups": [[1, 2]]}, "one group a row"),
+        ({"groups": [1]}, "groups has 1 row, y_prob 2"),
+        ({"groups": [[[1], [2]]]}, r"one group a row, got shape \(1, 2, 1\)"),
+        ({"groups": np.empty((2, 0))}, r"one group a row, got shape \(2, 0\)"),
+        ({"groups": [[1, 2]]}, "groups has 1 row, y_prob 2"),
+        ({"groups": {}}, "groups: no column"),
+        ({"groups": {"a": [1, 2], "b": [1]}}, "groups: columns of 1, 2 rows"),
+        ({"groups": {"a": [1, 2], "b": [1, None]}}, r"groups: no group in 1 row \(1;"),
         ({"parts": ["class"]}, "parts: expected a list of some of 'classes', 'predictions', 'shards'"),
         ({"parts": "shards"}, "parts: expected a list"),
     ],

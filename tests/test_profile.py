@@ -43,6 +43,22 @@ def test_rows_and_assessment_agree(rng):
     )
 
 
+@pytest.mark.parametrize("n", [1, 2, 50, 4000])
+@pytest.mark.parametrize("floor", [0.0, 0.005])
+def test_orders_do_not_touch_one_another(rng, n, floor):
+    """Taken all at once, some at once or one by one, a zero among them or not."""
+    p, w = rng.uniform(size=n), rng.uniform(0.5, 2, n)
+    p[0] = 0.0
+    orders = [-np.inf, -3, -2 / 3, -1e-9, 0, 1e-300, 1e-9, 0.5, 1, 3, np.inf]
+    together = risk_profile(np.ones(n, dtype=int), p, sample_weight=w, orders=orders, floor=floor)
+    for at, r in enumerate(orders):
+        alone = risk_profile(np.ones(n, dtype=int), p, sample_weight=w, orders=[r], floor=floor)
+        assert together.values[at] == pytest.approx(alone.values[0], rel=1e-13)
+        assert together.values[at] == pytest.approx(generalized_mean(p, r, w, floor), rel=1e-13)
+        for name in ("standard_errors", "degrees_of_freedom"):
+            assert getattr(together, name)[at] == pytest.approx(getattr(alone, name)[0], rel=1e-10, nan_ok=True)
+
+
 def test_standard_errors_are_those_of_repeated_sampling():
     """Delta-method errors against the spread of the mean over 4000 samples of 500 probabilities."""
     rng = np.random.default_rng(1)

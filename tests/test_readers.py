@@ -17,6 +17,7 @@ import pytest
 
 from unperplexed import InputError, Tally, assess
 from unperplexed._readers import chunks, columnar
+from unperplexed._shards import shards_of_groups
 from unperplexed.files import ForecastFiles, Reading, Selection
 from unperplexed.progress import ahead
 
@@ -565,12 +566,17 @@ def test_a_named_pipe_is_read_once(tmp_path, rows):
     assert sum(batch.forecasts[0].n_rows for batch in files) == N
 
 
-def test_groups_are_handed_through(tmp_path, tiny):
+@pytest.mark.parametrize("names", [["match"], ["half", "match"]])
+def test_rows_of_a_group_are_in_one_shard(tmp_path, tiny, names):
     path = tmp_path / "f.parquet"
-    pl.DataFrame({"y": [0, 1] * 50, "p": 0.5, "match": np.arange(100) // 7}).write_parquet(path)
-    files = ForecastFiles([str(path)], Selection(["y"], ["p"], groups="match"), Reading())
-    assert np.concatenate([batch.groups for batch in files]).tolist() == (np.arange(100) // 7).tolist()
-    assert "no column 'mtch'; did you mean 'match'" in first_error([path], Selection(["y"], ["p"], groups="mtch"))
+    columns = {"match": np.arange(100) // 7, "half": np.where(np.arange(100) % 2, "first", "second")}
+    pl.DataFrame({"y": [0, 1] * 50, "p": 0.5, **columns}).write_parquet(path)
+    files = ForecastFiles([str(path)], Selection(["y"], ["p"], groups=names), Reading())
+    found = [f.shards(batch.first_row + np.arange(f.n_rows)) for batch in files for f in batch.forecasts]
+    assert len(found) > 1
+    assert np.concatenate(found).tolist() == shards_of_groups({name: columns[name] for name in names}).tolist()
+    assert "no column 'mtch'; did you mean 'match'" in first_error([path], Selection(["y"], ["p"], groups=["mtch"]))
+    assert "column 'match' is named twice" in first_error([path], Selection(["y"], ["p"], groups=["match"] * 2))
 
 
 def test_shards_do_not_depend_on_batches(tmp_path, rows, either):

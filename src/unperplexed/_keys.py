@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ._arrays import as_array, library
 from ._typing import Ints
-from .errors import InputError, listed
+from .errors import InputError, listed, rows_text
 from .labels import Coded, Label, coded, distinct_labels, plain
 
 Value = Label | None
@@ -45,14 +46,48 @@ def row_keys(by: Any, n_rows: int) -> RowKeys:
     for name, column in columns.items():
         labels, which = _coded(column, name).distinct()
         if which.size != n_rows:
-            raise InputError(f"by: column {name!r} has {which.size:,} rows, the forecasts {n_rows:,}; each needs one.")
+            raise InputError(f"by: column {name!r} has {_rows(which.size)}, the forecasts {n_rows:,}; each needs one.")
         found, group = np.unique(group * max(len(labels), 1) + which, return_inverse=True)
         before, last = np.divmod(found, max(len(labels), 1))
         keys = [(*keys[i], labels[j]) for i, j in zip(before.tolist(), last.tolist(), strict=True)]
     return RowKeys(tuple(columns), keys, group)
 
 
-def columns_of(by: Any) -> dict[str, Any]:
+def group_columns(groups: Any) -> list[NDArray[Any]]:
+    """Columns that say which rows belong together, without names: those of an array of shape (n, k) too."""
+    arrays = [as_array(column) for column in columns_of(groups, "groups").values()]
+    for array in arrays:
+        if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
+            raise InputError(f"groups: expected one group a row, got shape {array.shape}.")
+    columns = [column for array in arrays for column in (array.T if array.ndim == 2 else [array])]
+    sizes = {column.size for column in columns}
+    if len(sizes) > 1:
+        raise InputError(f"groups: columns of {listed(sorted(sizes))} rows; each row needs a value in all of them.")
+    return columns
+
+
+def distinct_groups(column: NDArray[Any], first_row: int = 0) -> tuple[list[Label | None], Ints]:
+    """Groups that occur in a column, and which of them each row is in; an InputError if a row has none."""
+    values, inverse = distinct_labels(column)
+    missing = [at for at, value in enumerate(values) if value is None]
+    if missing:
+        rows = first_row + np.flatnonzero(np.isin(inverse, missing))
+        raise InputError(f"groups: no group in {rows_text(rows)}. Repair them.")
+    return values, inverse
+
+
+def group_numbers(groups: Any, n_rows: int) -> Ints:
+    """Number of each row's group, from 0: rows with the same values in all columns are one group."""
+    number = np.zeros(n_rows, dtype=np.int64)
+    for column in group_columns(groups):
+        if column.size != n_rows:
+            raise InputError(f"groups: expected one group for each of the {n_rows:,} rows, got {column.size:,}.")
+        values, inverse = distinct_groups(column)
+        number = np.unique(number * len(values) + inverse, return_inverse=True)[1]
+    return number
+
+
+def columns_of(by: Any, said: str = "by") -> dict[str, Any]:
     """Columns by name; one that has none is called "group"."""
     if isinstance(by, Mapping):
         columns = {str(name): column for name, column in by.items()}
@@ -61,12 +96,16 @@ def columns_of(by: Any) -> dict[str, Any]:
         given = [by.iloc[:, at] if library(by) == "pandas" else by[name] for at, name in enumerate(names)]
         columns = dict(zip(map(str, names), given, strict=True))
         if len(columns) < len(names):
-            raise InputError(f"by: the frame has a column twice among {listed(names)}; rename one.")
+            raise InputError(f"{said}: the frame has a column twice among {listed(names)}; rename one.")
     else:
         columns = {str(getattr(by, "name", None) or "group"): by}
     if not columns:
-        raise InputError("by: no column to group by.")
+        raise InputError(f"{said}: no column to group by.")
     return columns
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' if n != 1 else ''}"
 
 
 def _coded(column: Any, name: str) -> Coded:

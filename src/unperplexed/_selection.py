@@ -35,8 +35,8 @@ class Selection:
     pairs: Sequence[str] = ()
     """Several binary forecasts a row, each as probability=outcome."""
     weight: str | None = None
-    groups: str | None = None
-    """A column that says which rows belong together."""
+    groups: Sequence[str] = ()
+    """Columns that say which rows belong together: those with the same values in all of them."""
     keys: Sequence[str] = ()
     """Columns to be given along with the forecasts as they are: ids, or what rows are counted apart by."""
     rivals: Sequence[Sequence[str]] = ()
@@ -59,18 +59,17 @@ class Plans:
 
     forecasts: list[Plan]
     weight: str | None
-    groups: str | None
+    groups: Sequence[str]
     keys: Sequence[str] = ()
 
     @property
     def wanted(self) -> Wanted:
         """The columns to read."""
         one_hot = [name for plan in self.forecasts if len(plan.truth) > 1 for name in plan.truth]
-        groups = [] if self.groups is None else [self.groups]
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *groups, *self.keys],
+            [*self.outcomes, *self.groups, *self.keys],
         )
 
     @property
@@ -84,10 +83,11 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
-    beside = (selection.weight, selection.groups, tuple(selection.keys))
-    for name in (selection.weight, selection.groups, *selection.keys):
+    beside = (selection.weight, tuple(selection.groups), tuple(selection.keys))
+    for name in (selection.weight, *selection.groups, *selection.keys):
         if name is not None:
             check_column(name, file)
+    _refuse_twice(selection.groups)
     _refuse_twice(selection.keys)
     if selection.pairs:
         if selection.truth or selection.prob:
@@ -95,7 +95,7 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
         return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
     truth, prob, said = list(selection.truth), list(selection.prob), []
     named = [*prob, *(text for rival in selection.rivals for text in rival)]
-    used = {selection.weight, selection.groups, *selection.keys}
+    used = {selection.weight, *selection.groups, *selection.keys}
     taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array
+from ._keys import distinct_groups, group_columns
 from ._typing import Ints
-from .errors import InputError, rows_text
-from .labels import distinct_labels
 
 N_SHARDS = 1000
 
@@ -23,20 +21,22 @@ def shards_of_rows(source: str, rows: Ints) -> Ints:
     return _shard(_mixed(rows.astype(np.uint64) + start))
 
 
-def shards_of_groups(groups: Any, name: str = "groups", first_row: int = 0) -> Ints:
-    """Shard of each row by its group, a number or a text; 3, 3.0 and "3" are the same group."""
-    array = as_array(groups)
-    if array.ndim != 1:
-        raise InputError(f"{name}: expected one group a row, got shape {array.shape}.")
-    if array.dtype.kind in "iub":
-        return _shard(_mixed(array.astype(np.int64).view(np.uint64)))
-    values, inverse = distinct_labels(array)
-    missing = [at for at, value in enumerate(values) if value is None]
-    if missing:
-        rows = first_row + np.flatnonzero(np.isin(inverse, missing))
-        raise InputError(f"{name}: no group in {rows_text(rows)}. Repair them.")
-    shards: Ints = _shard(_mixed(np.array([_hash(value) for value in values], dtype=np.uint64)))[inverse]
-    return shards
+def shards_of_groups(groups: Any, first_row: int = 0) -> Ints:
+    """Shard of each row by its group: numbers or texts in one column or several; 3, 3.0 and "3" are the same."""
+    first, *others = group_columns(groups)
+    mixed = _mixed(_hashes(first, first_row))
+    for column in others:
+        mixed = _mixed(mixed + _hashes(column, first_row))
+    return _shard(mixed)
+
+
+def _hashes(column: NDArray[Any], first_row: int) -> NDArray[np.uint64]:
+    """Hash of each row's value in a column."""
+    if column.dtype.kind in "iub":
+        return column.astype(np.int64).view(np.uint64)
+    values, inverse = distinct_groups(column, first_row)
+    hashes: NDArray[np.uint64] = np.array([_hash(value) for value in values], dtype=np.uint64)[inverse]
+    return hashes
 
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")

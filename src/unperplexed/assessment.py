@@ -32,9 +32,10 @@ from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .intervals import Interval, Sampling, of_groups
 from .labels import Label
-from .means import DECISIVE, DEFAULT_FLOOR, GEOMETRIC, ROBUST, Limit, apply_limit, means_of_runs
+from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
 from .measured import Estimate, Estimator, estimator
 from .profile import (
+    HEADLINE_ORDERS,
     Averages,
     RiskProfile,
     averages,
@@ -194,6 +195,13 @@ class Assessment:
         """How sure the figures are: intervals, verdict, calibration test. Made when first asked for, in a second."""
         assert self._source is not None
         return self._source.uncertainty(self.figures(), self.view)
+
+    @property
+    def geometric_accuracy_standard_error(self) -> float:
+        """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
+        assert self._source is not None
+        _, error, _ = self._source.headline.standard_errors.tolist()
+        return error if self._source.tally.independent_rows >= 2 * (1 - 1e-9) else math.nan
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -383,9 +391,9 @@ def assess(
         Leave out rows without an outcome or with invalid probabilities, and report them.
     percent, from_logits, from_log_probs : bool, default False
         What y_prob holds instead of probabilities. Never guessed.
-    groups : array_like of shape (n,), optional
-        What rows belong together (the match, the document): rows of a group may depend on one another, and intervals
-        take only different groups to be independent.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        What rows belong together (the match, the document): rows of a group, which have the same values in all
+        columns, may depend on one another, and intervals take only different groups to be independent.
     confidence : float, default 0.95
         Of the intervals.
     resamples : int, default 1000
@@ -488,7 +496,8 @@ def _assess_tally(
         alone = profile_of_points(points.p, points.weight, points.weight_squared, orders, floor, limit)
         return of_groups(alone, tally)
 
-    reported = averages(apply_limit(points.p, floor, limit), points.weight)
+    headline = profile(HEADLINE_ORDERS)
+    reported = Averages(*headline.values.tolist())
     labels: tuple[Label | None, ...] = ()
     if view == "each-class":
         each, labels = tally.each_class(), tally.labels
@@ -533,7 +542,7 @@ def _assess_tally(
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=_Source(tally, profile(np.array([DECISIVE, GEOMETRIC, ROBUST])), chosen, sampling),
+        _source=_Source(tally, headline, chosen, sampling),
     )
 
 

@@ -14,9 +14,7 @@ from ._keys import Key, Value
 from ._views import refuse_rows
 from .assessment import Assessment, assess
 from .errors import InputError, check_choice
-from .intervals import of_groups
 from .means import t_quantile
-from .profile import profile_of_points
 from .shrinkage import FEWEST_GROUPS, pooled_variance, shrunk
 from .tallies import MOST_GROUPS, Tallies, key_of
 from .tally import CLASS_PARTS, Tally
@@ -70,7 +68,7 @@ class GroupAssessment:
     """These values."""
     assessment: Assessment
     standard_error: float
-    """Of the reported geometric accuracy; delta method, on the log scale times the accuracy."""
+    """Of the reported geometric accuracy, by the delta method; NaN of rows worth fewer than two independent ones."""
     shrunken: ShrunkenAccuracy | None = None
 
     @property
@@ -104,14 +102,17 @@ class GroupAssessment:
         }
 
 
-_SORTS: dict[Sort, Callable[[GroupAssessment], float]] = {
-    "geometric_accuracy": lambda group: (group.shrunken or group.assessment.reported).geometric_accuracy,
-    "cost": lambda group: -group.cost,
-    "prediction_accuracy": lambda group: group.assessment.prediction_accuracy,
-    "rows": lambda group: -group.assessment.n_rows,
-    "group": lambda _: 0.0,
+_SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
+    "geometric_accuracy": lambda group: (
+        (group.shrunken or group.assessment.reported).geometric_accuracy,
+        group.assessment.reported.geometric_accuracy,  # shrunk, all are equal where groups do not differ
+    ),
+    "cost": lambda group: (-group.cost,),
+    "prediction_accuracy": lambda group: (group.assessment.prediction_accuracy,),
+    "rows": lambda group: (-group.assessment.n_rows,),
+    "group": lambda _: (0.0,),
 }
-"""What is lowest for the group that comes first."""
+"""What is lowest for the group that comes first; what follows decides between equal ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,8 @@ class Breakdown:
     groups: tuple[GroupAssessment, ...]
     sort: Sort
     """What the groups are sorted by."""
+    small_last: bool
+    """Whether small groups stand behind all others, since chance alone sets them first or last."""
     empty: tuple[Key, ...]
     """Groups without a row to assess: all were left out, or have weight 0."""
     shrinkage: Shrinkage | None
@@ -214,8 +217,9 @@ def assess_by(
         group. Rows without a value, None, NaN or "", are a group of their own, None.
     sort : {"geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"}, default "geometric_accuracy"
         Which groups come first: those of the lowest reported geometric accuracy (as shrunk, with ``shrink``), the
-        highest cost of miscalibration (small groups after all others, since chance makes the highest costs there), the
-        lowest prediction accuracy, the most rows, or the first by name.
+        highest cost of miscalibration, the lowest prediction accuracy, the most rows, or the first by name. By the
+        first three small groups stand behind all others, since chance makes the extremes there; by shrunken accuracies
+        they need not.
     shrink : bool, default False
         Also give geometric accuracies shrunk towards what all groups have in common, the more the fewer rows a group
         has. It takes at least four groups.
@@ -270,22 +274,20 @@ def _broken_down(tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[st
     total = _group((), tallies.whole(), options)
     groups = [_group(key, tally, options) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, options.get("confidence", 0.95)) if shrink else (groups, None)
-    groups.sort(key=lambda group: _place(group, sort))  # stable: ties stay in the keys' order
+    small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
+
+    def place(group: GroupAssessment) -> tuple[bool, bool, tuple[float, ...]]:
+        value = _SORTS[sort](group)
+        return math.isnan(value[0]), small_last and group.small, value
+
+    groups.sort(key=place)  # stable: ties stay in the keys' order
     empty = tuple(key for key, tally in tallies.items() if not tally.weight > 0)
-    return Breakdown(tallies.by, total, tuple(groups), sort, empty, shrinkage)
-
-
-def _place(group: GroupAssessment, sort: Sort) -> tuple[bool, bool, float]:
-    value = _SORTS[sort](group)
-    # Of few rows, chance makes the highest costs: the measured probability follows it.
-    return math.isnan(value), sort == "cost" and group.small, value
+    return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
 
 
 def _group(key: Key, tally: Tally, options: Mapping[str, Any]) -> GroupAssessment:
     assessment = assess(tally, **options)
-    alone = profile_of_points(*tally.points()[:3], np.zeros(1), assessment.floor, assessment.limit)
-    geometric = of_groups(alone, tally)
-    return GroupAssessment(key, assessment, float(geometric.standard_errors[0]))
+    return GroupAssessment(key, assessment, assessment.geometric_accuracy_standard_error)
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:

@@ -220,7 +220,7 @@ def _add_pairing(command: argparse.ArgumentParser) -> None:
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
     add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
-    add("--groups", metavar="COLUMN", help="rows with the same value here may depend on one another")
+    _add_groups(command)
 
 
 def _add_sequential(command: argparse.ArgumentParser) -> None:
@@ -300,8 +300,9 @@ def _add_sampling(command: argparse.ArgumentParser) -> None:
 
 
 def _add_groups(command: argparse.ArgumentParser) -> None:
-    text = "rows with the same value here (a match, a document) may depend on one another"
-    command.add_argument("--groups", metavar="COLUMN", help=text)
+    text = "rows with the same values here (a match, a document) may depend on one another"
+    many: Any = {"nargs": "+", "action": "extend", "default": []}
+    command.add_argument("--groups", metavar="COLUMN", help=text, **many)
 
 
 def _add_by(command: argparse.ArgumentParser) -> None:

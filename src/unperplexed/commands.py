@@ -39,15 +39,15 @@ _PICTURES = (".png", ".svg", ".pdf")
 _TALLY = ".tally"
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 _ROWS: dict[str, Any] = {
-    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts")},
-    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "groups", "exact_limit", "fraction_bits")),
+    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
+    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "exact_limit", "fraction_bits")),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": ",",
 }
 """What says how rows are read and counted, and its defaults."""
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "lag": (None, "its limits hold however rows depend on one another"),
-    "groups": (None, "its limits hold however rows depend on one another"),
+    "groups": ([], "its limits hold however rows depend on one another"),
     "weight": (None, "its rows count the same"),
     "scores": ([], "it is by one score, named with --score"),
     "confidence": (0.95, "say with --level how probable a false alarm may be"),
@@ -126,7 +126,7 @@ def _at_once(arguments: argparse.Namespace) -> tuple[_Compared, str]:
     for name in ("score", "level"):
         if getattr(a, name) is not None:
             raise InputError(f"--{name} is for comparisons with --sequential.")
-    settings = Settings(a.scores, a.floor, a.confidence, a.lag, a.groups is not None, a.resamples, a.seed)
+    settings = Settings(a.scores, a.floor, a.confidence, a.lag, bool(a.groups), a.resamples, a.seed)
     return partial(compared, settings=settings), "comparison"
 
 
@@ -222,7 +222,7 @@ def _refuse_without_groups(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
-    shards = ["shards"] if getattr(arguments, "groups", None) is not None or arguments.weight else []
+    shards = ["shards"] if getattr(arguments, "groups", ()) or arguments.weight else []
     return [*(CLASS_PARTS if arguments.view == "each-class" else ()), *shards]
 
 
@@ -286,7 +286,7 @@ def _described(arguments: argparse.Namespace, counting: dict[str, Any]) -> tuple
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
-    shards_by = None if arguments.command == "compare" else getattr(arguments, "groups", None)
+    shards_by = () if arguments.command == "compare" else getattr(arguments, "groups", ())
     keys = getattr(arguments, "by", ())
     return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
 

@@ -52,7 +52,6 @@ class ForecastBatch:
     source: str
     """The file's name as given."""
     first_row: int
-    groups: Column | None
     keys: dict[str, Column]
     """The columns that were to be given along."""
 
@@ -123,11 +122,10 @@ class ForecastFiles:
                     continue
                 place = _Place(file.name, batch)
                 given = [builder.forecasts(number, batch, place, settled) for number, builder in enumerate(builders)]
-                groups = None if self._plans.groups is None else batch.raw[self._plans.groups]
                 rows += batch.n_rows
                 self._report(rows, behind + share * batch.position)
                 keys = {name: batch.raw[name] for name in self._plans.keys}
-                yield ForecastBatch(given, file.name, batch.first_row, groups, keys)
+                yield ForecastBatch(given, file.name, batch.first_row, keys)
             behind += share * source.size
 
     def _read(self, at: int, wanted: Wanted) -> Iterator[Batch]:
@@ -185,7 +183,7 @@ class _Builder:
                 **self._labels(kind_of(y_true)) if found is None else self._settled_labels(found),
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
-                groups=None if self._groups is None else batch.raw[self._groups],
+                groups={name: batch.raw[name] for name in self._groups} or None,
                 source=place.source,
                 names=self._names,
                 **self._reading.options,
@@ -272,7 +270,7 @@ def _named(source: str, end: str = "") -> Iterator[None]:
 
 
 def _mentioned(selection: Selection) -> list[str]:
-    names = [*selection.truth, *selection.prob, selection.weight, selection.groups, *selection.keys]
+    names = [*selection.truth, *selection.prob, selection.weight, *selection.groups, *selection.keys]
     return [name for name in names if name is not None]
 
 

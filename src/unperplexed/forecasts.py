@@ -114,9 +114,9 @@ class Forecasts:
     known_labels : tuple of label or None, optional
         The class set in column order where all of the data has settled it, None for a class that never occurs.
         Unlike ``labels`` it is not checked against the names of the columns.
-    groups : array_like of shape (n,), optional
-        What rows belong together (the match, the document), or an id of each row: numbers or texts. A tally's
-        shards are made by it.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        What rows belong together (the match, the document), or an id of each row: numbers or texts, of one column or
+        several. A tally's shards are made by it.
     source : str, optional
         Name of where the rows come from.
     names : tuple of str, default ("y_true", "y_prob", "sample_weight")
@@ -188,7 +188,8 @@ class Forecasts:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
         self._shards = None if groups is None else shards_of_groups(groups, first_row=first_row)
         if self._shards is not None and self._shards.size != self.n_rows:
-            raise InputError(f"groups has {self._shards.size:,} rows, {names[1]} {self.n_rows:,}; each row needs one.")
+            rows = f"{self._shards.size:,} row{'s' if self._shards.size != 1 else ''}"
+            raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
         missing = np.flatnonzero(self._codes == MISSING)
         if missing.size and not drop_invalid:
             raise InputError(

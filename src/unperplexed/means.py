@@ -26,6 +26,9 @@ _WEIGHTS = (1e-100, 1e100)
 NO_ORDER = 1e-20
 """Closer to 0 than this an order changes no digit of a mean of positive floats."""
 
+_MATRIX = 1 << 15
+"""Entries of a matrix of orders and points."""
+
 DEFAULT_ORDERS: Floats = np.linspace(-3.0, 3.0, 121)
 """Orders of a risk profile unless others are asked for: evenly spaced, but for the one moved onto robustness."""
 DEFAULT_ORDERS[np.abs(DEFAULT_ORDERS - ROBUST).argmin()] = ROBUST
@@ -135,35 +138,54 @@ def apply_limit(p: Floats, floor: float, limit: Limit = "floor") -> Floats:
 
 
 def mean_of_points(p: Floats, w: Floats, r: float) -> float:
-    """Generalized mean of checked float64 points of positive weight: the numerical heart of the module."""
-    if np.isnan(r):
+    """Generalized mean of checked float64 points of positive weight."""
+    return float(means_of_points(p, w, np.array([r], dtype=np.float64))[0])
+
+
+def means_of_points(p: Floats, w: Floats, orders: Floats) -> Floats:
+    """Generalized means of checked float64 points of positive weight, one an order: the heart of the module."""
+    if np.isnan(orders).any():
         raise InputError("r: the order of a generalized mean cannot be NaN.")
-    lowest, highest = float(p.min()), float(p.max())
-    if lowest == highest or r == np.inf:
-        return highest
-    if r == -np.inf or (lowest == 0 and r <= 0):
-        return lowest
+    lowest, highest = p.min(), p.max()
+    means: Floats = np.where(orders > 0, highest, lowest)
+    if lowest == highest:
+        return means
+    inner = np.isfinite(orders) & ((lowest > 0) | (orders > 0))
+    factor = 1.0
     if lowest == 0:
         # Zeros add nothing to sum w p^r but stay in the total weight: M_r = share^(1/r) * M_r of the rest.
         # log1p keeps the share's logarithm right when the zeros weigh next to nothing and 1/r is large.
         with np.errstate(over="ignore"):
-            factor = np.exp(np.log1p(-w[p == 0].sum() / w.sum()) / r)
-        return mean_of_points(p[p > 0], w[p > 0], r) * float(factor)
-    if abs(r) < NO_ORDER:
-        r = 0.0
-    centre = float(np.clip(_rough_mean(np.log(p), w, r), lowest, highest))
+            factor = np.exp(np.log1p(-w[p == 0].sum() / w.sum()) / orders[inner])
+        p, w = p[p > 0], w[p > 0]
+    found = [_inner_means(p, w, orders[inner][some]) for some in order_blocks(int(inner.sum()), p.size)]
+    means[inner] = factor * np.concatenate([*found, np.empty(0)])
+    return means
+
+
+def order_blocks(n_orders: int, n_points: int) -> list[slice]:
+    """Orders to be taken at once, so that a matrix of them and the points stays in a processor's cache."""
+    step = max(1, _MATRIX // n_points)
+    return [slice(at, at + step) for at in range(0, n_orders, step)]
+
+
+def _inner_means(p: Floats, w: Floats, orders: Floats) -> Floats:
+    """Means of finite orders of positive points."""
+    lowest, highest, total = p.min(), p.max(), w.sum()
+    r = np.where(np.abs(orders) < NO_ORDER, 0.0, orders)[:, None]
+    centre = np.clip(_rough_means(np.log(p), w, r), lowest, highest)
     # Recentred: with x = ln(p / centre) the sums below nearly cancel, so their rounding errors stay relative to
     # the small spread instead of to ln p (up to 708) or, near r = 0, to 1/r.
-    if highest / centre < np.inf:
-        x = np.log(p / centre)
-    else:  # a subnormal centre
-        x = np.log(p) - np.log(centre)
-    total = w.sum()
-    if r == 0:
-        correction = float(weighted_sum(w, x) / total)
-    else:
-        correction = float(np.log1p(weighted_sum(w, np.expm1(r * x)) / total) / r)
-    return min(max(centre * float(np.exp(correction)), lowest), highest)
+    with np.errstate(over="ignore"):
+        apart = p / centre
+    x = np.log(apart)
+    if np.isinf(apart).any():  # a subnormal centre
+        x = np.where(np.isinf(apart), np.log(p) - np.log(centre), x)
+    terms = np.where(r == 0, x, np.expm1(r * x))
+    correction = (w * terms).sum(axis=1, keepdims=True) / total
+    correction = np.divide(np.log1p(correction), r, out=correction, where=r != 0)
+    means: Floats = np.clip(centre * np.exp(correction), lowest, highest)[:, 0]
+    return means
 
 
 def means_of_runs(p: Floats, w: Floats, first: Ints) -> Floats:
@@ -187,14 +209,15 @@ def weighted_sum(w: Floats, x: Floats) -> float:
     return float((w * x).sum())
 
 
-def _rough_mean(log_p: Floats, w: Floats, r: float) -> float:
-    """Generalized mean from logarithms, right to about 1e-13 but for |r| < 1e-3; only a centre is needed."""
+def _rough_means(log_p: Floats, w: Floats, r: Floats) -> Floats:
+    """Generalized means from logarithms, right to about 1e-13 but for |r| < 1e-3; only centres are needed."""
     total = w.sum()
-    if abs(r) < 1e-6:
-        return float(np.exp(weighted_sum(w, log_p) / total))
     exponents = r * log_p
-    largest = float(exponents.max())  # taken out, so that nothing overflows
-    return float(np.exp((largest + np.log(weighted_sum(w, np.exp(exponents - largest)) / total)) / r))
+    largest = exponents.max(axis=1, keepdims=True)  # taken out, so that nothing overflows
+    sums = (w * np.exp(exponents - largest)).sum(axis=1, keepdims=True)
+    geometric = np.full(r.shape, weighted_sum(w, log_p) / total)
+    means: Floats = np.exp(np.divide(largest + np.log(sums / total), r, out=geometric, where=np.abs(r) >= 1e-6))
+    return means
 
 
 def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

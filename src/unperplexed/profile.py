@@ -25,6 +25,8 @@ from .means import (
     Limit,
     apply_limit,
     mean_of_points,
+    means_of_points,
+    order_blocks,
     t_quantile,
 )
 from .tally import Tally
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
+
+HEADLINE_ORDERS = np.array([DECISIVE, GEOMETRIC, ROBUST])
+HEADLINE_ORDERS.setflags(write=False)
 
 _FEW_ROWS = 20.0
 
@@ -100,7 +105,7 @@ class RiskProfile(ReadOnlyArrays):
 
 def averages(p: Floats, w: Floats) -> Averages:
     """Headline means of float64 points of positive weight."""
-    return Averages(*(mean_of_points(p, w, r) for r in (DECISIVE, GEOMETRIC, ROBUST)))
+    return Averages(*means_of_points(p, w, HEADLINE_ORDERS).tolist())
 
 
 def profile_of_points(
@@ -108,31 +113,32 @@ def profile_of_points(
 ) -> RiskProfile:
     """Risk profile of points: value p, total weight w and summed squared weights w2 of the rows at it."""
     p = apply_limit(p, floor, limit)
-    fits = [_fit(p, w, w2, float(r)) for r in orders]
-    values, errors, effective, freedom = (np.array(column, dtype=np.float64) for column in zip(*fits, strict=True))
+    values = means_of_points(p, w, orders)
+    w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
+    errors, effective, freedom = np.full((3, orders.size), np.nan)
+    effective[:] = np.inf
+    known = np.flatnonzero((values > 0) & np.isfinite(orders))
+    for some in order_blocks(known.size, p.size):
+        at = known[some]
+        errors[at], effective[at], freedom[at] = _errors(p, w, w2, orders[at, None], values[at])
     return RiskProfile(orders, values, errors, freedom, effective < _FEW_ROWS, float(floor), limit)
 
 
-def _fit(p: Floats, w: Floats, w2: Floats, r: float) -> tuple[float, float, float, float]:
-    """Mean of order r, its standard error, how many rows' worth carry that error, and its degrees of freedom."""
-    mean = mean_of_points(p, w, r)
-    if mean == 0 or np.isinf(r):
-        return mean, np.nan, np.inf, np.nan
-    w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
+def _errors(p: Floats, w: Floats, w2: Floats, r: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
+    """Standard errors of means of orders r, how many rows' worth carry each, and its degrees of freedom."""
     with np.errstate(divide="ignore"):
-        x = np.log(p / mean)
+        x = np.log(p / means[:, None])
     # se(M) = M^(1-r)/|r| se(mean p^r): in terms of x, M times the error of the mean of expm1(r x)/r, whose mean is 0.
-    term = expm1_ratio(r, x)
-    variance = w2 * term * term
-    total, rows = float(variance.sum()), 1 / float(w2.sum())
-    if total == 0:
-        return mean, 0.0, rows, rows - 1
-    fourth = float(np.sum(w2 * (w2 / w * term * term) ** 2))
+    squares = expm1_ratio(r, x) ** 2
+    total, fourth = (w2 * squares).sum(axis=1), (w2 * (w2 / w * squares) ** 2).sum(axis=1)
+    rows = float(1 / w2.sum())
     # Of weights too far apart the fourth powers are less than a float can be.
-    effective = min(total * total / fourth if fourth else rows, rows)
-    error = mean * math.sqrt(total * rows / (rows - 1)) if rows > 1 + 1e-9 else math.nan
+    effective = np.divide(total * total, fourth, out=np.full(means.size, rows), where=fourth > 0)
+    effective = np.minimum(effective, rows)
     uneven = 1 / effective - 1 / rows  # 0 where all rows carry as much
-    return mean, error, effective, min(2 / uneven if uneven > 0 else math.inf, rows - 1)
+    freedom = np.divide(2, uneven, out=np.full(means.size, np.inf), where=uneven > 0)
+    correction = math.sqrt(rows / (rows - 1)) if rows > 1 + 1e-9 else math.nan
+    return means * np.sqrt(total) * correction, effective, np.minimum(freedom, rows - 1)
 
 
 def risk_profile(
@@ -379,7 +385,8 @@ def floor_sensitivity(
 
 def sensitivity_of_points(p: Floats, w: Floats, floors: Sequence[float] = SENSITIVITY_FLOORS) -> dict[float, Averages]:
     """Headline means of points at each floor."""
-    return {floor: averages(apply_limit(p, floor), w) for floor in floors}
+    own, raised = averages(p, w), {floor: apply_limit(p, floor) for floor in floors}
+    return {floor: averages(q, w) if q.min() > p.min() else own for floor, q in raised.items()}
 
 
 def _correct_points(

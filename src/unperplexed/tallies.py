@@ -185,7 +185,8 @@ def _same_columns(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str,
 def _too_many(names: tuple[str, ...], most_groups: int, keys: list[Key]) -> str:
     shown = ", ".join(" ".join(str(value) for value in key) for key in keys[-3:])
     together = " together" if len(names) > 1 else ""
+    groups = f"{most_groups:,} group{'s' if most_groups != 1 else ''}"
     return (
-        f"by: more than {most_groups:,} groups in {', '.join(names)}{together}, such as {shown:.80}. Group by what has"
+        f"by: more than {groups} in {', '.join(names)}{together}, such as {shown:.80}. Group by what has"
         " fewer values, or allow more with most_groups (--most-groups)."
     )

@@ -142,8 +142,9 @@ class Tally:
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows.
-        groups : array_like of shape (n,), optional
-            What rows belong together, or an id of each row: rows of a group are in one shard. Without it shards
+        groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+            What rows belong together, or an id of each row: rows of a group, with the same values in all columns,
+            are in one shard. Without it shards
             go by source and row number.
         source : str, optional
             Name of where the rows come from.

@@ -37,7 +37,7 @@ def tally_files(
     decimal_comma: bool = False,
     scores: Sequence[str] = (),
     parts: Sequence[str] = (),
-    groups: str | None = None,
+    groups: str | Sequence[str] | None = None,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
     progress: bool = False,
@@ -53,8 +53,10 @@ def tally_files(
         class. A column may hold lists.
     pairs : sequence of (str, str), optional
         Instead of these: probability and outcome columns of several binary forecasts a row.
-    weight, groups : str, optional
-        Columns of importance weights, and of what rows belong together (for the part "shards").
+    weight : str, optional
+        Column of importance weights.
+    groups : str or sequence of str, optional
+        Columns that say which rows belong together: those with the same values in all of them (for the part "shards").
     labels, pos_label, ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
         As in `Forecasts`. The classes are read off all files together where these do not say them.
     format : str, optional
@@ -145,7 +147,8 @@ def tally_files_by(
     Raises
     ------
     InputError
-        As `tally_files`, and for too many groups.
+        As `tally_files`, for too many groups, and for groups by outcome: what is known of each class is found with
+        ``view="each-class"``.
 
     Examples
     --------
@@ -175,14 +178,15 @@ def _described(
     format: str | None = None,
     separator: str = ",",
     decimal_comma: bool = False,
-    groups: str | None = None,
+    groups: str | Sequence[str] | None = None,
     by: Sequence[str] = (),
     **options: bool,
 ) -> tuple[Selection, Reading]:
     """Put into words of the files' reader what a caller says of columns and rows."""
     if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
         raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
-    selection = Selection(_names(truth), _names(prob), [f"{p}={t}" for p, t in pairs], weight, groups, by)
+    paired = [f"{p}={t}" for p, t in pairs]
+    selection = Selection(_names(truth), _names(prob), paired, weight, _names(groups or ()), by)
     return selection, Reading(
         None if labels is None else _names(labels),
         None if pos_label is None else str(pos_label),
@@ -225,10 +229,21 @@ def grouped_files(
     progress: bool,
 ) -> Tallies:
     """Count files group by group, in the same way."""
+    _refuse_outcomes(selection)
     with _batches(paths, selection, reading, say, progress) as batches:
         return Tallies.count(
             ((forecasts, batch.keys) for batch in batches for forecasts in batch.forecasts), **counting
         )
+
+
+def _refuse_outcomes(selection: Selection) -> None:
+    """Of rows with one outcome no forecasts are calibrated, so that their slope and cost would say nothing."""
+    for name in selection.keys:
+        if name in selection.truth or any(pair.endswith(f"={name}") for pair in selection.pairs):
+            raise InputError(
+                f"by (--by): column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
+                " miscalibrated; view='each-class' (--view each-class) assesses the classes."
+            )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from .._keys import group_numbers
 from .._readers import Column
 from .._readers.formats import matching
 from .._scored import Pair, Pairing, Part, Parts, ScoredRows
@@ -19,7 +20,7 @@ from .._typing import Ints
 from ..errors import InputError, listed, rows_text
 from ..files import ForecastBatch, ForecastFiles, Reading, Selection
 from ..forecasts import Forecasts
-from ..labels import Label, coded
+from ..labels import Label
 from ..progress import ahead, progress_bar
 
 Result = TypeVar("Result")
@@ -42,8 +43,8 @@ class Together:
     """Where the forecasters stand in one row: the probability columns of each."""
     forecaster: str | None = None
     """Where each has rows of its own in one table: the column that names it."""
-    groups: str | None = None
-    """A column that says which rows may depend on one another; of several files that of the first."""
+    groups: Sequence[str] = ()
+    """Columns that say which rows may depend on one another; of several files those of the first."""
 
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
@@ -70,12 +71,12 @@ class Together:
         """Columns beside the forecasts, by what they are called here; the groups, which not all files need, last."""
         named = {str(at): column for at, column in enumerate(self.on)}
         named |= {} if self.forecaster is None else {_FORECASTER: self.forecaster}
-        return named | ({} if self.groups is None else {_GROUP: self.groups})
+        return named | {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
 
     @property
     def keys_of_others(self) -> dict[str, str]:
         """The same of all files but the first, which tells the groups."""
-        return {name: column for name, column in self.keys.items() if name != _GROUP}
+        return {name: column for name, column in self.keys.items() if not name.startswith(_GROUP)}
 
     @property
     def within(self) -> bool:
@@ -274,10 +275,8 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
 
 
 def _groups(frame: pl.DataFrame) -> Ints | None:
-    if _GROUP not in frame.columns:
-        return None
-    column = frame[_GROUP]
-    return column.to_numpy() if column.dtype == pl.Int64 else np.asarray(coded(column).inverse, dtype=np.int64)
+    columns = [name for name in frame.columns if name.startswith(_GROUP)]
+    return group_numbers(frame.select(columns), frame.height) if columns else None
 
 
 def _id_texts(ids: pl.DataFrame) -> list[Label]:

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from .text import VERDICT_WORDS, figure, header, notes_lines, printable
 
 if TYPE_CHECKING:
-    from .._keys import Key
+    from .._keys import Key, Value
     from ..breakdown import Breakdown, GroupAssessment
 
 _MOST_GROUPS = 20
 _MOST_EMPTY = 3
 
+_WHOLE, _MISSING = "whole", "(missing)"
+
 _ORDERS = {
     "geometric_accuracy": "the lowest reported geometric accuracy first",
-    "cost": "the highest cost of miscalibration first, small groups last",
+    "cost": "the highest cost of miscalibration first",
     "prediction_accuracy": "the lowest prediction accuracy first",
     "rows": "the most rows first",
     "group": "in order",
@@ -43,7 +45,7 @@ def breakdown_text(b: Breakdown) -> str:
     if b.shrinkage is not None:
         heads["interval"] = f"{100 * b.shrinkage.confidence:.4g} % interval"
     lines = [*_header(b), "", line(", ".join(map(printable, b.by)), heads)]
-    for first, group in [("whole", b.total), *((key_text(group.key), group) for group in shown)]:
+    for first, group in [(_WHOLE, b.total), *((key_text(group.key), group) for group in shown)]:
         lines.append(line(first, _cells(group), "*" if group.small else ""))
     if len(b) > len(shown):
         lines.append(f"... and {len(b) - len(shown):,} more: --json")
@@ -52,7 +54,15 @@ def breakdown_text(b: Breakdown) -> str:
 
 def key_text(key: Key) -> str:
     """Name a group in one line."""
-    return ", ".join("(missing)" if value is None else printable(str(value)) for value in key)
+    return ", ".join(map(_value_text, key))
+
+
+def _value_text(value: Value) -> str:
+    """Give a value as it is; quoted where it has spaces at its ends, or reads like a word of the table's own."""
+    if value is None:
+        return _MISSING
+    text = printable(str(value))
+    return f'"{text}"' if text != text.strip() or text in (_WHOLE, _MISSING) else text
 
 
 def _header(b: Breakdown) -> Iterator[str]:
@@ -60,6 +70,8 @@ def _header(b: Breakdown) -> Iterator[str]:
     order = _ORDERS[b.sort]
     if b.shrinkage is not None:
         order = order.replace("reported", "shrunken")
+    if b.small_last:
+        order += ", small ones last"
     groups = f"{len(b):,} group{'s' if len(b) != 1 else ''} by {', '.join(map(printable, b.by))}, {order}"
     yield from textwrap.wrap(groups, _WIDTH)
 
