@@ -16,7 +16,19 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from conftest import softmax_forecasts
-from unperplexed import SCORES, InputError, assess, compare, generalized_surprisal, log_loss, row_scores, score_named
+from unperplexed import (
+    SCORES,
+    InputError,
+    assess,
+    compare,
+    compare_sequentially,
+    generalized_surprisal,
+    log_loss,
+    row_scores,
+    score_named,
+)
+from unperplexed.intervals import Interval
+from unperplexed.report.comparison_text import _estimate
 
 FURTHER = ["ranked_probability_score", "power_score(0.5)", "generalized_surprisal(-0.5)"]
 
@@ -323,6 +335,12 @@ def test_with_floor_zero_infinite_differences_are_said():
     assert math.isnan(undefined.difference)
     assert math.isnan(undefined.p_value)
     assert comparison.between("a", "b").turning_rows == 0
+    assert comparison.verdict == "c is first; a gave 0 to what happened in 1 row, b gave 0 to what happened in 2 rows"
+    both = compare({"a": a, "b": b}, y, floor=0)
+    assert both.verdict.startswith("nobody is first; ")
+    three = compare({"a": a, "c": np.full(5, 0.5), "d": np.full(5, 0.4)}, y, floor=0)
+    assert three.verdict == "d is first, but not distinguishable from c; a gave 0 to what happened in 1 row"
+    assert "nan" not in str(both).lower()
     said = "\n".join(comparison.warnings)
     assert "the log loss of a is infinite in 1 row (1; counted from 0)" in said
     assert "the log loss of b is infinite in 2 rows (1, 3; counted from 0)" in said
@@ -343,13 +361,13 @@ def test_few_rows_and_few_groups_are_said(rng):
     y, p = y[:40], {name: q[:40] for name, q in p.items()}
     assert "few rows: 20, worth 20" in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
     assert "few groups: 8, worth 8" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
-    assert "few rows: 40 with a lag of 3, worth 10" in compare(p, y, lag=3).warnings[0]
+    assert "few rows: 40 with a lag of 3, worth 14.5" in compare(p, y, lag=3).warnings[0]
     assert "few rows: 40, worth 5.07" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
     assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
     only = compare(p, y, groups=np.zeros(40))
     assert only.warnings == ("only one of the groups: nothing tells how sure the figures are",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
-    assert "not distinguishable" in only.verdict
+    assert only.verdict == "f1 is first, but nothing tells how sure that is"
     assert " - " in str(only)
 
 
@@ -366,12 +384,75 @@ def test_one_row_has_differences_but_nothing_to_judge_them_by():
     assert comparison.warnings == ("only one of the rows: nothing tells how sure the figures are",)
 
 
+@pytest.mark.parametrize("rows", [3, 40])
+@pytest.mark.parametrize("dependence", [{}, {"lag": 1}, {"groups": True}])
+def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependence):
+    """Its standard error is 0, but for rounding: of 0.1 and 1 - 0.9."""
+    if rows == 3 and dependence:
+        dependence = {}
+    if "groups" in dependence:
+        dependence = {"groups": np.arange(rows) // 2}
+    y = np.arange(rows) % 2
+    comparison = compare({"a": np.where(y, 0.9, 0.1), "b": np.where(y, 0.8, 0.2)}, y, **dependence)
+    found = comparison.between("a", "b").differences["log_loss"]
+    assert found.difference == pytest.approx(math.log(0.8 / 0.9))
+    assert found.standard_error == 0
+    assert np.isnan([*found.interval, found.p_value, found.adjusted_p_value]).all()
+    assert comparison.verdict == "a is first, but nothing tells how sure that is"
+    assert "a is less than that of b by the same in every" in comparison.warnings[0]
+    assert math.isnan(comparison.forecasters["a"].geometric_accuracy_interval.low)
+
+
+@pytest.mark.parametrize("dependence", [{"sample_weight": [1000, *[1] * 9]}, {"groups": [0] * 4 + [1], "heavy": 300}])
+def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
+    p = rng.uniform(0.2, 0.8, 10)
+    groups = None
+    if "heavy" in dependence:
+        p = np.concatenate([rng.uniform(0.2, 0.8, 300), p])
+        groups = np.maximum(np.arange(310) - 299, 0)
+    y = np.ones(p.size, dtype=int)
+    comparison = compare(
+        {"a": p + 0.1, "b": p}, y, pos_label=1, sample_weight=dependence.get("sample_weight"), groups=groups
+    )
+    found = comparison.pairs[0].differences["log_loss"]
+    assert found.standard_error > 0
+    assert np.isnan([*found.interval, found.p_value]).all()
+    assert comparison.verdict == "a is first, but nothing tells how sure that is"
+    assert "because most of the weight is in one: nothing tells how sure" in comparison.warnings[-1]
+
+
+def test_intervals_end_where_scores_do():
+    """Two or three rows say next to nothing, but a mean is not beyond what any row could be."""
+    y = np.array([1, 0, 1])
+    comparison = compare({"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, y, scores=[*FURTHER, "power_score(-0.5)"])
+    found = comparison.between("a", "b").differences
+    most = -math.log(0.005)
+    ends = {
+        "log_loss": most,
+        "brier_score": 2,
+        "spherical_score": 1,
+        "penalized_brier_score": 2.5,
+        "penalized_log_loss": most + math.log(2),
+        "ranked_probability_score": 1,
+        "power_score(0.5)": 3,
+        "generalized_surprisal(-0.5)": 0.005**-0.5 - 1,
+    }
+    for rule, end in ends.items():
+        assert found[rule].interval == pytest.approx((-end, end)), rule
+    assert found["power_score(-0.5)"].interval.high > 4  # which has no end
+    assert comparison.pairs[0].accuracy_ratio_interval == pytest.approx((0.005, 200))
+    for name, each in comparison.forecasters.items():
+        assert each.scores["brier_score"].interval.low == 0, name
+        low, high = each.geometric_accuracy_interval
+        assert 0.005 <= low < high == 1
+
+
 def test_few_rows_that_decide_are_said():
     """A hundred rows, ninety-eight of which are the same for both."""
     a, b = np.full((2, 100), 0.9)
     b[:2] = 0.3
     comparison = compare({"a": a, "b": b, "c": b}, np.ones(100, dtype=int), pos_label=1)
-    said = "few rows decide between a and b, and in 1 other pairs: intervals and p-values are rough"
+    said = "few rows decide between a and b, and in 1 other pair: intervals and p-values are rough"
     assert comparison.warnings == (said,)
     assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
 
@@ -427,6 +508,19 @@ def test_without_samples_there_is_no_verdict_but_intervals_in_closed_form(data, 
     assert "it shows" not in str(comparison)
 
 
+# Data frames
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_arrow()])
+def test_a_data_frame_has_a_column_for_each_forecaster(rng, frame):
+    columns = {"yes": rng.uniform(size=50), "no": rng.uniform(size=50)}  # called like the outcomes
+    y = np.where(rng.uniform(size=50) < 0.5, "yes", "no")
+    found = compare(frame(columns), y, pos_label="yes", resamples=0)
+    assert found.to_json() == compare(columns, y, pos_label="yes", resamples=0).to_json()
+    sequential = compare_sequentially(frame(columns), y, pos_label="yes")
+    assert sequential.to_json() == compare_sequentially(columns, y, pos_label="yes").to_json()
+
+
 # What is refused
 
 P = np.array([0.2, 0.7, 0.9])
@@ -443,7 +537,10 @@ REFUSED = {
         "b: its classes are 0, 1, those of a 0, 1, 2. If they are the same, name them with labels (--labels)",
     ),
     "lag and groups": (lambda: compare({"a": P, "b": P}, Y, lag=1, groups=Y), "leave one out"),
-    "a long lag": (lambda: compare({"a": P, "b": P / 2}, Y, lag=2), "2 places for 3 rows"),
+    "a long lag": (
+        lambda: compare({"a": P, "b": P / 2}, Y, lag=2),
+        "2 places for 3 rows, which are then not worth two independent ones",
+    ),
     "a lag below 0": (lambda: compare({"a": P, "b": P}, Y, lag=-1), "lag: expected a whole number of at least 0"),
     "half a lag": (lambda: compare({"a": P, "b": P}, Y, lag=0.5), "lag: expected a whole number"),
     "no confidence": (lambda: compare({"a": P, "b": P}, Y, confidence=95), "between 0 and 1, such as 0.95, got 95"),
@@ -467,6 +564,11 @@ REFUSED = {
         lambda: compare({"a": P, "b": P}, pd.Series(Y), groups=pd.Series(Y, index=[2, 1, 0])),
         "y_true and groups: their pandas indexes differ",
     ),
+    "a frame of another index": (
+        lambda: compare(pd.DataFrame({"a": P, "b": P}), pd.Series(Y, index=[2, 1, 0])),
+        "y_true and forecasts: their pandas indexes differ",
+    ),
+    "a frame without names": (lambda: compare(pd.DataFrame([P, P]).T, Y), "a data frame with a named column for each"),
     "an unknown pair": (lambda: compare({"a": P, "b": P}, Y).between("a", "c"), "compared were 'a', 'b'"),
     "a pair with itself": (lambda: compare({"a": P, "b": P}, Y).between("a", "a"), "no such pair"),
     "an unknown frame": (lambda: compare({"a": P, "b": P}, Y).frame("pairs"), "what: expected one of"),
@@ -540,6 +642,66 @@ def test_long_names_and_many_forecasters_stay_apart(data):
     assert len(comparison.pairs) == 300
 
 
+def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
+    """Figures of all sizes, in every form of the text."""
+    p = rng.uniform(size=400)
+    y = (rng.uniform(size=400) < p).astype(int)
+    close = np.clip(p + 0.001 * rng.normal(size=400), 0, 1)
+    small, smaller = np.linspace(2e-5, 3e-4, 400), np.full(400, 1e-5)
+    cases = [
+        ({"a" * 40: p, "b": close, "c": p**8}, y, {"floor": 1e-300, "scores": ["generalized_surprisal(-0.5)"]}),
+        ({"small": small, "smaller": smaller}, np.ones(400, int), {"floor": 0}),
+        ({"a": p, "b": close}, y, {"groups": np.arange(400) // 4}),
+        ({"a": p, "b": np.where(p < 0.3, 0, p)}, y, {"floor": 0}),
+    ]
+    number = r"-?(?:\d+\.\d+|inf|\d\.\d+e[+-]\d+|\de-\d+)"
+    for forecasts, happened, how in cases:
+        text = str(compare(forecasts, happened, labels=[0, 1], resamples=0, **how))
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 80
+        found = [
+            re.search(rf" {number} +({number}) to ({number}) ", line)
+            for line in lines
+            if re.search(r"\S to -?[\di]", line) and line[0] != "i"
+        ]
+        assert all(found), text
+        assert all(low != high for low, high in (each.groups() for each in found)), text
+        assert "-0.000 " not in text
+        assert "-0.0000 " not in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (-0.0031, -0.0024, "-0.0031 to -0.0024"),
+        (0.57, 0.611, "0.570 to 0.611"),
+        (-0.00302, -0.00299, "-0.00302 to -0.00299"),
+        (-3.1e-8, -2.4e-8, "-3.10e-08 to -2.40e-08"),
+        (2.0, 3e200, "2.000 to 3.00e+200"),
+        (0.25, math.inf, "0.250 to inf"),
+        (math.nan, math.nan, "-"),
+        (0.0, 0.0, "0.000 to 0.000"),
+    ],
+)
+def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said):
+    assert _estimate((low + high) / 2, Interval(low, high))[1] == said
+
+
+def test_the_text_says_what_is_missing_and_what_is_what(data):
+    y, p = data
+    text = str(compare(p, y, lag=3))
+    assert "(no over or under beside it: calibration is tested for independent rows only)" in text
+    assert text.count("  log loss at the floor ") == 3
+    assert "in log loss at the floor, " in text
+    assert "(rows are counted from 0; share: of the whole difference; below 0: against it)" in text
+    assert "at the floor" not in str(compare(p, y, floor=0))
+    assert "counted from 0" not in str(compare(p, y, ids=np.arange(300)))
+    assert "1 group of dependent rows" in str(compare(p, y, groups=np.zeros(300)))
+    all_rows = compare({"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, [1, 1, 1], pos_label=1)
+    assert all_rows.pairs[0].turning_rows == 3
+    assert "without" not in str(all_rows)
+
+
 @pytest.mark.parametrize("dependence", [{}, {"groups": np.arange(300) % 40}])
 def test_the_picture_shows_profiles_and_ratios(data, dependence):
     y, p = data
@@ -589,6 +751,12 @@ def test_intervals_of_differences_cover_the_true_difference(rng):
 def test_equals_are_said_to_be_equal(data):
     y, p = data
     comparison = compare({"a": p["f0"], "b": p["f0"]}, y)
-    assert comparison.verdict == "a is first, but not distinguishable from b"
-    assert "a and b have the same log loss in every row" in str(comparison)
+    assert comparison.verdict == "a and b score the same in every row"
+    assert str(comparison).count("a and b score the same in every row") == 2
+    swapped = p["f0"].copy()
+    rest = np.arange(3) != y[:, None]
+    swapped[rest] = p["f0"][rest].reshape(-1, 2)[:, ::-1].ravel()
+    brier = compare({"a": p["f0"], "b": 0.5 * swapped + 0.5 * p["f0"]}, y)
+    assert "the same" not in brier.verdict
+    assert "have the same log loss in every row" in str(brier)
     assert "1.000" in str(comparison)

@@ -447,6 +447,15 @@ class TestResult:
         assert "at least 95 %" in text
         assert max(map(len, text.splitlines())) <= 80
 
+    def test_the_one_that_is_ahead_comes_first_in_the_text(self, rng):
+        for score in ("brier_score", "spherical_score"):
+            y, forecasts = two(rng, 1200)
+            swapped = compare_sequentially(dict(reversed(forecasts.items())), y, score=score)
+            given = compare_sequentially(forecasts, y, score=score)
+            assert str(given) == str(swapped)
+            sign = 1 if given.larger_is_better else -1
+            assert f"{sign * abs(given.difference[-1]):.3f}   calibrated less sure" in str(given)
+
     def test_text_where_later_rows_say_otherwise(self):
         """Decided for one, then the other is better for long enough to turn the limits."""
         y = np.ones(3000, dtype=int)

@@ -60,6 +60,15 @@ def frame_names(data: Any) -> tuple[Any, ...] | None:
     return None if names == tuple(range(len(names))) else names
 
 
+def by_column(data: Any) -> Any:
+    """Columns of a data frame by name; anything else as it is."""
+    names = frame_names(data)
+    if names is None:
+        return data
+    columns = [data.iloc[:, i] for i in range(len(names))] if library(data) == "pandas" else _frame_columns(data)
+    return dict(zip(names, map(as_array, columns), strict=True))
+
+
 def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:
     """Read probabilities: a vector, a matrix, or a frame with one column a class."""
     if isinstance(data, Columns):

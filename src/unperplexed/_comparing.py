@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import as_array, check_indexes
-from ._dependence import Dependence, UncertainMean, holm, uncertain_mean
-from ._scored import Pair, Pairing, Part, Parts, ScoredRows, read_paired, tallies
+from ._arrays import as_array, by_column, check_indexes
+from ._dependence import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
+from ._scored import Pair, Pairing, Part, Parts, ScoredRows, read_paired, scored, tallies
 from ._typing import Floats, Ints
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
@@ -69,7 +69,8 @@ def compare(
     Parameters
     ----------
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
-        Reported probabilities by the forecaster's name: of the positive class, or of each class.
+        Reported probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
+        column a forecaster, of the positive class.
     y_true : array_like of shape (n,) or (n, C)
         What happened: class labels (ints, bools, strings) or one-hot rows.
     sample_weight : array_like of shape (n,), optional
@@ -112,10 +113,13 @@ def compare(
     -----
     With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
     compared with Student's t of n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
-    cluster-robust with G - 1 degrees of freedom for G groups. With a lag it is the test of Diebold and Mariano (1995)
-    with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). Adjusted p-values are
-    those of Holm (1979) over the pairs of a score. The ratio of geometric accuracies and its interval are exp of minus
-    those of the log loss.
+    cluster-robust. With a lag it is the test of Diebold and Mariano (1995) with Bartlett's kernel and the small-sample
+    factor of Harvey, Leybourne and Newbold (1997). With W the weights of rows, or their sums over groups, the degrees
+    of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a lag L divides the first term by the sum of the kernel's
+    squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the
+    difference is the same in every row or group, there is no interval and no p-value. Intervals end where the scores
+    do. Adjusted p-values are those of Holm (1979) over the pairs of a score. The ratio of geometric accuracies and its
+    interval are exp of minus those of the log loss.
 
     Examples
     --------
@@ -127,8 +131,9 @@ def compare(
     >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
     1.214
     """
+    check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
+    forecasts = by_column(forecasts)
     names = _checked_names(forecasts)
-    check_indexes(y_true=y_true, groups=groups, ids=ids)
     reading: dict[str, Any] = {
         "sample_weight": sample_weight,
         "labels": labels,
@@ -194,7 +199,7 @@ def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
     if not isinstance(forecasts, Mapping):
         raise InputError(
             f"forecasts: expected a mapping of names to probabilities, got {type(forecasts).__name__}, such as"
-            " {'ours': y_prob, 'theirs': other}."
+            " {'ours': y_prob, 'theirs': other}, or a data frame with a named column for each."
         )
     if any(not isinstance(name, str) or not name for name in forecasts):
         raise InputError(f"forecasts: a forecaster's name is a text, got {[*forecasts]!r:.80}.")
@@ -240,12 +245,12 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
     some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
     at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
     groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
-    sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence)
+    reach = _reach(settings, len(first.labels))
+    sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
     ranked = sorted(rows, key=lambda name: forecasters[name].scores[LOG_LOSS].mean)
     pairs = list(combinations(ranked, 2))
     differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
-    tested = {b: differences[LOG_LOSS][a, b].adjusted_p_value for a, b in pairs if a == ranked[0]}
     return Comparison(
         forecasters={name: forecasters[name] for name in ranked},
         pairs=tuple(
@@ -260,7 +265,7 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         lag=settings.lag,
         floor=float(settings.floor),
         confidence=settings.confidence,
-        verdict=_verdict(ranked[0], tested, 1 - settings.confidence),
+        verdict=_verdict(ranked, rows, differences, 1 - settings.confidence),
         warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences[LOG_LOSS])),
     )
 
@@ -272,30 +277,54 @@ class _Sample:
     weights: Floats
     dependence: Dependence
     confidence: float
+    reach: Mapping[str, Interval]
+    """Smallest and largest score that a row could have, by the rule's name."""
 
     def __post_init__(self) -> None:
         """Refuse a lag that leaves nothing independent."""
-        if self.dependence.lag > max(0, self.weights.size - 2):
+        if self.dependence.lag and self.dependence.independent(np.ones_like(self.weights)) < LEAST_WORTH:
             raise InputError(
-                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows; give at most two fewer than"
-                " there are rows, better a tenth of them."
+                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows, which are then not worth"
+                " two independent ones; give less, better a tenth of the rows."
             )
 
-    def mean(self, x: Floats) -> tuple[UncertainMean, Interval]:
-        """Mean of the rows, and its interval."""
+    def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:
+        """Mean of the rows' scores by a rule, and its interval."""
+        return self._within(x, self.reach[rule])
+
+    def difference(self, a: Floats, b: Floats, rule: str) -> tuple[UncertainMean, Interval, float]:
+        """Mean of the rows' differences by a rule, its interval, and its p-value."""
+        x, (low, high) = _row_differences(a, b), self.reach[rule]
+        found, interval = self._within(x, Interval(low - high, high - low))
+        if x.any():
+            return found, interval, found.p_value()
+        return found, Interval(0.0, 0.0), 1.0  # equal in every row: that is no estimate
+
+    def _within(self, x: Floats, reach: Interval) -> tuple[UncertainMean, Interval]:
         found = uncertain_mean(x, self.weights, self.dependence)
         half = found.half_width(self.confidence)
-        return found, Interval(found.mean - half, found.mean + half)
+        return found, Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
+
+
+def _reach(settings: Settings, n_classes: int) -> dict[str, Interval]:
+    """Smallest and largest score by each rule: those of forecasts that are certain of the first class.
+
+    Rules are largest at such a forecast, if another class happens; of ordered classes the last.
+    """
+    p = np.zeros((2, n_classes))
+    p[:, 0] = 1
+    certain = Forecasts([0, n_classes - 1], p, labels=range(n_classes))
+    extreme = scored([Part("", certain)], settings.rules, settings.floor)[""].scores
+    return {rule: Interval(float(values.min()), float(values.max())) for rule, values in extreme.items()}
 
 
 def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Forecaster:
     scores = {}
     for rule, values in rows.scores.items():
-        found, interval = sample.mean(values)
+        found, interval = sample.mean(values, rule)
         scores[rule] = MeanScore(found.mean, found.standard_error, interval)
     log_loss = scores[LOG_LOSS]
-    high = float(np.minimum(1.0, _accuracy(log_loss.interval.low)))  # NaN where that is
-    accuracies = Interval(_accuracy(log_loss.interval.high), high)
+    accuracies = Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low))
     return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores)
 
 
@@ -316,11 +345,11 @@ def _differences(
     pairs: Sequence[tuple[str, str]], rows: Mapping[str, ScoredRows], rule: str, sample: _Sample
 ) -> dict[tuple[str, str], Difference]:
     """Differences of a score, pair by pair."""
-    means = [sample.mean(_row_differences(rows[a].scores[rule], rows[b].scores[rule])) for a, b in pairs]
-    p = np.array([found.p_value() for found, _ in means])
+    means = [sample.difference(rows[a].scores[rule], rows[b].scores[rule], rule) for a, b in pairs]
+    p = np.array([p_value for _, _, p_value in means])
     return {
         pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
-        for pair, (found, interval), own, adjusted in zip(pairs, means, p.tolist(), holm(p).tolist(), strict=True)
+        for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
     }
 
 
@@ -373,13 +402,48 @@ def _turning_rows(parts: Floats) -> int:
     return int(np.searchsorted(np.cumsum(favourable), abs(total) * (1 - _ROUNDING))) + 1
 
 
-def _verdict(best: str, p_values: Mapping[str, float], level: float) -> str:
-    """Say whether the best is so for sure: adjusted p-values against each of the others."""
+def _verdict(
+    ranked: Sequence[str],
+    rows: Mapping[str, ScoredRows],
+    differences: Mapping[str, Mapping[tuple[str, str], Difference]],
+    level: float,
+) -> str:
+    """Say whether the best is so for sure, and who is out of it by an infinite loss."""
+    infinite = {name: int(np.count_nonzero(np.isinf(rows[name].scores[LOG_LOSS]))) for name in ranked}
+    finite = [name for name in ranked if not infinite[name]]
+    said = [
+        f"{name} gave 0 to what happened in {_number_of(infinite[name], 'row')}" for name in ranked if infinite[name]
+    ]
+    if said and len(finite) < 2:
+        head = f"{finite[0]} is first" if finite else "nobody is first"
+    elif len(ranked) == 2 and _alike([of_rule[ranked[0], ranked[1]] for of_rule in differences.values()]):
+        head = f"{ranked[0]} and {ranked[1]} score the same in every row"
+    else:
+        best, *others = finite
+        head = _best(best, {name: differences[LOG_LOSS][best, name].adjusted_p_value for name in others}, level)
+    return "; ".join([head, *([_first_three(said)] if said else [])])
+
+
+def _alike(differences: Iterable[Difference]) -> bool:
+    return all(each.p_value == 1 and each.standard_error == 0 for each in differences)
+
+
+def _best(best: str, p_values: Mapping[str, float], level: float) -> str:
+    """Say whether the first is best by adjusted p-values against each of the others."""
     close = [name for name, p in p_values.items() if not p < level]
     if not close:
         return f"{best} is best"
-    others = ", ".join(close[:3]) + (f" and {len(close) - 3} more" if len(close) > 3 else "")
-    return f"{best} is first, but not distinguishable from {others}"
+    if all(math.isnan(p_values[name]) for name in close):
+        return f"{best} is first, but nothing tells how sure that is"
+    return f"{best} is first, but not distinguishable from {_first_three(close)}"
+
+
+def _number_of(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
+
+
+def _first_three(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> Iterable[str]:
@@ -397,15 +461,22 @@ def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]
     dependence, rows = sample.dependence, sample.weights.size
     units, worth = dependence.units(rows), dependence.independent(sample.weights)
     what = "rows" if dependence.groups is None else "groups"
+    for a, b in [pair for pair, each in differences.items() if each.difference and each.standard_error == 0][:1]:
+        yield f"the log loss of {a} is less than that of {b} by the same in every {what[:-1]}: nothing tells how surely"
     if units == rows and dependence.groups is not None:
         yield "every group has one row: the same as without groups"
     if units < 2:
         yield f"only one of the {what}: nothing tells how sure the figures are"
+    elif worth < LEAST_WORTH:
+        yield (
+            f"{units:,} {what}, worth {worth:.3g} independent ones, because most of the weight is in one: nothing tells"
+            " how sure the figures are"
+        )
     elif worth < _FEW:
         lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
         yield f"few {what}: {units:,}{lag}, worth {worth:.3g} independent ones; intervals and p-values are rough"
     else:
         few = [pair for pair, each in differences.items() if each.carried_by < _FEW_CARRY]
         for a, b in few[:1]:
-            others = f", and in {len(few) - 1} other pairs" * (len(few) > 1)
+            others = f", and in {_number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
             yield f"few {what} decide between {a} and {b}{others}: intervals and p-values are rough"

@@ -11,6 +11,12 @@ from scipy.special import stdtr, stdtrit
 
 from ._typing import Floats, Ints
 
+_ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
+"""Of double precision and of single, with room to spare."""
+
+LEAST_WORTH = 2 - _ROUNDING_32
+"""Independent units that it takes to tell how sure a mean is."""
+
 
 @dataclass(frozen=True)
 class Dependence:
@@ -25,9 +31,15 @@ class Dependence:
         return n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
 
     def independent(self, w: Floats) -> float:
-        """About how many independent rows of equal weight the rows are worth."""
+        """About how many independent units of equal weight the rows are worth.
+
+        Kish's size of the groups' weights, or the rows'. With a lag it is divided by the sum of the kernel's squares,
+        so that it gives the equivalent degrees of freedom of Lazarus, Lewis, Stock and Watson (2018).
+        """
         weight = w if self.groups is None else np.bincount(self.groups, w)
-        return float(weight.sum()) ** 2 / float(weight @ weight) / (self.lag + 1)
+        horizon = self.lag + 1
+        squares = (2 * horizon**2 + 1) / (3 * horizon)  # of 1 - |j|/horizon, summed
+        return float(weight.sum()) ** 2 / float(weight @ weight) / squares
 
 
 class UncertainMean(NamedTuple):
@@ -35,23 +47,23 @@ class UncertainMean(NamedTuple):
 
     mean: float
     standard_error: float
-    degrees: int
+    degrees: float
+    """Of freedom: how many independent units the rows are worth, less one."""
     carried_by: float
     """How many rows' or groups' worth carry the standard error: the fewer, the less is known of it."""
 
+    @property
+    def judged(self) -> bool:
+        """Whether the rows tell how sure the mean is: not where all are the same, nor of fewer than two units."""
+        return self.standard_error > 0 and self.degrees >= LEAST_WORTH - 1
+
     def half_width(self, confidence: float) -> float:
-        """Distance from the mean to the ends of its interval, by Student's t."""
-        if not self.standard_error > 0:
-            return self.standard_error
-        return self.standard_error * float(stdtrit(self.degrees, (1 + confidence) / 2))
+        """Distance from the mean to the ends of its interval, by Student's t; NaN where nothing tells."""
+        return self.standard_error * float(stdtrit(self.degrees, (1 + confidence) / 2)) if self.judged else math.nan
 
     def p_value(self) -> float:
-        """Probability, were the mean 0, of one at least as far from it."""
-        if self.mean == 0 and self.standard_error == 0:
-            return 1.0
-        if not self.standard_error >= 0:
-            return math.nan
-        return 2 * float(stdtr(self.degrees, -abs(self.mean) / self.standard_error)) if self.standard_error else 0.0
+        """Probability, were the mean 0, of one at least as far from it; NaN where nothing tells."""
+        return 2 * float(stdtr(self.degrees, -abs(self.mean) / self.standard_error)) if self.judged else math.nan
 
 
 def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMean:
@@ -61,16 +73,16 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
     the Diebold-Mariano test with Bartlett's kernel and the factor of Harvey, Leybourne and Newbold (1997), which is
     (n - 1)/n without.
     """
-    units, weight = dependence.units(x.size), float(w.sum())
+    units, weight, degrees = dependence.units(x.size), float(w.sum()), dependence.independent(w) - 1
     with np.errstate(invalid="ignore"):  # infinity less itself
         mean = float((w * x).sum()) / weight
     if not np.isfinite(x).all():
-        return UncertainMean(mean, math.nan, units - 1, math.nan)
-    if not x.any():
-        return UncertainMean(0.0, 0.0, units - 1, math.inf)
+        return UncertainMean(mean, math.nan, degrees, math.nan)
     rows = w / weight * (x - mean)
     # Sorted, so that the names of groups change no digit.
     u = rows if dependence.groups is None else np.sort(np.bincount(dependence.groups, rows))
+    if np.abs(u).sum() <= max(_ROUNDING, _ROUNDING_32 * abs(mean)):  # the same in every unit
+        return UncertainMean(mean, 0.0 if units > 1 else math.nan, degrees, math.inf)
     squares = u * u
     total = float(squares.sum())
     fourth = float(squares @ squares)
@@ -80,7 +92,7 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
         total += 2 * (1 - lag / horizon) * float(u[lag:] @ u[:-lag])
     factor = (units + 1 - 2 * horizon + horizon * (horizon - 1) / units) / units
     error = math.sqrt(max(total, 0.0) / factor) if factor > 0 else math.nan
-    return UncertainMean(mean, error, units - 1, carried_by)
+    return UncertainMean(mean, error, degrees, carried_by)
 
 
 def holm(p: Floats) -> Floats:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ._arrays import by_column, check_indexes
 from ._betting import evidence
 from ._json import json_text, plain_values
 from ._scored import Pair, PairedRows, Pairing, Part, Parts, read_paired
@@ -130,8 +131,8 @@ def compare_sequentially(
     Parameters
     ----------
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
-        Reported probabilities of exactly two forecasters, by name. Rows are in the order in which they came, and both
-        forecasts of a row were made before its outcome was known.
+        Reported probabilities of exactly two forecasters, by name; of a data frame its two columns. Rows are in the
+        order in which they came, and both forecasts of a row were made before its outcome was known.
     y_true : array_like of shape (n,) or (n, C)
         What happened: class labels (ints, bools, strings) or one-hot rows.
     score : str, default "brier_score"
@@ -182,6 +183,8 @@ def compare_sequentially(
     >>> result.better, result.decided_after
     ('new', 386)
     """
+    check_indexes(y_true=y_true, forecasts=forecasts)
+    forecasts = by_column(forecasts)
     names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()
     if len(names) != 2:
         what = f"{len(names)} names" if names else type(forecasts).__name__

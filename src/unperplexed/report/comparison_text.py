@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..scores import SCORES
@@ -31,11 +31,16 @@ def _header(c: Comparison) -> Iterator[str]:
     yield f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
     rows = "rows independent"
     if c.n_groups is not None:
-        rows = f"{c.n_groups:,} groups of dependent rows"
+        rows = f"{c.n_groups:,} group{'s' * (c.n_groups != 1)} of dependent rows"
     elif c.lag:
         rows = f"rows dependent up to {c.lag} apart"
-    yield f"floor {c.floor:g}; paired differences with {_percent(c)} intervals; {rows}{', weighted' * c.weighted}"
-    yield from textwrap.wrap(printable(f"in log loss, {c.verdict}"), 80, subsequent_indent="  ")
+    how = f"floor {c.floor:g}; paired differences with {_percent(c)} intervals; {rows}{', weighted' * c.weighted}"
+    yield from textwrap.wrap(how, 80, subsequent_indent="  ")
+    yield from textwrap.wrap(printable(f"in {_log_loss_name(c)}, {c.verdict}"), 80, subsequent_indent="  ")
+
+
+def _log_loss_name(c: Comparison) -> str:
+    return "log loss at the floor" if c.floor else "log loss"
 
 
 def _percent(c: Comparison) -> str:
@@ -44,20 +49,31 @@ def _percent(c: Comparison) -> str:
 
 def _table(c: Comparison) -> Iterator[str]:
     shown = list(c.forecasters.items())[:_MOST_FORECASTERS]
-    yield f"{'':20}{'geometric':>10}{'':>16}{'log':>7}{'brier':>6}{'predict.':>9}"
-    yield f"{'':20}{'accuracy':>10}{_percent(c) + ' interval':>16}{'loss':>7}{'score':>6}{'accuracy':>9}{'slope':>6}"
+    lines = [
+        ["", "geometric", "", "log loss", "brier", "predict.", "", ""],
+        ["", "accuracy", f"{_percent(c)} interval", "at floor" if c.floor else "", "score", "accuracy", "slope", ""],
+    ]
     for name, each in shown:
         a, (loss, brier) = each.assessment, [figure(each.scores[rule].mean) for rule in (_LOG_LOSS, "brier_score")]
-        accuracy = f"{figure(each.geometric_accuracy):>10}{_interval(each.geometric_accuracy_interval):>16}"
+        accuracy = _estimate(each.geometric_accuracy, each.geometric_accuracy_interval)
         verdict = "" if a.verdict is None else VERDICT_WORDS[a.verdict]
-        yield (
-            f"{short_name(name, 20):20}{accuracy}{loss:>7}{brier:>6}{figure(a.prediction_accuracy):>9}"
-            f"{_slope(a.slope):>6} {verdict}"
-        ).rstrip()
+        lines.append([name, *accuracy, loss, brier, figure(a.prediction_accuracy), _slope(a.slope), verdict])
+    yield from _laid_out(lines, 20)
     yield from _more(len(c.forecasters) - _MOST_FORECASTERS)
     yield "(larger accuracies are better; a slope below 1: the side of overconfidence)"
-    if any(each.assessment.verdict is not None for _, each in shown):
+    if not c.independent:
+        yield "(no over or under beside it: calibration is tested for independent rows only)"
+    elif any(each.assessment.verdict is not None for _, each in shown):
         yield "(over-, underconfident, or off: miscalibrated otherwise; said where it shows)"
+
+
+def _laid_out(lines: Sequence[Sequence[str]], most: int) -> Iterator[str]:
+    """Align columns to the right, each as wide as it has to be; the first to the left, at most so wide."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    most = min(most, 80 - sum(1 + width for width in widths[1:]))
+    for first, *others in lines:
+        cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
+        yield " ".join([f"{short_name(first, most):{most}}", *cells]).rstrip()
 
 
 def _slope(slope: float) -> str:
@@ -67,41 +83,66 @@ def _slope(slope: float) -> str:
 def _differences(c: Comparison) -> Iterator[str]:
     """Give a block for each pair: the ratio of geometric accuracies, and by how much the first's scores differ."""
     several = len(c.pairs) > 1
-    yield f"{'':25}{'difference':>11}{_percent(c) + ' interval':>20}{'p':>9}" + f"{'adjusted':>10}" * several
+    lines = [["", "difference", f"{_percent(c)} interval", "p", *["adjusted"] * several]]
+    titles = {}
     for pair in c.pairs[:_MOST_PAIRS]:
-        yield f"{short_name(pair.first)} less {short_name(pair.second)}"
+        titles[len(lines)] = f"{short_name(pair.first)} less {short_name(pair.second)}"
         log_loss = pair.differences[_LOG_LOSS]
-        ratio = figure(pair.accuracy_ratio), _interval(pair.accuracy_ratio_interval)
-        yield _line("geometric accuracy, ratio", *ratio, log_loss, several)
+        ratio = _estimate(pair.accuracy_ratio, pair.accuracy_ratio_interval)
+        lines.append(["  geometric accuracy, ratio", *ratio, *_p_values(log_loss, several)])
         for rule, d in pair.differences.items():
             if rule not in SCORES or SCORES[rule].headline:
-                yield _line(rule.replace("_", " "), figure(d.difference), _interval(d.interval), d, several)
+                name = _log_loss_name(c) if rule == _LOG_LOSS else rule.replace("_", " ")
+                lines.append([f"  {name}", *_estimate(d.difference, d.interval), *_p_values(d, several)])
+    for at, line in enumerate(_laid_out(lines, 34)):
+        if at in titles:
+            yield titles[at]
+        yield line
     yield from _more(len(c.pairs) - _MOST_PAIRS)
 
 
-def _line(label: str, value: str, interval: str, test: Difference, several: bool) -> str:
-    adjusted = f"{_p_value(test.adjusted_p_value):>10}" * several
-    return f"  {label:25}{value:>9}{interval:>20}{_p_value(test.p_value):>9}{adjusted}"
+def _p_values(test: Difference, several: bool) -> list[str]:
+    return [_p_value(p) for p in (test.p_value, test.adjusted_p_value)[: 1 + several]]
 
 
 def _p_value(p: float) -> str:
     return "-" if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def _estimate(value: float, interval: Interval) -> tuple[str, str]:
+    """Give a figure and its interval to three decimals, or to so many that rounding leaves the interval its width."""
+    low, high = interval
+    if math.isnan(low):
+        return _figure(value), "-"
+    width = high - low
+    decimals = max(3, math.ceil(-math.log10(0.4 * width))) if 0 < width < math.inf else 3
+    return _figure(value, decimals), f"{_figure(low, decimals)} to {_figure(high, decimals)}"
+
+
+def _figure(value: float, decimals: int = 3) -> str:
+    """Give a figure to so many decimals, in powers of ten where that would be long."""
+    if decimals > 6 or 1e5 <= abs(value) < math.inf:
+        return f"{value:.2e}"
+    return figure(value) if decimals == 3 or 0 < abs(value) < 0.5 * 10**-decimals else f"{value:.{decimals}f}"
+
+
 def _rows(pair: PairedComparison, n_rows: int) -> Iterator[str]:
-    c = pair.contributions
+    c, first, second = pair.contributions, short_name(pair.first), short_name(pair.second)
     if not len(c):
-        yield f"{short_name(pair.first)} and {short_name(pair.second)} have the same log loss in every row"
+        same = all(each.p_value == 1 and each.standard_error == 0 for each in pair.differences.values())
+        yield f"{first} and {second} {'score the same' if same else 'have the same log loss'} in every row"
         return
-    yield f"rows behind {short_name(pair.first)} less {short_name(pair.second)}, log loss"
+    yield f"rows behind {first} less {second}, log loss"
     yield f"  {'id' if c.id else 'row':28}{'what happened':16}{'1st said':>9}{'2nd said':>10}{'share':>10}"
     for at in range(min(len(c), _MOST_ROWS)):
         name = printable(str(c.id[at])) if c.id else f"{c.row[at]:,}"
         said = f"{_probability(c.first[at]):>9}{_probability(c.second[at]):>10}"
         yield f"  {short_name(name, 27):28}{class_name(c.outcome[at], -1):16}{said}{_share(c.share[at]):>10}"
-    if pair.turning_rows:
+    counting = "" if c.id else "rows are counted from 0; "
+    yield f"({counting}share: of the whole difference; below 0: against it)"
+    if 0 < pair.turning_rows < n_rows:
         said = f"without the {rows_in_words(pair.turning_rows)} most in its favour, of {n_rows:,}"
-        yield from textwrap.wrap(f"{said}, {short_name(pair.first)} is not ahead", 80)
+        yield from textwrap.wrap(f"{said}, {first} is not ahead", 80)
 
 
 def _probability(p: float) -> str:
@@ -109,11 +150,9 @@ def _probability(p: float) -> str:
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.1f} %" if abs(share) < 10 else f"{100 * share:.0f} %"
-
-
-def _interval(interval: Interval) -> str:
-    return "-" if math.isnan(interval.low) else f"{figure(interval.low)} to {figure(interval.high)}"
+    if math.isnan(share):
+        return "-"
+    return f"{100 * share:.1f} %" if abs(share) < 10 else f"{_figure(100 * share)} %"
 
 
 def _more(number: int) -> Iterator[str]:

@@ -17,19 +17,22 @@ def sequential_text(comparison: SequentialComparison) -> str:
 
 
 def _lines(c: SequentialComparison) -> Iterator[str]:
-    first, second = _name(c.first), _name(c.second)
-    low, high = c.interval
+    difference, low, high = float(c.difference[-1]), *c.interval
+    first, second = [(_name(c.first), c.e_first), (_name(c.second), c.e_second)]
+    if (difference < 0) == c.larger_is_better and difference:  # the one that is ahead comes first
+        difference, low, high = -difference, -high, -low
+        first, second = second, first
     floor = "" if c.floor is None else f" at floor {c.floor:g}"
     yield f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
     yield f"{c.score.replace('_', ' ')}{floor}, {'larger' if c.larger_is_better else 'smaller'} is better"
     yield ""
     yield _verdict(c)
     yield ""
-    yield f"{'mean difference':22}{figure(float(c.difference[-1])):>9}   {first} less {second}"
+    yield f"{'mean difference':22}{figure(difference):>9}   {first[0]} less {second[0]}"
     yield f"{'lower limit':22}{figure(low):>9}"
     yield f"{'upper limit':22}{figure(high):>9}"
-    yield f"{'e-value':22}{_e_value(float(c.e_first[-1])):>9}   for {first} being better"
-    yield f"{'e-value':22}{_e_value(float(c.e_second[-1])):>9}   for {second} being better; {2 / c.level:,.4g} decides"
+    for (name, e), more in ((first, ""), (second, f"; {2 / c.level:,.4g} decides")):
+        yield f"{'e-value':22}{_e_value(float(e[-1])):>9}   for {name} being better{more}"
     yield ""
     yield f"The limits hold at every row together, with a probability of at least {100 * (1 - c.level):.4g} %:"
     yield "look as often as you like, and stop when you like."
