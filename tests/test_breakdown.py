@@ -443,7 +443,7 @@ COLUMNS = ("--truth", "y", "--prob", "p")
         (("--weight", "heft"), {"sample_weight": "heft"}),
         (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
         (("--groups", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
-        (("--groups", "half", "p"), {"groups": ["half", "p"]}),
+        (("--groups", "half", "heft"), {"groups": ["half", "heft"]}),
     ],
 )
 def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):
@@ -453,7 +453,7 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     if "sample_weight" in settings:
         settings = {"sample_weight": heavy["heft"]}
     if "groups" in settings:
-        settings = settings | {"groups": frame.select(settings["groups"])}
+        settings = settings | {"groups": heavy.select(settings["groups"])}
     numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
     outputs = ("--json", numbers, "--plot", picture, "--resamples", 40)
     assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0

@@ -215,7 +215,7 @@ def test_a_part_of_forecasts_keeps_the_numbers_of_its_rows():
     ("by", "expected"),
     [
         ([1, 2], "column 'group' has 2 rows, the forecasts 3; each needs one"),
-        ({"x": [1, 2, 3], "z": [1]}, "column 'z' has 1 rows"),
+        ({"x": [1, 2, 3], "z": [1]}, "column 'z' has 1 row, the forecasts 3"),
         ("season", "the values themselves, not the name of a column"),
         (np.zeros((3, 2)), "several columns are given by name"),
         ({}, "no column to group by"),

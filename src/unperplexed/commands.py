@@ -197,6 +197,7 @@ def _assessment(arguments: argparse.Namespace) -> Assessment:
 
 
 def _breakdown(arguments: argparse.Namespace) -> Breakdown:
+    _refuse_outcomes(arguments)
     settings = _checked_settings(arguments)
     names = matching(arguments.files)
     tallies = _tallies(names, arguments)
@@ -211,6 +212,16 @@ def _breakdown(arguments: argparse.Namespace) -> Breakdown:
         return assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
+
+
+def _refuse_outcomes(arguments: argparse.Namespace) -> None:
+    """Of rows with one outcome no forecasts are calibrated, so that their slope and cost would say nothing."""
+    for name in arguments.by:
+        if name in arguments.truth or any(pair.endswith(f"={name}") for pair in arguments.pair):
+            raise InputError(
+                f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
+                " miscalibrated; --view each-class assesses the classes."
+            )
 
 
 def _refuse_without_groups(arguments: argparse.Namespace) -> None:

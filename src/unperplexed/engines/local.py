@@ -147,8 +147,7 @@ def tally_files_by(
     Raises
     ------
     InputError
-        As `tally_files`, for too many groups, and for groups by outcome: what is known of each class is found with
-        ``view="each-class"``.
+        As `tally_files`, and for too many groups.
 
     Examples
     --------
@@ -229,21 +228,10 @@ def grouped_files(
     progress: bool,
 ) -> Tallies:
     """Count files group by group, in the same way."""
-    _refuse_outcomes(selection)
     with _batches(paths, selection, reading, say, progress) as batches:
         return Tallies.count(
             ((forecasts, batch.keys) for batch in batches for forecasts in batch.forecasts), **counting
         )
-
-
-def _refuse_outcomes(selection: Selection) -> None:
-    """Of rows with one outcome no forecasts are calibrated, so that their slope and cost would say nothing."""
-    for name in selection.keys:
-        if name in selection.truth or any(pair.endswith(f"={name}") for pair in selection.pairs):
-            raise InputError(
-                f"by (--by): column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
-                " miscalibrated; view='each-class' (--view each-class) assesses the classes."
-            )
 
 
 @contextmanager
