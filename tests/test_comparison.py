@@ -355,6 +355,22 @@ def test_with_floor_zero_infinite_differences_are_said():
 # Notes
 
 
+def test_groups_by_several_columns(data):
+    """Rows with the same values in all columns are one group: as by one column that holds all of them."""
+    y, p = data
+    season, team = np.arange(300) % 7, np.where(np.arange(300) % 2, "home", "away")
+    expected = compare(p, y, groups=[f"{s} {t}" for s, t in zip(season, team, strict=True)])
+    frame = pl.DataFrame({"season": season, "team": team})
+    for groups in ({"season": season, "team": team}, np.column_stack([season, team]), frame, frame.to_pandas()):
+        found = compare(p, y, groups=groups)
+        assert found.n_groups == expected.n_groups == 14
+        for name, difference in found.pairs[0].differences.items():
+            error = expected.pairs[0].differences[name].standard_error
+            assert difference.standard_error == pytest.approx(error, rel=1e-9)
+    with pytest.raises(InputError, match="expected one group for each of the 300 rows, got 2"):
+        compare(p, y, groups=[1, 2])
+
+
 def test_few_rows_and_few_groups_are_said(rng):
     y, p = rivals(rng, 400)
     assert compare(p, y).warnings == ()

@@ -13,14 +13,15 @@ from numpy.typing import ArrayLike
 
 from ._arrays import as_array, by_column, check_indexes
 from ._dependence import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
+from ._keys import group_numbers
 from ._scored import Pair, Pairing, Part, Parts, ScoredRows, read_paired, scored, tallies
 from ._typing import Floats, Ints
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .errors import InputError, rows_text
+from .errors import InputError
 from .forecasts import Forecasts
 from .intervals import Interval
-from .labels import Label, distinct_labels, plain
+from .labels import Label, plain
 from .means import DEFAULT_FLOOR, apply_limit
 from .scores import Score, scores_kept
 from .tally import Tally
@@ -82,9 +83,9 @@ def compare(
         generalized surprisals, whose differences would else be infinite where 0 was given to what happened.
     scores : sequence of str, default ()
         Scoring rules to compare beside those of `SCORES`, by names that `score_named` knows.
-    groups : array_like of shape (n,), optional
-        Which rows may depend on one another (those of a match, a document, a place): numbers or texts. Standard errors
-        are then those of sums over groups.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        Which rows may depend on one another (those of a match, a document, a place): numbers or texts, of one
+        column or several. Standard errors are then those of sums over groups.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
     confidence : float, default 0.95
@@ -152,7 +153,7 @@ def compare(
     ]
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
-    pairing = Pairing(everything, None if groups is None else _group_numbers(groups, n), _named_by(ids, n))
+    pairing = Pairing(everything, None if groups is None else group_numbers(groups, n), _named_by(ids, n))
     return compared(lambda: parts, lambda _: pairing, settings)
 
 
@@ -206,17 +207,6 @@ def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
     if len(forecasts) < 2:
         raise InputError("forecasts: a comparison takes at least two forecasters.")
     return list(forecasts)
-
-
-def _group_numbers(groups: Any, n: int, name: str = "groups") -> Ints:
-    """Number of each row's group, from 0."""
-    values, inverse = distinct_labels(as_array(groups))
-    if inverse.ndim != 1 or inverse.size != n:
-        raise InputError(f"{name}: expected one group for each of the {n:,} rows, got {inverse.size:,}.")
-    missing = [at for at, value in enumerate(values) if value is None]
-    if missing:
-        raise InputError(f"{name}: no group in {rows_text(np.flatnonzero(np.isin(inverse, missing)))}. Repair them.")
-    return inverse.astype(np.int64)
 
 
 def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
