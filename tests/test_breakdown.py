@@ -148,7 +148,7 @@ def test_shrunken_accuracies_from_the_rows_themselves(rows):
     result = assess_by(y, p, by=group, shrink=True, sort="group")
     scores = [np.log(np.maximum(np.where(y == 1, p, 1 - p), 0.005))[group == number] for number in range(1, 6)]
     mean, size = np.array([x.mean() for x in scores]), np.array([float(x.size) for x in scores])
-    error = np.array([x.std() for x in scores]) / np.sqrt(size)
+    error = np.array([x.std(ddof=1) for x in scores]) / np.sqrt(size)
     found = shrunk(mean, error, size, pooled_variance(error, size))
     frame = result.frame()
     assert frame["shrunken_geometric_accuracy"].to_numpy() == pytest.approx(np.exp(found.mean), rel=1e-9)
@@ -170,7 +170,7 @@ def test_rows_that_depend_on_one_another_say_less(rows):
         for x, settings in ((rows, {}), ((y, p, group), {}), ((y, p, group), {"groups": copies}))
     )
     for one, all_alone, whole in zip(once.groups, alone.groups, together.groups, strict=True):
-        assert all_alone.standard_error == pytest.approx(one.standard_error / math.sqrt(10), rel=1e-9)
+        assert all_alone.standard_error == pytest.approx(one.standard_error / math.sqrt(10), rel=0.03)  # n - 1
         assert whole.standard_error == pytest.approx(one.standard_error, rel=0.25)
         assert whole.shrunken.own_share == pytest.approx(one.shrunken.own_share, abs=0.1)
 
@@ -455,9 +455,10 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     if "groups" in settings:
         settings = settings | {"groups": heavy.select(settings["groups"])}
     numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
-    outputs = ("--json", numbers, "--plot", picture, "--resamples", 40)
+    resamples = 0 if "--weight" in words else 40  # the shards of a file's rows go by its name, and weights need them
+    outputs = ("--json", numbers, "--plot", picture, "--resamples", resamples)
     assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0
-    expected = assess_by(frame["y"], frame["p"], by=frame.select("group", "half"), resamples=40, **settings)
+    expected = assess_by(frame["y"], frame["p"], by=frame.select("group", "half"), resamples=resamples, **settings)
     assert capsys.readouterr().out == str(expected) + "\n"
     assert json.loads(numbers.read_text()) == json.loads(expected.to_json())
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -226,7 +226,9 @@ def test_what_is_read_is_what_assess_reads(data, files, capsys):
     comparison = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft", "--floor", "0.01")
     for path in files:
         assert run("assess", path, *COLUMNS, "--weight", "heft", "--floor", "0.01", "--json", "-") == 0
-        assert comparison["forecasters"][path.stem]["assessment"] == json.loads(capsys.readouterr().out)
+        alone = json.loads(capsys.readouterr().out)
+        del alone["uncertainty"]  # which takes more than is counted here where rows have weights
+        assert comparison["forecasters"][path.stem]["assessment"] == alone
 
 
 def test_each_file_tells_its_own_columns(data, tmp_path, capsys):

@@ -265,7 +265,8 @@ def assess_by(
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
         parts: list[str] = [*(CLASS_PARTS if options.get("view") == "each-class" else ())]
-        parts += ["shards"] if counting.get("groups") is not None else []
+        sharded = any(counting.get(name) is not None for name in ("groups", "sample_weight"))
+        parts += ["shards"] if sharded else []
         tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
     return _broken_down(tallies, sort, shrink, options)
 

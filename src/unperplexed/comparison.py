@@ -37,8 +37,8 @@ class Forecaster:
     """One of the forecasters compared."""
 
     assessment: Assessment
-    """Of the rows that all have. Its ``uncertainty`` takes them to be independent: where they are said not to be, it is
-    not to be used, and `Comparison.to_dict` leaves it out."""
+    """Of the rows that all have. Its ``uncertainty`` takes them to be independent and of one weight; where they are
+    not, it is not to be used, and `Comparison.to_dict` leaves it out."""
     geometric_accuracy: float
     """exp of minus the log loss at the floor, by which forecasters are ranked. Larger is better."""
     geometric_accuracy_interval: Interval
@@ -147,9 +147,9 @@ class Comparison:
     version: str = __version__
 
     @property
-    def independent(self) -> bool:
-        """Whether rows were taken to be independent."""
-        return self.n_groups is None and not self.lag
+    def assessed_for_sure(self) -> bool:
+        """Whether the assessments tell how sure they are: of independent rows without weights."""
+        return self.n_groups is None and not self.lag and not self.weighted
 
     def between(self, first: str, second: str) -> PairedComparison:
         """Give two of the forecasters, the first compared to the second."""
@@ -165,7 +165,7 @@ class Comparison:
         plain_dict: dict[str, Any] = plain_values(self)
         for name, forecaster in self.forecasters.items():
             assessment = forecaster.assessment.to_dict()
-            if not self.independent:
+            if not self.assessed_for_sure:
                 del assessment["uncertainty"]
             plain_dict["forecasters"][name]["assessment"] = assessment
         return plain_dict

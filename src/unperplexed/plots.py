@@ -331,7 +331,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         ax = _new_axes(SIZES["comparison"])
     shown = list(comparison.forecasters.items())[:_MOST_PROFILES]
     for name, each in shown:  # the bands of profiles are for independent rows
-        _draw_profile(ax, each.assessment.profile, _short(name, 32), band=comparison.independent)
+        _draw_profile(ax, each.assessment.profile, _short(name, 32), band=comparison.assessed_for_sure)
     _finish_profiles(ax, [each.assessment.profile for _, each in shown], legend="best")
     inches = 0.4 + 0.25 * min(len(comparison.pairs), _MOST_RATIOS)
     _draw_ratios(make_axes_locatable(ax).append_axes("bottom", size=inches, pad=0.6), comparison)

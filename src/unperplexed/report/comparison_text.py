@@ -61,8 +61,8 @@ def _table(c: Comparison) -> Iterator[str]:
     yield from _laid_out(lines, 20)
     yield from _more(len(c.forecasters) - _MOST_FORECASTERS)
     yield "(larger accuracies are better; a slope below 1: the side of overconfidence)"
-    if not c.independent:
-        yield "(no over or under beside it: calibration is tested for independent rows only)"
+    if not c.assessed_for_sure:
+        yield "(no over or under beside it: that is told of independent rows of one weight)"
     elif any(each.assessment.verdict is not None for _, each in shown):
         yield "(over-, underconfident, or off: miscalibrated otherwise; said where it shows)"
 
