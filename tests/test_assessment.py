@@ -141,7 +141,7 @@ def test_infinite_log_loss_is_explained():
     result = assess([1, 1], [0.0, 0.5])
     assert result.scores["log_loss"] == np.inf
     assert result.zero_given == 1
-    assert "1 row gave 0 to what happened" in str(result)
+    assert "0 given to 1 that happened" in str(result)
     assert json.loads(result.to_json())["scores"]["log_loss"] == "Infinity"
 
 

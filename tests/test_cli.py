@@ -54,7 +54,7 @@ SETTINGS = [
     (["--measured", "equal-population", "--bins", "7"], {"measured": "equal-population", "bins": 7}),
     (["--view", "top-label"], {"view": "top-label"}),
     (["--view", "each-class"], {"view": "each-class"}),
-    (["--weight", "heft"], {"sample_weight": "heft"}),
+    (["--weight", "heft", "--resamples", "0"], {"sample_weight": "heft", "resamples": 0}),
     (["--pos-label", "0"], {"pos_label": 0}),
     (["--labels", "1", "0"], {"labels": [1, 0]}),
     (["--drop-invalid", "--renormalize"], {}),
@@ -66,7 +66,7 @@ def test_json_is_that_of_python(forecasts, capsys, options, settings):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-", *options) == 0
     if "sample_weight" in settings:
-        settings = {"sample_weight": frame[settings["sample_weight"]]}
+        settings = settings | {"sample_weight": frame[settings["sample_weight"]]}
     assert json.loads(capsys.readouterr().out) == json.loads(
         assess(frame["happened"], frame["probability"], **settings).to_json()
     )

@@ -397,7 +397,7 @@ def test_only_some_rows_are_as_if_there_were_no_others(rng, binary):
     probabilities = p if binary else np.stack([1 - p, p], axis=1)
     settings = {"ignore_label": 9, "drop_invalid": True, "labels": [0, 1]}
     chosen = np.arange(60) % 5 != 0
-    some = Forecasts(labels, probabilities, first_row=100, **settings).only(chosen)
+    some = Forecasts(labels, probabilities, first_row=100, **settings)[np.flatnonzero(chosen)]
     alone = Forecasts(
         [label for label, use in zip(labels, chosen, strict=True) if use], probabilities[chosen], **settings
     )

@@ -121,7 +121,7 @@ def test_further_scores_in_any_order_of_their_names(rng):
     for name in tally.scores:
         rows = row_scores(y, p, name)
         assert tally.score(name) == pytest.approx(rows.mean(), rel=1e-13)
-        assert tally.score_standard_error(name) == pytest.approx(rows.std() / np.sqrt(50), rel=1e-9)
+        assert tally.score_standard_error(name) == pytest.approx(rows.std(ddof=1) / np.sqrt(50), rel=1e-9)
     with pytest.raises(InputError, match="different scores do not add up"):
         tally + Tally.of(y, p)
     with pytest.raises(InputError, match="did you mean 'power_score"):
@@ -136,7 +136,8 @@ def test_weighted_standard_errors_are_those_of_the_sandwich(rng, name):
     w = rng.exponential(size=200)
     rows = row_scores(y, p, name)
     mean = np.average(rows, weights=w)
-    expected = np.sqrt(np.sum((w * (rows - mean)) ** 2)) / w.sum()
+    worth = w.sum() ** 2 / (w * w).sum()
+    expected = np.sqrt(np.sum((w * (rows - mean)) ** 2) * worth / (worth - 1)) / w.sum()
     assert Tally.of(y, p, sample_weight=w).score_standard_error(name) == pytest.approx(expected, rel=1e-9)
 
 
@@ -145,7 +146,7 @@ def test_standard_errors_of_very_accurate_forecasters(rng, e):
     p = 1 - e * rng.uniform(0.5, 2, 1000)
     rows = [-mpmath.log(mpmath.mpf(float(x))) for x in p]
     mean = mpmath.fsum(rows) / 1000
-    expected = mpmath.sqrt(mpmath.fsum((x - mean) ** 2 for x in rows)) / 1000
+    expected = mpmath.sqrt(mpmath.fsum((x - mean) ** 2 for x in rows) / 999 / 1000)
     for weights in (None, np.ones(1000)):
         tally = Tally.of(np.ones(1000, dtype=int), p, sample_weight=weights)
         assert tally.score("log_loss") == pytest.approx(float(mean), rel=1e-12)

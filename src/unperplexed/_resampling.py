@@ -87,7 +87,7 @@ class CellCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             level = (two * wanted[0] - one * wanted[1]) / determinant
             slope = (zero * wanted[1] - one * wanted[0]) / determinant
-        weight = level[:, None] + slope[:, None] * p
+            weight = level[:, None] + slope[:, None] * p
         weight = np.where(determinant[:, None] > 1e-12 * (zero * two)[:, None], np.maximum(weight, 0), 1.0)
         return Sample(happened, happened + missed * weight)
 
