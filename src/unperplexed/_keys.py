@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ._arrays import as_array, library
@@ -108,10 +107,20 @@ def _rows(n: int) -> str:
     return f"{n:,} row{'s' if n != 1 else ''}"
 
 
+def _text(column: Any) -> Any:
+    """A polars column of text; None for anything else."""
+    if library(column) != "polars":
+        return None
+    import polars as pl
+
+    return column.cast(pl.String) if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+
+
 def _coded(column: Any, name: str) -> Coded:
     """Tell a column's values apart."""
-    if isinstance(column, pl.Series) and column.dtype in (pl.String, pl.Categorical, pl.Enum):
-        found = coded(column.cast(pl.String))
+    text = _text(column)
+    if text is not None:
+        found = coded(text)
     else:
         array = as_array(column)
         if array.dtype.kind in "US" and isinstance(column, list | tuple):
