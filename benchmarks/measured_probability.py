@@ -24,7 +24,7 @@ import polars as pl
 from scenarios import FLOORS, SCENARIOS, SIZES, Scenario, runs
 from unperplexed import ESTIMATORS, Forecasts, Tally
 from unperplexed.means import apply_limit
-from unperplexed.profile import Averages, averages
+from unperplexed.profile import averages, slope
 
 ROWS_AT_A_TIME = 10_000
 MEANS = ("decisiveness", "geometric_accuracy", "robustness")
@@ -67,11 +67,6 @@ class Population:
             drawn = rng.random((rows.size, 1)) * up_to[:, -1:]
             y = np.minimum((up_to <= drawn).sum(axis=1), self.scenario.classes - 1)
             yield Forecasts(y, self.reported[rows], labels=range(self.scenario.classes), whole=False)
-
-
-def slope(reported: Averages, measured: Averages) -> float:
-    """Slope of the D-R line."""
-    return measured.spread / reported.spread if reported.spread else math.nan
 
 
 def figures(tally: Tally) -> dict[tuple[str, float], list[float]]:

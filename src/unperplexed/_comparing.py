@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from ._arrays import as_array, by_column, check_indexes
 from ._dependence import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
 from ._keys import group_numbers
-from ._scored import Pair, Pairing, Part, Parts, ScoredRows, read_paired, scored, tallies
+from ._scored import Pair, Pairing, Part, Parts, ScoredRows, parts_of, read_paired, scored, tallies
 from ._typing import Floats, Ints
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .errors import InputError
+from .errors import InputError, number_of
 from .forecasts import Forecasts
 from .intervals import Interval
 from .labels import Label, plain
@@ -147,10 +147,7 @@ def compare(
         "from_log_probs": from_log_probs,
     }
     settings = Settings(scores, floor, confidence, lag, groups is not None, resamples, seed)
-    parts = [
-        Part(name, Forecasts(y_true, forecasts[name], names=("y_true", name, "sample_weight"), **reading))
-        for name in names
-    ]
+    parts = parts_of(forecasts, y_true, reading)
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
     pairing = Pairing(everything, None if groups is None else group_numbers(groups, n), _named_by(ids, n))
@@ -402,7 +399,7 @@ def _verdict(
     infinite = {name: int(np.count_nonzero(np.isinf(rows[name].scores[LOG_LOSS]))) for name in ranked}
     finite = [name for name in ranked if not infinite[name]]
     said = [
-        f"{name} gave 0 to what happened in {_number_of(infinite[name], 'row')}" for name in ranked if infinite[name]
+        f"{name} gave 0 to what happened in {number_of(infinite[name], 'row')}" for name in ranked if infinite[name]
     ]
     if said and len(finite) < 2:
         head = f"{finite[0]} is first" if finite else "nobody is first"
@@ -426,10 +423,6 @@ def _best(best: str, p_values: Mapping[str, float], level: float) -> str:
     if all(math.isnan(p_values[name]) for name in close):
         return f"{best} is first, but nothing tells how sure that is"
     return f"{best} is first, but not distinguishable from {_first_three(close)}"
-
-
-def _number_of(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
 def _first_three(texts: Sequence[str]) -> str:
@@ -468,5 +461,5 @@ def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]
     else:
         few = [pair for pair, each in differences.items() if each.carried_by < _FEW_CARRY]
         for a, b in few[:1]:
-            others = f", and in {_number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
+            others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
             yield f"few {what} decide between {a} and {b}{others}: intervals and p-values are rough"

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from ._typing import Floats, Ints
+from .means import effective_number, t_quantile
 
 _ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
 """Of double precision and of single, with room to spare."""
@@ -39,7 +40,7 @@ class Dependence:
         weight = w if self.groups is None else np.bincount(self.groups, w)
         horizon = self.lag + 1
         squares = (2 * horizon**2 + 1) / (3 * horizon)  # of 1 - |j|/horizon, summed
-        return float(weight.sum()) ** 2 / float(weight @ weight) / squares
+        return effective_number(weight) / squares
 
 
 class UncertainMean(NamedTuple):
@@ -59,7 +60,7 @@ class UncertainMean(NamedTuple):
 
     def half_width(self, confidence: float) -> float:
         """Distance from the mean to the ends of its interval, by Student's t; NaN where nothing tells."""
-        return self.standard_error * float(stdtrit(self.degrees, (1 + confidence) / 2)) if self.judged else math.nan
+        return self.standard_error * float(t_quantile(confidence, self.degrees)) if self.judged else math.nan
 
     def p_value(self) -> float:
         """Probability, were the mean 0, of one at least as far from it; NaN where nothing tells."""

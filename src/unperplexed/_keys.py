@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ._arrays import as_array, library
 from ._typing import Ints
-from .errors import InputError, listed, rows_text
+from .errors import InputError, listed, number_of, rows_text
 from .labels import Coded, Label, coded, distinct_labels, plain
 
 Value = Label | None
@@ -45,7 +45,8 @@ def row_keys(by: Any, n_rows: int) -> RowKeys:
     for name, column in columns.items():
         labels, which = _coded(column, name).distinct()
         if which.size != n_rows:
-            raise InputError(f"by: column {name!r} has {_rows(which.size)}, the forecasts {n_rows:,}; each needs one.")
+            rows = number_of(which.size, "row")
+            raise InputError(f"by: column {name!r} has {rows}, the forecasts {n_rows:,}; each needs one.")
         found, group = np.unique(group * max(len(labels), 1) + which, return_inverse=True)
         before, last = np.divmod(found, max(len(labels), 1))
         keys = [(*keys[i], labels[j]) for i, j in zip(before.tolist(), last.tolist(), strict=True)]
@@ -101,10 +102,6 @@ def columns_of(by: Any, said: str = "by") -> dict[str, Any]:
     if not columns:
         raise InputError(f"{said}: no column to group by.")
     return columns
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'s' if n != 1 else ''}"
 
 
 def _text(column: Any) -> Any:

@@ -15,6 +15,7 @@ from ._grouped import Coarse, DenseCoarse
 from ._shards import N_SHARDS
 from ._tables import Keyed
 from ._typing import AnyFloats, Floats, Ints
+from .means import effective_number
 
 PARTS = ("classes", "predictions", "shards")
 
@@ -60,8 +61,7 @@ class Shards:
     @property
     def independent(self) -> float:
         """How many shards of equal weight these are worth: (sum W)^2 / sum W^2."""
-        weight = self.rows.weight / self.rows.weight.max(initial=0.0)
-        return float(weight.sum() ** 2 / (weight * weight).sum()) if weight.size else 0.0
+        return effective_number(self.rows.weight)
 
     def standard_error(self, sums: Floats) -> Floats:
         """Standard error of a mean over the rows, from its weighted sums by shard, along the first axis.

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._typing import Floats, Ints
-from .errors import InputError, listed, rows_text
+from .errors import InputError, listed, number_of, rows_text
 from .forecasts import Block, Forecasts, Notes
 from .labels import Label
-from .means import apply_limit
-from .scores import Score
+from .scores import Score, scores_at_floor
 from .tally import Tally
 
 
@@ -35,6 +34,14 @@ class Part(NamedTuple):
         """The same as if it had only rows of these numbers."""
         numbers = self.forecasts.index + (self.first - self.forecasts.first_row)
         return self._replace(forecasts=self.forecasts[np.flatnonzero(np.isin(numbers, rows))])
+
+
+def parts_of(forecasts: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any]) -> list[Part]:
+    """Forecasters given as arrays, each in one part."""
+    return [
+        Part(name, Forecasts(y_true, y_prob, names=("y_true", name, "sample_weight"), **reading))
+        for name, y_prob in forecasts.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,7 @@ class _Scorer:
 
     def _scored(self, block: Block, position: Ints) -> tuple[NDArray[Any], ...]:
         w = np.ones(len(block)) if block.weights is None else block.weights
-        raised = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, self._floor)))
-        scores = [rule.rows(raised if rule.surprisal else block) for rule in self._rules]
+        scores = [scores_at_floor(rule, block, self._floor) for rule in self._rules]
         return position, block.truth, w, block.rows.correct, *scores
 
     def rows(self, name: str) -> ScoredRows:
@@ -133,7 +139,7 @@ class Pairing:
         if self.ids is None:
             return rows_text(next(iter(self.positions.values()))[at])
         more = ", ..." if at.size > 8 else ""
-        return f"{at.size:,} id{'s' if at.size != 1 else ''} ({listed(self.ids(at[:8]))}{more})"
+        return f"{number_of(at.size, 'id')} ({listed(self.ids(at[:8]))}{more})"
 
 
 Parts = Callable[[], Iterable[Part]]

@@ -28,6 +28,8 @@ def counted_for(
     sample_weight: ArrayLike | None,
     labels: Sequence[Label] | None,
     pos_label: Label | None,
+    parts: Sequence[str] = (),
+    exact_limit: int = _EXACT_LIMIT,
 ) -> Tally:
     """Count rows with what the views need, None being a default view, or take a tally as it is."""
     for view in views:
@@ -42,7 +44,7 @@ def counted_for(
     else:
         forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
-        tally = Tally.count(forecasts, parts=["classes"] if each else [], exact_limit=_EXACT_LIMIT)
+        tally = Tally.count(forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit)
     if not tally.weight > 0:
         raise InputError("no rows of positive weight.")
     return tally

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._dependence import LEAST_WORTH
 from ._grouped import EachGroup
 from ._json import json_text, plain_values
 from ._tables import Pairs, Points
@@ -201,7 +202,7 @@ class Assessment:
         """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
         assert self._source is not None
         _, error, _ = self._source.headline.standard_errors.tolist()
-        return error if self._source.tally.independent_rows >= 2 * (1 - 1e-9) else math.nan
+        return error if self._source.tally.independent_rows >= LEAST_WORTH else math.nan
 
     @property
     def intervals(self) -> dict[str, Interval]:
@@ -467,10 +468,15 @@ def assess(
             from_log_probs=from_log_probs,
             groups=groups,
         )
-        sharded = groups is not None or sample_weight is not None
-        parts = [*(CLASS_PARTS if view == "each-class" else ()), *(["shards"] if sharded else [])]
+        parts = parts_for(view, groups, sample_weight)
         tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
     return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
+
+
+def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
+    """Parts of a tally that an assessment is made from, given its view and what rows have, None being nothing."""
+    shards = ["shards"] if groups is not None or weights is not None else []
+    return [*(CLASS_PARTS if view == "each-class" else ()), *shards]
 
 
 def _assess_tally(
@@ -528,7 +534,7 @@ def _assess_tally(
         n_classes=tally.n_classes,
         labels=tally.labels,
         weighted=tally.weighted,
-        effective_rows=tally.weight**2 / tally.weight_squared,
+        effective_rows=tally.effective_rows,
         independent_rows=tally.independent_rows,
         grouped=tally.grouped,
         zero_given=float(points.weight[points.p == 0].sum()),

@@ -12,12 +12,12 @@ import numpy as np
 from ._json import json_text, plain_values
 from ._keys import Key, Value
 from ._views import refuse_rows
-from .assessment import Assessment, assess
+from .assessment import Assessment, assess, parts_for
 from .errors import InputError, check_choice
 from .means import t_quantile
 from .shrinkage import FEWEST_GROUPS, pooled_variance, shrunk
 from .tallies import MOST_GROUPS, Tallies, key_of
-from .tally import CLASS_PARTS, Tally
+from .tally import Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,9 +67,12 @@ class GroupAssessment:
     key: Key
     """These values."""
     assessment: Assessment
-    standard_error: float
-    """Of the reported geometric accuracy, by the delta method; NaN of rows worth fewer than two independent ones."""
     shrunken: ShrunkenAccuracy | None = None
+
+    @property
+    def standard_error(self) -> float:
+        """Of the reported geometric accuracy; NaN of rows worth fewer than two independent ones."""
+        return self.assessment.geometric_accuracy_standard_error
 
     @property
     def small(self) -> bool:
@@ -264,9 +267,7 @@ def assess_by(
     elif isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
-        parts: list[str] = [*(CLASS_PARTS if options.get("view") == "each-class" else ())]
-        sharded = any(counting.get(name) is not None for name in ("groups", "sample_weight"))
-        parts += ["shards"] if sharded else []
+        parts = parts_for(options.get("view"), counting.get("groups"), counting.get("sample_weight"))
         tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
     return _broken_down(tallies, sort, shrink, options)
 
@@ -287,8 +288,7 @@ def _broken_down(tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[st
 
 
 def _group(key: Key, tally: Tally, options: Mapping[str, Any]) -> GroupAssessment:
-    assessment = assess(tally, **options)
-    return GroupAssessment(key, assessment, assessment.geometric_accuracy_standard_error)
+    return GroupAssessment(key, assess(tally, **options))
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
@@ -314,7 +314,7 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
-        GroupAssessment(group.key, group.assessment, group.standard_error, ShrunkenAccuracy(*map(float, value)))
+        GroupAssessment(group.key, group.assessment, ShrunkenAccuracy(*map(float, value)))
         for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)

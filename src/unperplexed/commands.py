@@ -14,7 +14,7 @@ from ._comparing import Settings, compared
 from ._json import json_text
 from ._readers.formats import matching
 from ._scored import Pair, Parts
-from .assessment import Assessment
+from .assessment import Assessment, parts_for
 from .assessment import assess as assess_tally
 from .breakdown import Breakdown, assess_by
 from .calibration import calibration_errors
@@ -29,7 +29,7 @@ from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
 from .sequential import SequentialComparison, SequentialSettings, compared_sequentially
 from .tallies import MOST_GROUPS
-from .tally import CLASS_PARTS, Tally, View
+from .tally import Tally, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -233,8 +233,7 @@ def _refuse_without_groups(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
-    shards = ["shards"] if getattr(arguments, "groups", ()) or arguments.weight else []
-    return [*(CLASS_PARTS if arguments.view == "each-class" else ()), *shards]
+    return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
 
 
 def _checked_settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -15,10 +15,15 @@ class InputError(ValueError):
     """
 
 
+def number_of(count: int, what: str) -> str:
+    """Count things in words: "1 row", "3 rows"."""
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
+
+
 def rows_text(rows: Any) -> str:
     """Name rows for an error message: "3 rows (411, 812, 1203; counted from 0)"."""
     shown = ", ".join(str(int(row)) for row in rows[:8]) + (", ..." if len(rows) > 8 else "")
-    return f"{len(rows):,} row{'s' if len(rows) != 1 else ''} ({shown}; counted from 0)"
+    return f"{number_of(len(rows), 'row')} ({shown}; counted from 0)"
 
 
 def listed(values: Sequence[Any], most: int = 10) -> str:

@@ -14,7 +14,7 @@ from ._arrays import as_columns, check_indexes
 from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
 from ._shards import shards_of_groups, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
-from .errors import InputError, rows_text
+from .errors import InputError, number_of, rows_text
 from .labels import IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
 from .means import checked_weights
 
@@ -188,7 +188,7 @@ class Forecasts:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
         self._shards = None if groups is None else shards_of_groups(groups, first_row=first_row)
         if self._shards is not None and self._shards.size != self.n_rows:
-            rows = f"{self._shards.size:,} row{'s' if self._shards.size != 1 else ''}"
+            rows = number_of(self._shards.size, "row")
             raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
         missing = np.flatnonzero(self._codes == MISSING)
         if missing.size and not drop_invalid:

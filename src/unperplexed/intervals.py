@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit, ndtr, stdtr
 
+from ._dependence import LEAST_WORTH
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
 from ._typing import Floats, ReadOnlyArrays
 from .coupled import expm1_ratio
@@ -33,14 +34,10 @@ SAMPLED = {
 }
 """Figures whose intervals come from samples, and the largest that each can be; a divergence beyond 1 takes a floor."""
 
-
 _FARTHEST = 30.0
 """Log-odds are not taken to be farther from 0, so that a forecast of 0 or 1 that is wrong does not decide alone."""
 
 _TWO_THIRDS = ndtr(np.array([-1.0, 1.0]))
-
-_FEWEST_UNITS = 2
-"""Independent rows or groups with which anything is said of how much they vary."""
 
 _AT_ONCE = 500
 """Samples that are measured between two steps of the progress bar."""
@@ -89,8 +86,8 @@ class Sampling:
 class Sampled:
     """What samples say of the measured figures."""
 
-    intervals: dict[str, Interval]
-    curve: Band
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    curve: Band | None = None
     """Where the measured probability may lie."""
     consistent: Band | None = None
     """Where it would be measured if the forecasts were calibrated; None where rows cannot be drawn one by one."""
@@ -114,7 +111,7 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     limits = np.transpose(headline.interval(confidence)).tolist()
     names = ("decisiveness", "geometric_accuracy", "robustness")
     found = {f"reported_{name}": Interval(*pair) for name, pair in zip(names, limits, strict=True)}
-    accuracy, rows, units = tally.prediction_accuracy, tally.weight**2 / tally.weight_squared, tally.independent_rows
+    accuracy, rows, units = tally.prediction_accuracy, tally.effective_rows, tally.independent_rows
     if tally.grouped and tally.shards is not None:
         error = float(tally.shards.standard_error(tally.shards.rows.hits))
         rows = min(rows, accuracy * (1 - accuracy) / error**2) if error > 0 else units
@@ -127,7 +124,7 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
         most = 1.0 if score_named(name).larger_is_better else math.inf
         found[name] = Interval(*np.clip([low, high], 0.0, most).tolist())  # no rule gives less, none of these more
     # One unit, or units that are all alike, say nothing of how much others vary; of rows Wilson's interval does.
-    none = {name for name, (low, high) in found.items() if units < _FEWEST_UNITS or low == high}
+    none = {name for name, (low, high) in found.items() if units < LEAST_WORTH or low == high}
     if not tally.grouped:
         none.discard("prediction_accuracy")
     return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
@@ -165,15 +162,6 @@ class _Worlds:
     rng: np.random.Generator
     advance: Callable[[int], object]
 
-    def measured(self, counts: CellCounts, sample: Sample) -> Floats:
-        """Measured probability of each cell, one sample a row."""
-        parts = []
-        for at in range(0, len(sample.total), _AT_ONCE):
-            happened, total = (column[at : at + _AT_ONCE] for column in sample)
-            parts.append(measured_of_samples(self.estimator, counts.reported, happened, total, self.floor))
-            self.advance(len(total))
-        return np.concatenate(parts)
-
     def redrawn(self, counts: CellCounts, n: int) -> _Drawn:
         """Draw what happens anew: how far figures are off the truth, and the measured curves.
 
@@ -192,7 +180,7 @@ class _Worlds:
         return self._drawn(counts, one, curve, counts.resampled(n, self.rng))
 
     def _drawn(self, counts: CellCounts, truth: Sample, curve: Floats, sample: Sample) -> _Drawn:
-        curves = self.measured(counts, sample)
+        curves = _measured(self.estimator, counts, sample, self.floor, self.advance)
         logs = _log_figures(counts, sample, curves, self.floor, self.limit)
         return _Drawn(logs, _log_figures(counts, truth, curve, self.floor, self.limit)[0], curves)
 
@@ -247,7 +235,7 @@ def tested_calibration(
     """Measure calibrated samples: the band that they keep to, and how many are as far off as what was counted."""
     rng = np.random.default_rng((sampling.seed, 1))  # so that the test is the same with and without intervals
     null = counts.calibrated(sampling.resamples, rng)
-    curves = _Worlds(estimator, floor, "floor", rng, advance).measured(counts, null)
+    curves = _measured(estimator, counts, null, floor, advance)
     found = measured_of_samples(estimator, counts.reported, *_one(counts.counted), floor)
     observed = float(_statistic(counts, _one(counts.counted), found)[0])
     rounding = 1e-9 * abs(observed) if math.isfinite(observed) else 0.0  # so that equal ones count
@@ -258,6 +246,18 @@ def tested_calibration(
 
 def _band(counts: CellCounts, curves: Floats, confidence: float) -> Band:
     return Band(counts.reported, *_quantiles(curves, np.array([1 - confidence, 1 + confidence]) / 2))
+
+
+def _measured(
+    estimator: Estimator, counts: CellCounts, sample: Sample, floor: float, advance: Callable[[int], object]
+) -> Floats:
+    """Measured probability of each cell, one sample a row."""
+    parts = []
+    for at in range(0, len(sample.total), _AT_ONCE):
+        happened, total = (column[at : at + _AT_ONCE] for column in sample)
+        parts.append(measured_of_samples(estimator, counts.reported, happened, total, floor))
+        advance(len(total))
+    return np.concatenate(parts)
 
 
 def _one(sample: Sample) -> Sample:

@@ -365,6 +365,15 @@ def suggested_floor(n: int) -> float:
     return 1 / (2 * n)
 
 
+def effective_number(weights: Floats) -> float:
+    """How many of equal weight these are worth: (sum w)^2 / sum w^2 (Kish 1965); 0 for none."""
+    largest = weights.max(initial=0.0)
+    if not largest > 0:
+        return 0.0
+    w = weights / largest  # so that no scale of weights makes squares vanish or overflow
+    return float(w.sum() ** 2 / (w @ w))
+
+
 def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
     """How many standard errors reach from a figure to the limits of its interval (Student's t)."""
     freedom = np.asarray(degrees_of_freedom, dtype=np.float64)

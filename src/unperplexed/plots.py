@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from ._typing import Floats, Ints
-from .errors import InputError
+from .errors import InputError, number_of
 from .means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _kinds_of_bins(
 ) -> Iterator[tuple[str, tuple[str, str], Ints]]:
     """Name in the legend, colours and bins of each kind: a few classes each by itself, else all of them."""
     bins, n = assessment.bins, len(assessment.bins)
-    number = f"{n:,} bin{'s' if n != 1 else ''}, by contribution"
+    number = f"{number_of(n, 'bin')}, by contribution"
     if not bins.label:
         yield number, _COLOURS[0], np.arange(n)
         return
@@ -219,7 +219,7 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
     above = divider.append_axes("top", size="24%", pad=0.02)
     above.set_axis_off()
-    rows = f"{assessment.n_rows:,} forecast{'s' if assessment.n_rows != 1 else ''}"
+    rows = number_of(assessment.n_rows, "forecast")
     title = f"{rows}; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}"
     above.legend(
         *ax.get_legend_handles_labels(),

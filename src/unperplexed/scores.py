@@ -200,14 +200,18 @@ def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
     return (*SCORES.values(), *(others[name] for name in sorted(others)))
 
 
+def scores_at_floor(score: Score, block: Block, floor: float) -> Floats:
+    """Score of each row; of surprisals with what happened raised to the floor, so that it is finite."""
+    if score.surprisal:
+        block = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, floor)))
+    return score.rows(block)
+
+
 def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
     """What each row scores for each class, had it happened: (rows, classes). Surprisals are at the floor."""
     columns = []
     for code in range(block.rows.n_classes):
-        had = block.had(code)
-        if score.surprisal:
-            had = replace(had, rows=replace(had.rows, correct=apply_limit(had.rows.correct, floor)))
-        columns.append(score.rows(had))
+        columns.append(scores_at_floor(score, block.had(code), floor))
     return np.stack(columns, axis=1)
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from ._arrays import by_column, check_indexes
 from ._betting import evidence
 from ._json import json_text, plain_values
-from ._scored import Pair, PairedRows, Pairing, Part, Parts, read_paired
+from ._scored import Pair, PairedRows, Pairing, Part, Parts, parts_of, read_paired
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
 from .errors import InputError
-from .forecasts import Forecasts, Notes
+from .forecasts import Notes
 from .intervals import Interval
 from .labels import Label
 from .means import DEFAULT_FLOOR, apply_limit
@@ -203,10 +203,7 @@ def compare_sequentially(
         "from_logits": from_logits,
         "from_log_probs": from_log_probs,
     }
-    parts = [
-        Part(name, Forecasts(y_true, y_prob, names=("y_true", name, "sample_weight"), **reading))
-        for name, y_prob in zip(map(str, forecasts), forecasts.values(), strict=True)
-    ]
+    parts = parts_of({str(name): y_prob for name, y_prob in forecasts.items()}, y_true, reading)
     in_order = Pairing({part.name: np.arange(part.forecasts.n_rows) for part in parts})
     return compared_sequentially(lambda: parts, lambda _: in_order, settings)
 

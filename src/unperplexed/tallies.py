@@ -8,7 +8,7 @@ from typing import Any
 
 from ._arrays import check_indexes
 from ._keys import Key, columns_of, in_order, row_keys, value_of
-from .errors import InputError, check_whole
+from .errors import InputError, check_whole, number_of
 from .forecasts import Forecasts
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
 
@@ -185,8 +185,7 @@ def _same_columns(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str,
 def _too_many(names: tuple[str, ...], most_groups: int, keys: list[Key]) -> str:
     shown = ", ".join(" ".join(str(value) for value in key) for key in keys[-3:])
     together = " together" if len(names) > 1 else ""
-    groups = f"{most_groups:,} group{'s' if most_groups != 1 else ''}"
     return (
-        f"by: more than {groups} in {', '.join(names)}{together}, such as {shown:.80}. Group by what has"
-        " fewer values, or allow more with most_groups (--most-groups)."
+        f"by: more than {number_of(most_groups, 'group')} in {', '.join(names)}{together}, such as {shown:.80}. Group"
+        " by what has fewer values, or allow more with most_groups (--most-groups)."
     )

@@ -364,7 +364,7 @@ class Tally:
             return math.nan
         variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
         # What is less than the rounding of the squares is no variance.
-        rows = self.weight**2 / self.weight_squared
+        rows = self.effective_rows
         if not rows > 1 + 1e-9:
             return math.nan
         error = math.sqrt(variance * rows / (rows - 1)) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
@@ -378,16 +378,21 @@ class Tally:
         return self.shards is not None and self.shards.grouped
 
     @property
+    def effective_rows(self) -> float:
+        """How many rows of equal weight these are worth: (sum w)^2 / sum w^2."""
+        return self.weight**2 / self.weight_squared if self.weight else 0.0
+
+    @property
     def uneven(self) -> bool:
         """Whether rows have different weights."""
-        return self.weighted and self.weight**2 < self.n_rows * self.weight_squared * (1 - 1e-9)
+        return self.weighted and self.effective_rows < self.n_rows * (1 - 1e-9)
 
     @property
     def independent_rows(self) -> float:
-        """How many independent rows this is worth: (sum w)^2 / sum w^2, over the rows, or over the shards of groups."""
+        """How many independent rows these are worth: `effective_rows`, or how many shards of groups of equal weight."""
         if self.shards is not None and self.shards.grouped:
             return self.shards.independent
-        return self.weight**2 / self.weight_squared if self.weight else 0.0
+        return self.effective_rows
 
     def pairs(self, view: PooledView = "all-classes") -> Pairs:
         """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._dependence import LEAST_WORTH
 from ._resampling import coarse_counts
 from ._views import counted_for
 from .errors import InputError, check_whole
-from .forecasts import Forecasts
 from .intervals import (
     Band,
     CalibrationTest,
@@ -30,12 +30,10 @@ from .means import DEFAULT_FLOOR
 from .measured import Estimator
 from .measured import estimator as estimator_named
 from .profile import RiskProfile
-from .tally import Tally, View
+from .tally import EXACT_LIMIT, Tally, View
 
 FEW_ERRORS, FEW_GROUPS = 50, 30
 """With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
-
-_NOT: Verdict = "not distinguishable from calibrated"
 
 _FEW_DEGREES = 20
 """Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
@@ -44,6 +42,8 @@ _FEWEST, _MOST = 40, 20_000
 """Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
 
 Verdict = Literal["overconfident", "underconfident", "miscalibrated", "not distinguishable from calibrated"]
+
+_NOT: Verdict = "not distinguishable from calibrated"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,8 @@ class Uncertainty:
     """Over- or underconfident if the calibration test says that something is wrong and the slope's interval excludes 1;
     "miscalibrated" if it does not. None if nothing was sampled or tested."""
     rows_needed: float
-    """With about how many rows like these the interval of a slope like this one would exclude 1."""
+    """With about how many rows like these the interval of a slope like this one would exclude 1; NaN where it does, or
+    where the verdict is another."""
     calibration_test: CalibrationTest | None
     """None if nothing was sampled, or a tally has weights and no shards."""
     curve: Band | None
@@ -96,26 +97,24 @@ def uncertainty(
     ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
     """
     intervals = closed_intervals(tally, headline, sampling.confidence)
-    found: Sampled | None = None
-    if view == "all-classes" and sampling.resamples and tally.independent_rows >= 2:
+    found = Sampled()
+    if view == "all-classes" and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
         found = sampled(tally, figures, estimator, headline.floor, headline.limit, sampling)
         low, high = found.intervals["slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
     ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
-    verdict = None
-    if found is not None and found.test is not None:
-        verdict = _verdict(ordered["slope"], found.test, sampling.confidence)
+    verdict = None if found.test is None else _verdict(ordered["slope"], found.test, sampling.confidence)
     return Uncertainty(
         intervals=ordered,
         verdict=verdict,
         rows_needed=tally.n_rows * _times_the_rows(ordered["slope"]) if verdict == _NOT else math.nan,
-        calibration_test=None if found is None else found.test,
-        curve=None if found is None else found.curve,
-        consistent=None if found is None else found.consistent,
+        calibration_test=found.test,
+        curve=found.curve,
+        consistent=found.consistent,
         warnings=tuple(_warnings(tally, headline)),
         confidence=sampling.confidence,
-        resamples=0 if found is None else sampling.resamples,
+        resamples=sampling.resamples if found.intervals else 0,
         seed=sampling.seed,
     )
 
@@ -178,11 +177,8 @@ def calibration_test(
     sampling = checked_sampling(0.95, resamples, seed)
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")
-    if sample_weight is None or isinstance(y_true, Tally):
-        tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label)
-    else:
-        forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-        tally = Tally.count(forecasts, parts=["shards"])
+    counting: dict[str, Any] = {"exact_limit": EXACT_LIMIT, "parts": [] if sample_weight is None else ["shards"]}
+    tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label, **counting)
     counts = coarse_counts(tally, 0.0, "floor")
     if tally.grouped or tally.uneven:
         if counts.shards is None:
@@ -211,7 +207,7 @@ def _times_the_rows(slope: Interval) -> float:
 
 
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
-    errors = (1 - tally.prediction_accuracy) * tally.weight**2 / tally.weight_squared
+    errors = (1 - tally.prediction_accuracy) * tally.effective_rows
     if errors < FEW_ERRORS - 0.5:
         yield f"few errors ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
     elif (headline.degrees_of_freedom < _FEW_DEGREES).any():

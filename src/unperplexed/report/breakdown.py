@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..errors import number_of
 from .text import VERDICT_WORDS, figure, header, notes_lines, printable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _header(b: Breakdown) -> Iterator[str]:
         order = order.replace("reported", "shrunken")
     if b.small_last:
         order += ", small ones last"
-    groups = f"{len(b):,} group{'s' if len(b) != 1 else ''} by {', '.join(map(printable, b.by))}, {order}"
+    groups = f"{number_of(len(b), 'group')} by {', '.join(map(printable, b.by))}, {order}"
     yield from textwrap.wrap(groups, _WIDTH)
 
 

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import number_of
 from ..scores import SCORES
 from .text import VERDICT_WORDS, class_name, counted, figure, notes_lines, printable, short_name
-from .text import rows as rows_in_words
 
 if TYPE_CHECKING:
     from ..comparison import Comparison, Difference, PairedComparison
@@ -31,7 +31,7 @@ def _header(c: Comparison) -> Iterator[str]:
     yield f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
     rows = "rows independent"
     if c.n_groups is not None:
-        rows = f"{c.n_groups:,} group{'s' * (c.n_groups != 1)} of dependent rows"
+        rows = f"{number_of(c.n_groups, 'group')} of dependent rows"
     elif c.lag:
         rows = f"rows dependent up to {c.lag} apart"
     how = f"floor {c.floor:g}; paired differences with {_percent(c)} intervals; {rows}{', weighted' * c.weighted}"
@@ -141,7 +141,7 @@ def _rows(pair: PairedComparison, n_rows: int) -> Iterator[str]:
     counting = "" if c.id else "rows are counted from 0; "
     yield f"({counting}share: of the whole difference; below 0: against it)"
     if 0 < pair.turning_rows < n_rows:
-        said = f"without the {rows_in_words(pair.turning_rows)} most in its favour, of {n_rows:,}"
+        said = f"without the {number_of(pair.turning_rows, 'row')} most in its favour, of {n_rows:,}"
         yield from textwrap.wrap(f"{said}, {first} is not ahead", 80)
 
 

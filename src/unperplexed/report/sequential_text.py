@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..errors import number_of
 from .text import counted, figure, notes_lines, short_name
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _verdict(c: SequentialComparison) -> str:
     if c.better is None:
         return "not decided yet: the limits have always held 0"
     better, now = _name(c.better), c.better_now
-    after = f"decided after {c.decided_after:,} row{'s' if c.decided_after != 1 else ''}"
+    after = f"decided after {number_of(c.decided_after, 'row')}"
     if now == c.better:
         return f"{better} is better: {after}"
     over_all = "it is open again" if now is None else f"{_name(now)} is better"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .._tables import Cells
+from ..errors import number_of
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, score_named
 
@@ -286,7 +287,7 @@ def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
     if n_classes <= 4 and all(label is not None for label in labels):
         named = ", ".join(printable(str(label)) for label in labels)
         classes += f" ({named})" if 0 < len(named) <= 40 else ""
-    return f"{n_rows:,} forecast{'s' if n_rows != 1 else ''} of {classes}"
+    return f"{number_of(n_rows, 'forecast')} of {classes}"
 
 
 def printable(text: str) -> str:
@@ -326,16 +327,12 @@ def _notes(a: Assessment | Tally) -> Iterator[str]:
 def notes_lines(notes: Notes) -> Iterator[str]:
     """Say what was left out or rescaled."""
     if notes.ignored:
-        yield f"{rows(notes.ignored)} left out: outcome to be ignored"
+        yield f"{number_of(notes.ignored, 'row')} left out: outcome to be ignored"
     for reason, count in notes.dropped.items():
-        yield f"{rows(count)} dropped: {reason}"
+        yield f"{number_of(count, 'row')} dropped: {reason}"
     if notes.rescaled:
-        yield f"{rows(notes.rescaled)} rescaled to sum to 1, from sums off by up to {notes.largest_deviation:.3g}"
-
-
-def rows(count: int) -> str:
-    """Count rows in words."""
-    return f"{count:,} row{'s' if count != 1 else ''}"
+        off = f"off by up to {notes.largest_deviation:.3g}"
+        yield f"{number_of(notes.rescaled, 'row')} rescaled to sum to 1, from sums {off}"
 
 
 def profile_text(assessment: Assessment, orders: list[float]) -> str:
@@ -378,5 +375,5 @@ def tally_text(tally: Tally) -> str:
         lines.append(f"weighted: total weight {tally.weight:,.6g}")
     lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
     lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
-    lines += [f"from {printable(name)}: {rows(count)}" for name, count in tally.sources.items()]
+    lines += [f"from {printable(name)}: {number_of(count, 'row')}" for name, count in tally.sources.items()]
     return "\n".join([*lines, *_notes(tally)])
