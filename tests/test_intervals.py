@@ -170,7 +170,7 @@ def test_verdicts(rng, sharpness, shift, verdict):
 
 
 def test_wrong_without_a_direction_is_miscalibrated():
-    wrong, right = CalibrationTest(9.0, 0.001), CalibrationTest(1.0, 0.3)
+    wrong, right = CalibrationTest(9.0, 0.001, "rows"), CalibrationTest(1.0, 0.3, "rows")
     assert _verdict(Interval(0.9, 1.1), wrong, 0.95) == "miscalibrated"
     for slope, verdict in ((Interval(0.7, 0.9), "overconfident"), (Interval(1.1, 1.3), "underconfident")):
         assert _verdict(slope, wrong, 0.95) == verdict
@@ -321,6 +321,44 @@ def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
             assert rejected <= stats.binom.ppf(0.9999, 150, 0.05)
         else:
             assert rejected > 100
+
+
+def in_groups(rng, groups, sharpness=1.0):
+    """Rows of a group have one probability and one outcome; a few of the sure ones go wrong."""
+    odds = rng.normal(0, 3, groups)
+    size = rng.integers(1, 30, groups)
+    group = np.repeat(np.arange(groups), size)
+    return (rng.random(groups) < expit(odds))[group], expit(sharpness * odds)[group], group
+
+
+def test_the_test_is_right_about_calibrated_groups():
+    """Student's t alone would reject 18 % of these."""
+    rejected = {1.0: 0, 2.5: 0}
+    for sharpness in rejected:
+        for run in range(300):
+            y, p, group = in_groups(np.random.default_rng([20, run]), 20 if sharpness == 1 else 200, sharpness)
+            tally = Tally.of(y, p, groups=group, parts=["shards"])
+            rejected[sharpness] += calibration_test(tally, resamples=99, seed=run).p_value <= 0.05
+    assert rejected[1.0] <= stats.binom.ppf(0.9999, 300, 0.05)
+    assert rejected[2.5] > 240
+
+
+def test_the_test_of_groups_of_many_classes():
+    rejected = 0
+    for run in range(300):
+        rng = np.random.default_rng([30, run])
+        p = rng.dirichlet(np.ones(5), 40)
+        y = (p.cumsum(axis=1)[:, :-1] < rng.random((40, 1))).sum(axis=1)
+        group = np.repeat(np.arange(40), rng.integers(1, 30, 40))
+        tally = Tally.of(y[group], p[group], labels=range(5), groups=group, parts=["shards"])
+        rejected += calibration_test(tally, resamples=99, seed=run).p_value <= 0.05
+    assert rejected <= stats.binom.ppf(0.9999, 300, 0.05)
+
+
+def test_groups_that_are_all_alike_tell_nothing():
+    test = calibration_test(Tally.of([1] * 6, [0.75] * 6, groups=[0, 0, 1, 1, 2, 2], parts=["shards"]))
+    assert math.isnan(test.statistic)
+    assert math.isnan(test.p_value)
 
 
 def test_logit_of_the_curve_band_narrows_with_rows(rng):

@@ -37,7 +37,7 @@ class Dependence:
         Kish's size of the groups' weights, or the rows'. With a lag it is divided by the sum of the kernel's squares,
         so that it gives the equivalent degrees of freedom of Lazarus, Lewis, Stock and Watson (2018).
         """
-        weight = w if self.groups is None else np.bincount(self.groups, w)
+        weight = w if self.groups is None else np.bincount(self.groups, w).astype(np.float64)
         horizon = self.lag + 1
         squares = (2 * horizon**2 + 1) / (3 * horizon)  # of 1 - |j|/horizon, summed
         return effective_number(weight) / squares

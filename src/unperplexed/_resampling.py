@@ -31,6 +31,10 @@ _FINE, _FINE_BITS = 4096, 9
 """So many values are counted one by one; more in cells of relative width 2**-9, those of most tallies."""
 
 
+_AT_ONCE = 1 << 22
+"""Pairs of rows that are drawn from at once, for the memory."""
+
+
 class Sample(NamedTuple):
     """Counts of one or, along the first axis, many samples; cells are along the last one."""
 
@@ -51,6 +55,8 @@ class CellCounts:
     """Of what happened in each cell the mean of p, of ln p and of p^(-2/3), one a row."""
     shards: Sample | None = None
     """The same by shard of the rows, one a row; None if these were not kept."""
+    few_rows: Ints | None = None
+    """In which of the cells the pairs of each row are; None if they are many, or of different weights."""
 
     @property
     def rows(self) -> int:
@@ -99,7 +105,9 @@ class CellCounts:
         return Sample(times @ self.shards.happened, times @ self.shards.total)
 
     def calibrated(self, n: int, rng: np.random.Generator) -> Sample:
-        """Draw what happens from the reported probability, as often as each cell was said."""
+        """Draw what happens from the reported probability: once for each row, or as often as each cell was said."""
+        if self.few_rows is not None:
+            return self._of_rows(self.few_rows, n, rng)
         total = np.rint(self.counted.total).astype(np.int64)
         if not self.mirrored:
             happened = rng.binomial(total, self.reported, size=(n, total.size)).astype(np.float64)
@@ -110,6 +118,40 @@ class CellCounts:
             happened[:, high] = total[low] - happened[:, low]
             happened[:, middle] = total[middle] / 2
         return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape))
+
+    def _of_rows(self, rows: Ints, n: int, rng: np.random.Generator) -> Sample:
+        size = self.reported.size
+        up_to = np.cumsum(self.reported[rows], axis=1)
+        happened = np.empty((n, size))
+        for some in np.array_split(np.arange(n), -(-n * rows.size // _AT_ONCE)):
+            level = rng.random((some.size, len(rows), 1)) * up_to[:, -1:]
+            drawn = np.count_nonzero(up_to[:, :-1] <= level, axis=2)
+            cell = rows[np.arange(len(rows)), drawn] + size * np.arange(some.size)[:, None]
+            happened[some] = np.bincount(cell.reshape(-1), minlength=size * some.size).reshape(-1, size)
+        total = np.bincount(rows.reshape(-1), minlength=size).astype(np.float64)
+        return Sample(happened, np.broadcast_to(total, happened.shape))
+
+    def shard_sums(self, of_pair: Floats, n: int, rng: np.random.Generator) -> Floats:
+        """Draw calibrated shards whose rows all go the same way, one sample a row: sums of (o - p) x.
+
+        x is a number for each cell. Of two classes one level is drawn for a shard, and those of its pairs above 1/2
+        happen that lie above it; of more one pair is drawn, whose class happens in all of its rows.
+        """
+        assert self.shards is not None
+        happened, total = self.shards
+        each, expected = np.arange(len(total)), (total * self.reported) @ of_pair
+        level = rng.random((n, each.size))
+        if not self.mirrored:
+            up_to = np.cumsum(total * self.reported, axis=1)
+            # One shard after the other, so that one search does for all.
+            ends = (up_to / up_to[:, -1:] + each[:, None])[:, :-1]
+            cell = np.searchsorted(ends.reshape(-1), level + each, side="right") - each * ends.shape[1]
+            return np.asarray(happened.sum(axis=1) * of_pair[cell] - expected)
+        above = self._halves()[2][::-1]
+        sums = np.cumsum((total * of_pair)[:, above[::-1]], axis=1)  # of the pairs from each up
+        sums = np.concatenate([np.zeros((each.size, 1)), sums], axis=1)
+        happen = above.size - np.searchsorted(self.reported[above], level, side="right")
+        return np.asarray(2 * sums[each, happen] - sums[:, -1] - expected)
 
     def _halves(self) -> tuple[Ints, Ints, Ints]:
         """Cells below 1/2, at it, and above it in the order of the first."""
@@ -165,12 +207,15 @@ def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
             np.where(seen > 0, _dense(of_point, points.weight * x)[kept] / seen, of_mean)
             for x, of_mean in zip(_three(p), _three(apply_limit(reported, floor, limit)), strict=True)
         ]
+    # A cell that only its values' last digits put apart from a row's is next to it.
+    few = None if tally.few_rows is None or tally.uneven else np.searchsorted(kept[:-1], tally.few_rows)
     return CellCounts(
         reported,
         Sample(happened[kept] * rows, total[kept] * rows),
         mirrored,
         np.stack(powers),
         None if shards is None else Sample(shards.happened[:, kept], shards.total[:, kept]),
+        few,
     )
 
 

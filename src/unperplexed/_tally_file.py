@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ._few_rows import ROOM, FewRows
 from ._grouped import Coarse, GroupCells, Grouped, GroupTable, paired
 from ._kernels import COARSE_CELLS
 from ._parts import PARTS, ShardRows, Shards, ShardScores
@@ -41,11 +42,11 @@ MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
 VERSION = 3
-"""Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups."""
+"""Version 1 differs in the part "classes"; 1 and 2 keep no few rows and do not say whether shards are groups."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
-_TYPES = {"<f8": np.dtype("<f8"), "<i8": np.dtype("<i8")}
+_TYPES = {name: np.dtype(name) for name in ("<f8", "<i8", "|u1")}
 
 
 def tally_bytes(state: Mapping[str, Any]) -> bytes:
@@ -64,6 +65,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
+        "few_rows": state["few_rows"] is not None,
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -92,6 +94,8 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _named("pairs", state["pairs_table"])
     for ties, table in state["top_tables"].items():
         yield from _named(f"top/{ties}", table)
+    if state["few_rows"] is not None:
+        yield "few_rows", state["few_rows"].reshape(-1)
     for part in _BY_CLASS:
         if state[part] is not None:
             yield from _named(part, state[part])
@@ -126,7 +130,7 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
-    header["grouped"] = False  # which was not kept
+    header["grouped"] = header["few_rows"] = False  # which were not kept
     if version == 1 and "classes" in header["parts"]:
         raise InputError(
             "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
@@ -292,6 +296,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
     _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    few = _few_rows(sections, state["n_rows"], n_classes) if _flag(header["few_rows"]) else None
     parts = header["parts"]
     _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
     exact = header["exact_parts"]
@@ -302,6 +307,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "top_tables": {
             _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
         },
+        "few_rows": few,
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
@@ -315,6 +321,12 @@ def _state(sections: _Sections) -> dict[str, Any]:
         name: sections.by_class(name, n_classes, room, sums[name]) if name in parts else None for name in _BY_CLASS
     }
     return state | found | by_class
+
+
+def _few_rows(sections: _Sections, n_rows: int, n_classes: int) -> FewRows:
+    codes = sections.column("few_rows", ROOM // 8)
+    _require(codes.dtype == np.uint8 and codes.size <= n_rows * n_classes, "few rows are more, or none")
+    return codes.reshape(-1, n_classes)
 
 
 def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import logit, ndtr, stdtr
+from scipy.special import logit, ndtr
 
 from ._dependence import LEAST_WORTH
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
@@ -62,15 +62,21 @@ class Band(ReadOnlyArrays):
     high: Floats
 
 
+TestedBy = Literal["rows", "pairs", "shards"]
+
+
 @dataclass(frozen=True)
 class CalibrationTest:
     """Whether calibrated forecasts would be measured as far from the diagonal as these."""
 
     statistic: float
     """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability. Of rows in
-    groups or with weights, Student's t of the sums of (o - p) logit(p) over shards."""
+    groups or with weights, t of the sums of (o - p) logit(p) over shards: their mean over its standard error."""
     p_value: float
-    """Share of calibrated samples with a statistic at least as large, the one at hand among them; or that of t."""
+    """Share of calibrated samples with a statistic at least as large, or twice that on the side of t; this one counts."""
+    by: TestedBy
+    """What the samples draw: what happens in each row, of two classes and of few rows of more; in each pair; or in each
+    shard of the rows."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,7 @@ def sampled(
         drawn += [worlds.resampled(counts, n)] if resample else []
         of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS) if redraw else drawn[0]
         if tally.shards is not None and not redraw:
-            tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts)
+            tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts, sampling)
         elif tally.uneven:
             tested = None, None
         else:
@@ -240,7 +246,8 @@ def tested_calibration(
     observed = float(_statistic(counts, _one(counts.counted), found)[0])
     rounding = 1e-9 * abs(observed) if math.isfinite(observed) else 0.0  # so that equal ones count
     as_far = int(np.count_nonzero(_statistic(counts, null, curves) >= observed - rounding))
-    test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples))
+    by: TestedBy = "rows" if counts.mirrored or counts.few_rows is not None else "pairs"
+    test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples), by)
     return _band(counts, curves, sampling.confidence), test
 
 
@@ -295,20 +302,34 @@ def _interval(figure: float, drawn: list[tuple[Floats, float]], reach: float, mo
     return Interval(min(low, figure), max(min(high, most), figure))
 
 
-def tested_shards(counts: CellCounts) -> CalibrationTest:
+def tested_shards(counts: CellCounts, sampling: Sampling) -> CalibrationTest:
     """Test over- against underconfidence where rows of a shard depend on one another, or have weights.
 
-    Of calibrated forecasts the sum of (o - p) logit(p) over the pairs of a shard is 0 on average: Student's t of these
-    sums. It is the score of a slope of the log-odds that is not 1; of a level there is none in pairs of all classes.
+    Of calibrated forecasts the sum of (o - p) logit(p) over the pairs of a shard is 0 on average. It is the score of a
+    slope of the log-odds that is not 1; of a level there is none in pairs of all classes. The t of these sums does not
+    have Student's distribution, since a few sure forecasts that were wrong outweigh many that were right. So it is
+    compared with that of samples of calibrated shards. These do not know how strongly their rows depend on one another;
+    t needs only the shape of the sums' distribution, not their spread.
     """
     assert counts.shards is not None
     happened, total = counts.shards
     odds = np.clip(logit(counts.reported), -_FARTHEST, _FARTHEST)
-    sums = (happened - total * counts.reported) @ odds
-    n = sums.size
-    spread = float(sums.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-    statistic = float(sums.mean()) / spread if spread > 0 else math.nan
-    return CalibrationTest(statistic, 2 * float(stdtr(n - 1, -abs(statistic))) if n > 1 else math.nan)
+    statistic = float(_t((happened - total * counts.reported) @ odds))
+    if not math.isfinite(statistic):
+        return CalibrationTest(math.nan, math.nan, "shards")
+    null = _t(counts.shard_sums(odds, sampling.resamples, np.random.default_rng((sampling.seed, 1))))
+    rounding = 1e-9 * abs(statistic)
+    # On either side, for their distribution is far from even; where all sums are equal they are on both.
+    nearer = max(np.count_nonzero(null < statistic - rounding), np.count_nonzero(null > statistic + rounding))
+    as_far = sampling.resamples - int(nearer)
+    return CalibrationTest(statistic, min(2 * (1 + as_far) / (1 + sampling.resamples), 1.0), "shards")
+
+
+def _t(sums: Floats) -> Floats:
+    """Mean over its standard error, along the last axis; not finite where all are equal, or there is one."""
+    n = sums.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(sums.mean(axis=-1) / (sums.std(axis=-1) / math.sqrt(max(n - 1, 0))))
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:

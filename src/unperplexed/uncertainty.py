@@ -146,8 +146,8 @@ def calibration_test(
     seed : int, default 0
         Of the random numbers that draw them.
     sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights. With them, and of rows in groups, the test is Student's t of the sums of
-        (o - p) logit(p) over shards of the rows, which sees over- and underconfidence only.
+        Non-negative importance weights. With them, and of rows in groups, the test compares sums of (o - p) logit(p)
+        over shards of the rows, which see over- and underconfidence only.
     labels, pos_label : optional
         As in `Forecasts`.
 
@@ -164,8 +164,9 @@ def calibration_test(
     Notes
     -----
     The statistic is the sum of o ln(f/p) - o + p over all pairs, o being 1 for what happened, else 0, p the reported
-    and f the measured probability. Calibrated samples draw what happens from p, in at most 256 cells, for two classes
-    once for each row.
+    and f the measured probability. Calibrated samples draw what happens from p, in at most 256 cells: for two classes,
+    and for rows with at most 65,536 probabilities, once for each row; else once for each pair, as if these were
+    independent.
 
     Examples
     --------
@@ -183,7 +184,7 @@ def calibration_test(
     if tally.grouped or tally.uneven:
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
-        return tested_shards(counts)
+        return tested_shards(counts, sampling)
     return tested_calibration(counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
 
 

@@ -47,7 +47,7 @@ def _name(name: str) -> str:
 
 
 def _verdict(c: SequentialComparison) -> str:
-    if c.better is None:
+    if c.better is None or c.decided_after is None:
         return "not decided yet: the limits have always held 0"
     better, now = _name(c.better), c.better_now
     after = f"decided after {number_of(c.decided_after, 'row')}"
