@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 import pickle
+import re
 
 import numpy as np
 import polars as pl
@@ -203,6 +204,17 @@ def test_frames(result):
     assert pl.concat([result.frame(), result.frame()]).height == 2
     with pytest.raises(InputError, match="what:"):
         result.frame("everything")
+
+
+def test_narrow_intervals_have_four_decimals():
+    """Three would say that the truth is known to 0.001."""
+    rows = 2_000_000
+    p = np.repeat([0.3, 0.8], rows // 2)
+    text = str(assess(np.random.default_rng(1).random(rows) < p, p, resamples=0))
+    value, low, high = re.search(r"prediction accuracy +(\S+) +(\S+) to (\S+)", text).groups()
+    assert [len(each) for each in (value, low, high)] == [6, 6, 6]
+    assert float(low) < float(value) < float(high)
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_text_fits_a_terminal(rng):

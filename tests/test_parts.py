@@ -382,6 +382,7 @@ def test_a_group_is_the_same_however_it_is_written():
         np.array([3, 17]),
         np.array([3.0, 17.0]),
         np.array(["3", "17"]),
+        np.array(["3.0", "17.0"]),
         ["3", "17"],
         [3, "17"],
         pd.Series([3, 17]),

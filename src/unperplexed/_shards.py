@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._keys import distinct_groups, group_columns
+from ._keys import distinct_groups, group_columns, value_of
 from ._typing import Ints
 
 N_SHARDS = 1000
@@ -22,7 +22,7 @@ def shards_of_rows(source: str, rows: Ints) -> Ints:
 
 
 def shards_of_groups(groups: Any, first_row: int = 0) -> Ints:
-    """Shard of each row by its group: numbers or texts in one column or several; 3, 3.0 and "3" are the same."""
+    """Shard of each row by its group: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
     first, *others = group_columns(groups)
     mixed = _mixed(_hashes(first, first_row))
     for column in others:
@@ -43,7 +43,7 @@ _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def _hash(value: Any) -> int:
-    text = str(value)
+    text = str(value_of(value))
     if _WHOLE_NUMBER.fullmatch(text) and -(2**63) <= int(text) < 2**63:
         return int(text) % 2**64
     return zlib.crc32(text.encode(errors="surrogatepass")) | 1 << 40

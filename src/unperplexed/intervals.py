@@ -73,7 +73,7 @@ class CalibrationTest:
     """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability. Of rows in
     groups or with weights, t of the sums of (o - p) logit(p) over shards: their mean over its standard error."""
     p_value: float
-    """Share of calibrated samples with a statistic at least as large, or twice that on the side of t; this one counts."""
+    """Share of calibrated samples with a statistic at least as large, or twice that on the side of t; itself one."""
     by: TestedBy
     """What the samples draw: what happens in each row, of two classes and of few rows of more; in each pair; or in each
     shard of the rows."""

@@ -199,7 +199,7 @@ class _Rows:
 
 
 def _key(column: Column, name: str) -> pl.Series:
-    """Whole numbers of 64 bits as they are, anything else as text: 3.0 as "3", so that no format hides equal ids."""
+    """Whole numbers of 64 bits as they are, anything else as text: "3.0" as "3", so that no format hides equal ids."""
     if isinstance(column, np.ndarray):
         if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
             raise InputError(f"column {name!r}: expected one value a row, got shape {column.shape}.")
@@ -217,7 +217,7 @@ def _key(column: Column, name: str) -> pl.Series:
         column = whole if is_whole.all() else whole.cast(pl.String).zip_with(is_whole, column.cast(pl.String))
     if column.dtype.is_integer() and column.dtype != pl.UInt64:
         return column.cast(pl.Int64)
-    return column.cast(pl.String)
+    return column.cast(pl.String).str.replace(r"^(-?(?:0|[1-9][0-9]*))\.0$", "$1")
 
 
 def _alike(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:

@@ -67,12 +67,15 @@ def confidence_text(a: Assessment) -> str:
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
     """Give a mean, reported or measured, and its interval."""
-    return figure(getattr(getattr(a, kind), name)), interval_text(a.intervals[f"{kind}_{name}"])
+    return _with_interval(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"])
 
 
-def interval_text(interval: Interval) -> str:
-    """Give an interval in words; nothing where there is none."""
-    return "" if math.isnan(interval.low) else f"{figure(interval.low)} to {figure(interval.high)}"
+def _with_interval(value: float, interval: Interval) -> tuple[str, str]:
+    """Give a figure and its interval, to four decimals where three would not tell its ends apart."""
+    if math.isnan(interval.low):
+        return figure(value), ""
+    decimals = 4 if interval.high - interval.low < 0.002 else 3
+    return figure(value, decimals), f"{figure(interval.low, decimals)} to {figure(interval.high, decimals)}"
 
 
 def verdict_text(a: Assessment) -> str:
@@ -169,19 +172,19 @@ def _weights(column: Floats) -> list[str]:
     ]
 
 
-def figure(value: float) -> str:
-    """Give a figure to three decimals, with more where they would all be zeros."""
+def figure(value: float, decimals: int = 3) -> str:
+    """Give a figure to three decimals, or as told, with more where they would all be zeros."""
     if math.isnan(value):
         return "-"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    return f"{value:.3f}" if value == 0 or abs(value) >= 0.0005 else f"{value:.2g}"
+    return f"{value:.{decimals}f}" if value == 0 or abs(value) >= 0.5 * 10**-decimals else f"{value:.2g}"
 
 
 def single_figures(a: Assessment) -> Iterator[tuple[str, str, str, str]]:
     """Name, value, interval and meaning of each figure that is not a mean."""
     for name, value, meaning in _single_figures(a):
-        yield name.replace("_", " "), figure(value), interval_text(a.intervals[name]), meaning
+        yield name.replace("_", " "), *_with_interval(value, a.intervals[name]), meaning
 
 
 def _single_figures(a: Assessment) -> Iterator[tuple[str, float, str]]:
