@@ -7,7 +7,8 @@
 Forecasters of two and of ten classes, whose top class happens in about .8 and .5 (hard) or .99 (easy) of the rows,
 calibrated, or with log-odds that are 1.5 or .7 times what they should be; samples of 500, 5000 and 50,000 rows. Of each
 sample the intervals of all figures are made, of ten classes also with shards of the rows in the tally; of two they
-change nothing. The whole takes about an hour on two cores. With --test, only how often the calibration test rejects
+change nothing. Then two classes in groups of 1 to 39 rows, 20 on average, with probabilities that are alike and
+outcomes that go together. The whole takes about two hours on two cores. With --test, only how often the calibration test rejects
 the calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last whole runs are
 results/coverage.csv and results/calibration_test.csv.
 """
@@ -40,17 +41,18 @@ CURVE = (0.1, 0.3, 0.7, 0.9)
 
 @dataclass(frozen=True)
 class Forecaster:
-    """How many classes, how easy they are to tell, and by what the log-odds are multiplied."""
+    """How many classes, how easy to tell, by what the log-odds are multiplied, and whether rows are in groups."""
 
     classes: int
     easy: bool
     sharpness: float
+    grouped: bool = False
 
     @property
     def name(self) -> str:
         """What the tables call it."""
         kind = {1.0: "calibrated", 1.5: "too sharp", 0.7: "too flat"}[self.sharpness]
-        return f"{self.classes} classes, {'easy' if self.easy else 'hard'}, {kind}"
+        return f"{self.classes} classes, {'easy' if self.easy else 'hard'}, {kind}{', in groups' * self.grouped}"
 
     def rows(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Reported and true probabilities of so many rows."""
@@ -63,7 +65,10 @@ class Forecaster:
         return softmax(self.sharpness * z), softmax(z)
 
 
-FORECASTERS = [Forecaster(*each) for each in product((2, 10), (False, True), (1.0, 1.5, 0.7))]
+FORECASTERS = [
+    *(Forecaster(*each) for each in product((2, 10), (False, True), (1.0, 1.5, 0.7))),
+    *(Forecaster(2, *each, grouped=True) for each in product((False, True), (1.0, 1.5, 0.7))),
+]
 
 
 @lru_cache(maxsize=1)
@@ -71,6 +76,9 @@ def population(index: int) -> tuple[np.ndarray, np.ndarray, Assessment]:
     """Rows of a forecaster, and the truth about them: every class of each row happens with its true weight."""
     forecaster = FORECASTERS[index]
     p, q = forecaster.rows(POPULATION, np.random.default_rng([20261122, index]))
+    if forecaster.grouped:  # so that neighbours are alike
+        order = np.argsort(p[:, 1])
+        p, q = p[order], q[order]
     labels = range(forecaster.classes)
 
     def outcomes() -> Iterator[Forecasts]:
@@ -85,10 +93,15 @@ def population(index: int) -> tuple[np.ndarray, np.ndarray, Assessment]:
 def sample(index: int, n: int, rng: np.random.Generator, parts: list[str]) -> Tally:
     """Draw rows, and what happens in each, and count them."""
     p, q, _ = population(index)
-    at = rng.integers(0, POPULATION, n)
+    at, level, group = rng.integers(0, POPULATION, n), rng.random((n, 1)), None
+    if FORECASTERS[index].grouped:
+        group = np.repeat(np.arange(n), rng.integers(1, 40, n))[:n]
+        at = at[group] + rng.integers(-POPULATION // 20, POPULATION // 20, n)
+        at = np.where(at < 0, -1 - at, np.minimum(at, 2 * POPULATION - 1 - at))  # as likely to be any row as before
+        level = level[group]
     up_to = np.cumsum(q[at], axis=1)
-    y = np.minimum((up_to <= rng.random((n, 1)) * up_to[:, -1:]).sum(axis=1), q.shape[1] - 1)
-    return Tally.of(y, p[at], labels=range(q.shape[1]), parts=parts)
+    y = np.minimum((up_to <= level * up_to[:, -1:]).sum(axis=1), q.shape[1] - 1)
+    return Tally.of(y, p[at], labels=range(q.shape[1]), parts=parts, groups=group)
 
 
 def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
@@ -97,7 +110,8 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
     truth = population(index)[2]
     true_curve = np.interp(CURVE, truth.curve.reported, truth.curve.measured)
     records = []
-    for parts in ("",) if FORECASTERS[index].classes == 2 else ("", "shards"):
+    forecaster = FORECASTERS[index]
+    for parts in ("shards",) if forecaster.grouped else ("",) if forecaster.classes == 2 else ("", "shards"):
         hits: list[dict[str, tuple[bool, bool]]] = []
         warned, rejected, errors = 0, 0, 0.0
         for run in range(runs):
@@ -114,7 +128,7 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
             warned += bool(u.warnings)
             rejected += u.calibration_test.p_value <= 0.05
             errors += (1 - assessment.prediction_accuracy) * n
-        head = {"forecaster": FORECASTERS[index].name, "n": n, "parts": parts or "none", "runs": runs}
+        head = {"forecaster": forecaster.name, "n": n, "parts": parts or "none", "runs": runs}
         head |= {"errors": round(errors / runs, 1), "warned": warned / runs, "rejected": rejected / runs}
         for figure in hits[0]:
             both = np.array([each[figure] for each in hits])
@@ -123,7 +137,7 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
             records.append(
                 {**head, "figure": figure, "covered": covered, "too_high": float(below), "too_low": float(above)}
             )
-    print(f"{FORECASTERS[index].name}, N = {n:,}", file=sys.stderr, flush=True)
+    print(f"{forecaster.name}, N = {n:,}", file=sys.stderr, flush=True)
     return records
 
 
@@ -159,7 +173,7 @@ def main() -> None:
         show(pl.read_csv(arguments.show))
         return
     if arguments.test:
-        calibrated = [i for i, each in enumerate(FORECASTERS) if each.sharpness == 1]
+        calibrated = [i for i, each in enumerate(FORECASTERS) if each.sharpness == 1 and not each.grouped]
         with ProcessPoolExecutor(arguments.jobs) as pool:
             parts = pool.map(sizes, [(i, n, arguments.runs) for i in calibrated for n in TEST_SIZES])
             table = pl.DataFrame([record for part in parts for record in part])

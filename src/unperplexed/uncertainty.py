@@ -208,9 +208,10 @@ def _times_the_rows(slope: Interval) -> float:
 
 
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
-    errors = (1 - tally.prediction_accuracy) * tally.effective_rows
+    errors = (1 - tally.prediction_accuracy) * tally.independent_rows
     if errors < FEW_ERRORS - 0.5:
-        yield f"few errors ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
+        what = "groups' worth of errors" if tally.grouped else "errors"
+        yield f"few {what} ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
     elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
         yield "few rows decide the robustness: its interval may be too narrow"
     if tally.uneven and tally.shards is None:
