@@ -64,7 +64,7 @@ def study(rng: np.random.Generator, kind: str, k: int, lowest: int, highest: int
         rows = [scores(rng, n, *shape) for n, shape in zip(size, each, strict=True)]
         truth = np.array([true_score(*shape) for shape in each])
         mean = np.array([x.mean() for x in rows])
-        error = np.array([x.std() for x in rows]) / np.sqrt(size)
+        error = np.array([x.std(ddof=1) for x in rows]) / np.sqrt(size)
         found = shrunk(mean, error, size.astype(np.float64), pooled_variance(error, size))
         before.append((mean - truth) ** 2)
         after.append((found.mean - truth) ** 2)

@@ -518,3 +518,16 @@ def test_the_command_line_offers_what_python_does():
     assert (parsed.sort, parsed.shrink) == (default["sort"].default, default["shrink"].default)
     for sort in get_args(Sort):
         assert _parser().parse_args(["assess", "x.csv", "--sort", sort]).sort == sort
+
+
+def test_small_groups_are_shrunk_by_what_their_rows_vary():
+    """Through `assess_by`, groups of five: variances as in the analysis of variance, on the log scale."""
+    rng = np.random.default_rng(4)
+    group = np.repeat(np.arange(400), 5)
+    p = np.clip(rng.beta(8, 2, 2000) - 0.3 * rng.random(400)[group], 0.01, 0.99)
+    result = assess_by(np.ones(2000, dtype=int), p, by=group, labels=[0, 1], shrink=True, floor=0, resamples=0)
+    logs = np.log(p).reshape(400, 5)
+    within = logs.var(axis=1, ddof=1).mean()
+    between = logs.mean(axis=1).var(ddof=1) - within / 5
+    assert result.shrinkage.within == pytest.approx(np.sqrt(within), rel=1e-6)
+    assert result.shrinkage.between == pytest.approx(np.sqrt(between), rel=1e-6)

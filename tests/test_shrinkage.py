@@ -72,7 +72,7 @@ def test_the_analysis_of_variance_agrees(rng):
     for shift in (0.0, 0.05, 0.5):
         groups = [rng.normal(shift * at, 1 + at / 3, size) for at, size in enumerate((5, 40, 11, 3, 120))]
         mean, size = np.array([x.mean() for x in groups]), np.array([float(x.size) for x in groups])
-        within = pooled_variance(np.array([x.std() / np.sqrt(x.size) for x in groups]), size)
+        within = pooled_variance(np.array([x.std(ddof=1) / np.sqrt(x.size) for x in groups]), size)
         assert within == pytest.approx(sum(((x - x.mean()) ** 2).sum() for x in groups) / (size.sum() - 5), rel=1e-12)
         assert (variance_between(mean, size, within) > 0) == (stats.f_oneway(*groups).statistic > 1)
 

@@ -16,9 +16,10 @@ from ._dependence import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain
 from ._keys import group_numbers
 from ._scored import Pair, Pairing, Part, Parts, ScoredRows, parts_of, read_paired, scored, tallies
 from ._typing import Floats, Ints
+from ._wording import number_of
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
-from .errors import InputError, number_of
+from .errors import InputError
 from .forecasts import Forecasts
 from .intervals import Interval
 from .labels import Label, plain

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ._arrays import as_array, library
 from ._typing import Ints
-from .errors import InputError, listed, number_of, rows_text
+from ._wording import number_of
+from .errors import InputError, listed, rows_text
 from .labels import Coded, Label, coded, distinct_labels, plain
 
 Value = Label | None

@@ -131,28 +131,6 @@ class CellCounts:
         total = np.bincount(rows.reshape(-1), minlength=size).astype(np.float64)
         return Sample(happened, np.broadcast_to(total, happened.shape))
 
-    def shard_sums(self, of_pair: Floats, n: int, rng: np.random.Generator) -> Floats:
-        """Draw calibrated shards whose rows all go the same way, one sample a row: sums of (o - p) x.
-
-        x is a number for each cell. Of two classes one level is drawn for a shard, and those of its pairs above 1/2
-        happen that lie above it; of more one pair is drawn, whose class happens in all of its rows.
-        """
-        assert self.shards is not None
-        happened, total = self.shards
-        each, expected = np.arange(len(total)), (total * self.reported) @ of_pair
-        level = rng.random((n, each.size))
-        if not self.mirrored:
-            up_to = np.cumsum(total * self.reported, axis=1)
-            # One shard after the other, so that one search does for all.
-            ends = (up_to / up_to[:, -1:] + each[:, None])[:, :-1]
-            cell = np.searchsorted(ends.reshape(-1), level + each, side="right") - each * ends.shape[1]
-            return np.asarray(happened.sum(axis=1) * of_pair[cell] - expected)
-        above = self._halves()[2][::-1]
-        sums = np.cumsum((total * of_pair)[:, above[::-1]], axis=1)  # of the pairs from each up
-        sums = np.concatenate([np.zeros((each.size, 1)), sums], axis=1)
-        happen = above.size - np.searchsorted(self.reported[above], level, side="right")
-        return np.asarray(2 * sums[each, happen] - sums[:, -1] - expected)
-
     def _halves(self) -> tuple[Ints, Ints, Ints]:
         """Cells below 1/2, at it, and above it in the order of the first."""
         size, k = self.reported.size, self.reported.size // 2

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._typing import Floats, Ints
-from .errors import InputError, listed, number_of, rows_text
+from ._wording import number_of
+from .errors import InputError, listed, rows_text
 from .forecasts import Block, Forecasts, Notes
 from .labels import Label
 from .scores import Score, scores_at_floor

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from numbers import Integral
 from typing import Any
 
+from ._wording import number_of
+
 
 class InputError(ValueError):
     """Input that cannot be assessed as it stands.
@@ -13,11 +15,6 @@ class InputError(ValueError):
     The message names the rows (counted from 0), the column and the remedy. The command line prints it and
     leaves with exit code 2.
     """
-
-
-def number_of(count: int, what: str) -> str:
-    """Count things in words: "1 row", "3 rows"."""
-    return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
 def rows_text(rows: Any) -> str:

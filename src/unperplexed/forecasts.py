@@ -14,7 +14,8 @@ from ._arrays import as_columns, check_indexes
 from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
 from ._shards import shards_of_groups, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
-from .errors import InputError, number_of, rows_text
+from ._wording import number_of
+from .errors import InputError, rows_text
 from .labels import IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
 from .means import checked_weights
 

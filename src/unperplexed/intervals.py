@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import logit, ndtr
+from scipy.special import ndtr
 
 from ._dependence import LEAST_WORTH
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
+from ._shard_test import tested
 from ._typing import Floats, ReadOnlyArrays
 from .coupled import expm1_ratio
 from .means import ROBUST, Limit, apply_limit, t_quantile
@@ -33,9 +34,6 @@ SAMPLED = {
     "divergence_probability": math.inf,
 }
 """Figures whose intervals come from samples, and the largest that each can be; a divergence beyond 1 takes a floor."""
-
-_FARTHEST = 30.0
-"""Log-odds are not taken to be farther from 0, so that a forecast of 0 or 1 that is wrong does not decide alone."""
 
 _TWO_THIRDS = ndtr(np.array([-1.0, 1.0]))
 
@@ -109,6 +107,15 @@ def wilson(share: float, rows: float, reach: float) -> Interval:
     return Interval(max(centre - half, 0.0), min(centre + half, 1.0))
 
 
+def rows_of_hits(tally: Tally) -> float:
+    """How many independent rows would tell the prediction accuracy as well: of groups, by how much their hits vary."""
+    if tally.shards is None or not tally.shards.grouped:
+        return tally.effective_rows
+    accuracy, error = tally.prediction_accuracy, float(tally.shards.standard_error(tally.shards.rows.hits))
+    varies = error > 1e-9 and 0 < accuracy < 1  # by more than rounding
+    return min(tally.effective_rows, accuracy * (1 - accuracy) / error**2) if varies else tally.independent_rows
+
+
 def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> dict[str, Interval]:
     """Intervals of what needs no samples: the reported averages, prediction accuracy and the scores.
 
@@ -117,10 +124,7 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     limits = np.transpose(headline.interval(confidence)).tolist()
     names = ("decisiveness", "geometric_accuracy", "robustness")
     found = {f"reported_{name}": Interval(*pair) for name, pair in zip(names, limits, strict=True)}
-    accuracy, rows, units = tally.prediction_accuracy, tally.effective_rows, tally.independent_rows
-    if tally.grouped and tally.shards is not None:
-        error = float(tally.shards.standard_error(tally.shards.rows.hits))
-        rows = min(rows, accuracy * (1 - accuracy) / error**2) if error > 0 else units
+    accuracy, rows, units = tally.prediction_accuracy, rows_of_hits(tally), tally.independent_rows
     reach = float(t_quantile(confidence, max(units - 1, 1)))
     of_rows = float(t_quantile(confidence, math.inf))
     found["prediction_accuracy"] = wilson(accuracy, rows, reach if tally.grouped else of_rows)
@@ -222,7 +226,7 @@ def sampled(
         drawn += [worlds.resampled(counts, n)] if resample else []
         of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS) if redraw else drawn[0]
         if tally.shards is not None and not redraw:
-            tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts, sampling)
+            tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts, tally.grouped, sampling)
         elif tally.uneven:
             tested = None, None
         else:
@@ -302,34 +306,10 @@ def _interval(figure: float, drawn: list[tuple[Floats, float]], reach: float, mo
     return Interval(min(low, figure), max(min(high, most), figure))
 
 
-def tested_shards(counts: CellCounts, sampling: Sampling) -> CalibrationTest:
-    """Test over- against underconfidence where rows of a shard depend on one another, or have weights.
-
-    Of calibrated forecasts the sum of (o - p) logit(p) over the pairs of a shard is 0 on average. It is the score of a
-    slope of the log-odds that is not 1; of a level there is none in pairs of all classes. The t of these sums does not
-    have Student's distribution, since a few sure forecasts that were wrong outweigh many that were right. So it is
-    compared with that of samples of calibrated shards. These do not know how strongly their rows depend on one another;
-    t needs only the shape of the sums' distribution, not their spread.
-    """
-    assert counts.shards is not None
-    happened, total = counts.shards
-    odds = np.clip(logit(counts.reported), -_FARTHEST, _FARTHEST)
-    statistic = float(_t((happened - total * counts.reported) @ odds))
-    if not math.isfinite(statistic):
-        return CalibrationTest(math.nan, math.nan, "shards")
-    null = _t(counts.shard_sums(odds, sampling.resamples, np.random.default_rng((sampling.seed, 1))))
-    rounding = 1e-9 * abs(statistic)
-    # On either side, for their distribution is far from even; where all sums are equal they are on both.
-    nearer = max(np.count_nonzero(null < statistic - rounding), np.count_nonzero(null > statistic + rounding))
-    as_far = sampling.resamples - int(nearer)
-    return CalibrationTest(statistic, min(2 * (1 + as_far) / (1 + sampling.resamples), 1.0), "shards")
-
-
-def _t(sums: Floats) -> Floats:
-    """Mean over its standard error, along the last axis; not finite where all are equal, or there is one."""
-    n = sums.shape[-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(sums.mean(axis=-1) / (sums.std(axis=-1) / math.sqrt(max(n - 1, 0))))
+def tested_shards(counts: CellCounts, grouped: bool, sampling: Sampling) -> CalibrationTest:
+    """Test over- against underconfidence where rows of a shard depend on one another, or have weights."""
+    rng = np.random.default_rng((sampling.seed, 1))
+    return CalibrationTest(*tested(counts, grouped, sampling.resamples, rng), "shards")
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:

@@ -15,7 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from ._typing import Floats, Ints
-from .errors import InputError, number_of
+from ._wording import number_of, percent
+from .errors import InputError
 from .means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
@@ -168,10 +169,10 @@ def _short(name: str, most: int = 20) -> str:
 def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     """Draw where a calibrated forecaster would be measured, and where the measured probability may lie."""
     u = assessment.uncertainty
-    percent = f"{100 * u.confidence:.4g} %"
+    confidence = percent(u.confidence)
     for band, colour, label in (
-        (u.consistent, _GREY, f"calibrated, {percent} band"),
-        (u.curve, _COLOURS[0][0], f"measured, {percent} band"),
+        (u.consistent, _GREY, f"calibrated, {confidence} band"),
+        (u.curve, _COLOURS[0][0], f"measured, {confidence} band"),
     ):
         if band is not None:
             fill = ax.fill_betweenx if swapped else ax.fill_between
@@ -347,8 +348,8 @@ def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
         text = f"{_short(pair.first, 32)} to {_short(pair.second, 32)}"
         ax.text(0.01, at - 0.4, text, transform=ax.get_yaxis_transform(), fontsize="x-small", va="center", bbox=_PAPER)
     ax.axvline(1, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
-    percent = f"{100 * comparison.confidence:.10g} % interval"
-    ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=f"ratio of geometric accuracies, {percent}")
+    interval = f"{percent(comparison.confidence)} interval"
+    ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=f"ratio of geometric accuracies, {interval}")
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
@@ -379,7 +380,7 @@ def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) ->
     low, mean, high = (column[rows - 1] for column in (c.low, c.difference, c.high))
     name = f"{c.score.replace('_', ' ')}, {_short(c.first)} less {_short(c.second)}"
     ax.plot(rows, mean, color=_COLOURS[0][1], label="mean so far", zorder=3)
-    label = f"{100 * (1 - c.level):.4g} % limits, at all rows together"
+    label = f"{percent(1 - c.level)} limits, at all rows together"
     ax.fill_between(rows, low, high, color=_COLOURS[0][0], alpha=0.4, linewidth=0, label=label, zorder=2)
     ax.axhline(0, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     if c.decided_after is not None:

@@ -39,12 +39,12 @@ def variance_between(mean: Floats, size: Floats, within: float) -> float:
 def pooled_variance(standard_error: Floats, size: Floats) -> float:
     """Variance of single rows within their groups; NaN if all groups are of one row.
 
-    Standard errors are those of the delta method, which divide sums of squares by size, not by size - 1. Groups whose
-    own is not known, NaN, say nothing.
+    Each group counts by its degrees of freedom. Groups whose standard error is not known, NaN, say nothing.
     """
     known = ~np.isnan(standard_error)
+    freedom = (size - 1)[known]
     with np.errstate(invalid="ignore"):
-        return float(((size * standard_error)[known] ** 2).sum() / (size - 1)[known].sum())
+        return float((freedom * (size * standard_error**2)[known]).sum() / freedom.sum())
 
 
 def shrunk(mean: Floats, standard_error: Floats, size: Floats, within: float) -> Shrunk:

@@ -8,7 +8,8 @@ from typing import Any
 
 from ._arrays import check_indexes
 from ._keys import Key, columns_of, in_order, row_keys, value_of
-from .errors import InputError, check_whole, number_of
+from ._wording import number_of
+from .errors import InputError, check_whole
 from .forecasts import Forecasts
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
 

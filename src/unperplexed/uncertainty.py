@@ -21,6 +21,7 @@ from .intervals import (
     Sampled,
     Sampling,
     closed_intervals,
+    rows_of_hits,
     sampled,
     tested_calibration,
     tested_shards,
@@ -54,7 +55,8 @@ class Uncertainty:
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     verdict: Verdict | None
     """Over- or underconfident if the calibration test says that something is wrong and the slope's interval excludes 1;
-    "miscalibrated" if it does not. None if nothing was sampled or tested."""
+    "miscalibrated" if it does not, or on the other side than the test. None if nothing was tested, or if it takes more
+    samples to tell with such confidence."""
     rows_needed: float
     """With about how many rows like these the interval of a slope like this one would exclude 1; NaN where it does, or
     where the verdict is another."""
@@ -104,11 +106,11 @@ def uncertainty(
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
     ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
-    verdict = None if found.test is None else _verdict(ordered["slope"], found.test, sampling.confidence)
+    verdict = None if found.test is None else _verdict(ordered["slope"], found.test, sampling)
     return Uncertainty(
         intervals=ordered,
         verdict=verdict,
-        rows_needed=tally.n_rows * _times_the_rows(ordered["slope"]) if verdict == _NOT else math.nan,
+        rows_needed=tally.n_rows * _times_the_rows(figures["slope"], ordered["slope"]) if verdict == _NOT else math.nan,
         calibration_test=found.test,
         curve=found.curve,
         consistent=found.consistent,
@@ -142,7 +144,8 @@ def calibration_test(
         Estimator of the measured probability: a key of `ESTIMATORS`. It decides which deviations the test sees best,
         not how often it is wrong about the calibrated.
     resamples : int, default 1000
-        How many calibrated samples what was counted is compared with. The smallest p-value is 1 / (1 + resamples).
+        How many calibrated samples what was counted is compared with. The smallest p-value is 1 / (1 + resamples), and
+        twice that of rows in groups or with weights.
     seed : int, default 0
         Of the random numbers that draw them.
     sample_weight : array_like of shape (n,), optional
@@ -184,31 +187,37 @@ def calibration_test(
     if tally.grouped or tally.uneven:
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
-        return tested_shards(counts, sampling)
+        return tested_shards(counts, tally.grouped, sampling)
     return tested_calibration(counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
 
 
-def _verdict(slope: Interval, test: CalibrationTest, confidence: float) -> Verdict:
-    """Give the verdict, in which the test has a say: it is right with any number of rows."""
-    if not test.p_value <= 1 - confidence:
+def _verdict(slope: Interval, test: CalibrationTest, sampling: Sampling) -> Verdict | None:
+    """Give the verdict, in which the test has a say: it is right with any number of rows.
+
+    None where the p-value cannot be as small as it must, because of too few samples or shards.
+    """
+    sides = 2 if test.by == "shards" else 1
+    if math.isnan(test.p_value) or sides / (1 + sampling.resamples) > 1 - sampling.confidence + 1e-12:
+        return None
+    if not test.p_value <= 1 - sampling.confidence:
         return _NOT
-    if slope.high < 1:
+    if slope.high < 1 and not (sides == 2 and test.statistic > 0):
         return "overconfident"
-    if slope.low > 1:
+    if slope.low > 1 and not (sides == 2 and test.statistic < 0):
         return "underconfident"
     return "miscalibrated"
 
 
-def _times_the_rows(slope: Interval) -> float:
-    """With how many times the rows the interval would just exclude 1: its half-width goes with their root."""
-    if not 0 < slope.low <= 1 <= slope.high < math.inf:
+def _times_the_rows(slope: float, interval: Interval) -> float:
+    """With how many times the rows such a slope's interval would exclude 1: its half-width goes with their root."""
+    low, high = interval
+    if not 0 < low <= 1 <= high < math.inf:
         return math.nan
-    low, high = math.log(slope.low), math.log(slope.high)
-    return ((high - low) / (high + low)) ** 2 if high + low else math.inf
+    return (math.log(high / low) / 2 / math.log(slope)) ** 2 if slope not in (0.0, 1.0) else math.inf
 
 
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
-    errors = (1 - tally.prediction_accuracy) * tally.independent_rows
+    errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
     if errors < FEW_ERRORS - 0.5:
         what = "groups' worth of errors" if tally.grouped else "errors"
         yield f"few {what} ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"

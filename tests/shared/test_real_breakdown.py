@@ -55,8 +55,8 @@ def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
     load, by = SETS[name]
     frame, y, p = load()
     y, p = (x.to_numpy() if isinstance(x, pl.Series) else x for x in (y, p))
-    whole = assess(y, p)
-    result = assess_by(y, p, by=frame.select(by))
+    whole = assess(y, p, resamples=40)
+    result = assess_by(y, p, by=frame.select(by), resamples=40)
     assert result.whole.to_json() == whole.to_json()
     assert len(result) == frame.select(by).n_unique()
     assert sum(group.assessment.n_rows for group in result.groups) == whole.n_rows
@@ -65,7 +65,7 @@ def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
         here = np.logical_and.reduce(
             [(frame[c].cast(pl.String) == str(v)).to_numpy() for c, v in zip(by, group.key, strict=True)]
         )
-        alone = assess(y[here], p[here], **settings)
+        alone = assess(y[here], p[here], resamples=40, **settings)
         assert group.assessment.to_json() == alone.to_json()
 
 

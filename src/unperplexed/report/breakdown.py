@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import number_of
+from .._wording import number_of, percent
 from .text import VERDICT_WORDS, figure, header, notes_lines, printable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def breakdown_text(b: Breakdown) -> str:
     shown = b.groups[:_MOST_GROUPS]
     heads = {column: column for column in columns}
     if b.shrinkage is not None:
-        heads["interval"] = f"{100 * b.shrinkage.confidence:.4g} % interval"
+        heads["interval"] = f"{percent(b.shrinkage.confidence)} interval"
     lines = [*_header(b), "", line(", ".join(map(printable, b.by)), heads)]
     for first, group in [(_WHOLE, b.total), *((key_text(group.key), group) for group in shown)]:
         lines.append(line(first, _cells(group), "*" if group.small else ""))

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import number_of
+from .._wording import number_of, percent
 from ..scores import SCORES
 from .text import VERDICT_WORDS, class_name, counted, figure, notes_lines, printable, short_name
 
@@ -34,7 +34,8 @@ def _header(c: Comparison) -> Iterator[str]:
         rows = f"{number_of(c.n_groups, 'group')} of dependent rows"
     elif c.lag:
         rows = f"rows dependent up to {c.lag} apart"
-    how = f"floor {c.floor:g}; paired differences with {_percent(c)} intervals; {rows}{', weighted' * c.weighted}"
+    intervals = f"paired differences with {percent(c.confidence)} intervals"
+    how = f"floor {c.floor:g}; {intervals}; {rows}{', weighted' * c.weighted}"
     yield from textwrap.wrap(how, 80, subsequent_indent="  ")
     yield from textwrap.wrap(printable(f"in {_log_loss_name(c)}, {c.verdict}"), 80, subsequent_indent="  ")
 
@@ -43,15 +44,21 @@ def _log_loss_name(c: Comparison) -> str:
     return "log loss at the floor" if c.floor else "log loss"
 
 
-def _percent(c: Comparison) -> str:
-    return f"{100 * c.confidence:.10g} %"
-
-
 def _table(c: Comparison) -> Iterator[str]:
     shown = list(c.forecasters.items())[:_MOST_FORECASTERS]
+    interval = f"{percent(c.confidence)} interval"
     lines = [
         ["", "geometric", "", "log loss", "brier", "predict.", "", ""],
-        ["", "accuracy", f"{_percent(c)} interval", "at floor" if c.floor else "", "score", "accuracy", "slope", ""],
+        [
+            "",
+            "accuracy",
+            f"{percent(c.confidence)} interval",
+            "at floor" if c.floor else "",
+            "score",
+            "accuracy",
+            "slope",
+            "",
+        ],
     ]
     for name, each in shown:
         a, (loss, brier) = each.assessment, [figure(each.scores[rule].mean) for rule in (_LOG_LOSS, "brier_score")]
@@ -83,7 +90,7 @@ def _slope(slope: float) -> str:
 def _differences(c: Comparison) -> Iterator[str]:
     """Give a block for each pair: the ratio of geometric accuracies, and by how much the first's scores differ."""
     several = len(c.pairs) > 1
-    lines = [["", "difference", f"{_percent(c)} interval", "p", *["adjusted"] * several]]
+    lines = [["", "difference", f"{percent(c.confidence)} interval", "p", *["adjusted"] * several]]
     titles = {}
     for pair in c.pairs[:_MOST_PAIRS]:
         titles[len(lines)] = f"{short_name(pair.first)} less {short_name(pair.second)}"

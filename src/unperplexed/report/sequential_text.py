@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import number_of
+from .._wording import number_of, percent
 from .text import counted, figure, notes_lines, short_name
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _lines(c: SequentialComparison) -> Iterator[str]:
     for (name, e), more in ((first, ""), (second, f"; {2 / c.level:,.4g} decides")):
         yield f"{'e-value':22}{_e_value(float(e[-1])):>9}   for {name} being better{more}"
     yield ""
-    yield f"The limits hold at every row together, with a probability of at least {100 * (1 - c.level):.4g} %:"
+    yield f"The limits hold at every row together, with a probability of at least {percent(1 - c.level)}:"
     yield "look as often as you like, and stop when you like."
     for name, notes in c.notes.items():
         for line in notes_lines(notes):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .._tables import Cells
-from ..errors import number_of
+from .._wording import number_of, percent
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, score_named
 
@@ -62,7 +62,7 @@ def assessment_text(assessment: Assessment) -> str:
 
 def confidence_text(a: Assessment) -> str:
     """Say what intervals these are."""
-    return f"{100 * a.uncertainty.confidence:.4g} % interval"
+    return f"{percent(a.uncertainty.confidence)} interval"
 
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
@@ -84,7 +84,7 @@ def verdict_text(a: Assessment) -> str:
     if u.verdict is None and a.view != "all-classes":
         return f"no verdict: none is made in the {a.view} view"
     if u.verdict is None:
-        return "no verdict: it takes samples, and rows or groups that are worth two at least"
+        return f"no verdict: {_why_none(a)}"
     test = ""
     if u.calibration_test is not None:
         p = u.calibration_test.p_value
@@ -98,6 +98,20 @@ def verdict_text(a: Assessment) -> str:
     if math.isfinite(u.rows_needed) and u.rows_needed < _MOST_ROWS:
         needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts"
     return f"not distinguishable from calibrated with {a.n_rows:,} forecasts{test}{needed}"
+
+
+def _why_none(a: Assessment) -> str:
+    u = a.uncertainty
+    if a.independent_rows < 2:
+        return "it takes rows or groups that are worth two at least"
+    if not u.resamples:
+        return "it takes samples, and none were wanted"
+    if u.calibration_test is None:
+        return "of rows with weights it takes a tally's part shards (tally --parts shards)"
+    if math.isnan(u.calibration_test.p_value):
+        return "it takes six groups at least, or six shards of rows with weights"
+    sides = 2 if u.calibration_test.by == "shards" else 1
+    return f"with {percent(u.confidence)} confidence it takes {math.ceil(sides / (1 - u.confidence) - 1e-6):,} samples"
 
 
 _MOST_ROWS = 1e12
@@ -304,7 +318,7 @@ def header(a: Assessment) -> Iterator[str]:
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
     yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
     if a.grouped:
-        yield f"rows in groups depend on one another: worth {a.independent_rows:,.4g} independent ones"
+        yield f"rows in groups, as good as {a.independent_rows:,.4g} independent groups of equal size"
     elif a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
 
