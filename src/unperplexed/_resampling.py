@@ -63,17 +63,20 @@ class CellCounts:
         """How many rows of equal weight there are."""
         return max(round(float(self.counted.happened.sum())), 1)
 
-    def redrawn(self, measured: Floats, n: int, rng: np.random.Generator) -> Sample:
-        """Draw samples in which each cell happens as often as was measured."""
+    def redrawn(self, measured: Floats, n: int, rng: np.random.Generator, independent: float = 1.0) -> Sample:
+        """Draw samples in which each cell happens as often as was measured.
+
+        Rows of which only a part are independent are drawn as if so many fewer counted so many times more.
+        """
         happened, total = self.counted.total * measured, self.counted.total
         if not self.mirrored:
-            drawn = _multinomial(rng, self.rows, happened, n)
             missed = total - happened
-            return self._complete(drawn, _multinomial(rng, max(round(float(missed.sum())), 1), missed, n))
+            drawn = [_multinomial(rng, x.sum() * independent, x, n) / independent for x in (happened, missed)]
+            return self._complete(*drawn)
         low, middle, high = self._halves()
         k = low.size
         kinds = np.concatenate([happened[low], (total - happened)[low], total[middle] / 2])
-        drawn = _multinomial(rng, self.rows, kinds, n)
+        drawn = _multinomial(rng, self.rows * independent, kinds, n) / independent
         found = Sample(*np.zeros((2, n, total.size)))
         found.happened[:, low], found.happened[:, high] = drawn[:, :k], drawn[:, k : 2 * k]
         found.total[:, low] = found.total[:, high] = drawn[:, :k] + drawn[:, k : 2 * k]
@@ -137,10 +140,10 @@ class CellCounts:
         return np.arange(k), np.arange(k, size - k), np.arange(size - 1, size - k - 1, -1)
 
 
-def _multinomial(rng: np.random.Generator, rows: int, shares: Floats, n: int) -> Floats:
+def _multinomial(rng: np.random.Generator, rows: float, shares: Floats, n: int) -> Floats:
     if not shares.sum() > 0:
         return np.zeros((n, shares.size))
-    return rng.multinomial(rows, shares / shares.sum(), size=n).astype(np.float64)
+    return rng.multinomial(max(round(rows), 1), shares / shares.sum(), size=n).astype(np.float64)
 
 
 def fine_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:

@@ -59,6 +59,13 @@ def _t(sums: Floats, rounding: float) -> Floats:
         return np.asarray(np.where(mean == 0, 0.0, mean / spread))
 
 
+def independent_share(counts: CellCounts, grouped: bool) -> float:
+    """What part of the rows of all shards tell as much if they are independent as all of them do."""
+    assert counts.shards is not None
+    rows = counts.shards.happened.sum(axis=1)
+    return float(rows.sum() / (rows**2 / _independent(counts.shards, grouped)).sum())
+
+
 def _independent(shards: Sample, grouped: bool) -> Floats:
     """About how many independent rows there are in each shard, going by how alike outcomes of the same cell are.
 

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from ._dependence import LEAST_WORTH
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
-from ._shard_test import tested
+from ._shard_test import independent_share, tested
 from ._typing import Floats, ReadOnlyArrays
 from .coupled import expm1_ratio
 from .means import ROBUST, Limit, apply_limit, t_quantile
@@ -172,7 +172,7 @@ class _Worlds:
     rng: np.random.Generator
     advance: Callable[[int], object]
 
-    def redrawn(self, counts: CellCounts, n: int) -> _Drawn:
+    def redrawn(self, counts: CellCounts, n: int, independent: float = 1.0) -> _Drawn:
         """Draw what happens anew: how far figures are off the truth, and the measured curves.
 
         The truth is the curve of the default estimator, which is smooth: of one that has steps down to 0 and up to 1
@@ -181,7 +181,7 @@ class _Worlds:
         one = _one(counts.counted)
         curve = measured_of_samples(DEFAULT, counts.reported, *one, self.floor)
         truth = Sample(one.total * curve, one.total)
-        return self._drawn(counts, truth, curve, counts.redrawn(curve[0], n, self.rng))
+        return self._drawn(counts, truth, curve, counts.redrawn(curve[0], n, self.rng, independent))
 
     def resampled(self, counts: CellCounts, n: int) -> _Drawn:
         """Draw shards of the rows: how far figures are off those at hand, and the measured curves."""
@@ -224,7 +224,8 @@ def sampled(
         worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
         drawn = [worlds.redrawn(counts, n)] if redraw else []
         drawn += [worlds.resampled(counts, n)] if resample else []
-        of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS) if redraw else drawn[0]
+        share = 1.0 if redraw else independent_share(counts, tally.grouped)
+        of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS, share)
         if tally.shards is not None and not redraw:
             tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts, tally.grouped, sampling)
         elif tally.uneven:
