@@ -386,6 +386,14 @@ def test_groups_in_which_all_happened(p):
     assert test.p_value == pytest.approx(min(1, 2 * p**10), abs=0.1)
 
 
+def test_groups_beside_rows_are_those_of_the_tally(rng):
+    y, p, group = in_groups(rng, 60)
+    assert calibration_test(y, p, groups=group) == grouped_test(y, p, group)
+    assert calibration_test(y, p, groups=group) == assess(y, p, groups=group).uncertainty.calibration_test
+    with pytest.raises(InputError, match="groups: a tally's rows are already counted"):
+        calibration_test(Tally.of(y, p), groups=group)
+
+
 def test_fewer_than_six_groups_are_no_test():
     y, p, group = in_groups(np.random.default_rng(2), 5)
     assert math.isnan(grouped_test(y, p, group).p_value)

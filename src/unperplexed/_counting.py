@@ -35,7 +35,7 @@ class Counter:
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
         self.pairs: Table | DenseCells = Table.empty()
         self.top: dict[int, Table | DenseCells] = {}
-        self.n_rows = 0
+        self.n_rows = self.n_weighing = 0
         self.weighted = False
         self.weight = self.weight_squared = 0.0
         self.scores = scores
@@ -70,6 +70,7 @@ class Counter:
     def _add_block(self, block: Block, forecasts: Forecasts) -> None:
         p, rows, weights = block.probabilities, block.rows, block.weights
         w = np.ones(len(p)) if weights is None else weights
+        self.n_weighing += len(p)
         self.weight += float(w.sum())
         self.weight_squared += weighted_sum(w, w)
         self._count_pairs(p, rows.correct, w, weights is None)

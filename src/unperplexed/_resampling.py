@@ -71,8 +71,9 @@ class CellCounts:
         happened, total = self.counted.total * measured, self.counted.total
         if not self.mirrored:
             missed = total - happened
-            drawn = [_multinomial(rng, x.sum() * independent, x, n) / independent for x in (happened, missed)]
-            return self._complete(*drawn)
+            return self._complete(
+                *(_multinomial(rng, x.sum() * independent, x, n) / independent for x in (happened, missed))
+            )
         low, middle, high = self._halves()
         k = low.size
         kinds = np.concatenate([happened[low], (total - happened)[low], total[middle] / 2])
@@ -172,6 +173,8 @@ def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
     pairs, points = tally.pairs(), tally.points()
     rows = tally.weight / tally.weight_squared
     code = COARSE.places(pairs.reported)[0]
+    if tally.n_classes == 2:  # what is next above 1/2 has no mirror image but 1/2
+        code[code == _MIDDLE + 1] = _MIDDLE
     total, happened, said = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
     shards = None if tally.shards is None else _by_shard(tally.shards, rows)
     mirrored = tally.n_classes == 2

@@ -53,8 +53,9 @@ def tested(counts: CellCounts, grouped: bool, samples: int, rng: np.random.Gener
 
 def _t(sums: Floats, rounding: float) -> Floats:
     """Mean over its standard error, along the last axis: infinite where all are equal, 0 where all are 0."""
-    mean, spread = sums.mean(axis=-1), sums.std(axis=-1) / math.sqrt(sums.shape[-1] - 1)
-    mean, spread = (np.where(np.abs(x) < rounding, 0.0, x) for x in (mean, spread))
+    mean = np.array(sums.mean(axis=-1))
+    spread = np.array(sums.std(axis=-1) / math.sqrt(sums.shape[-1] - 1))
+    mean[np.abs(mean) < rounding], spread[spread < rounding] = 0.0, 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(mean == 0, 0.0, mean / spread))
 
@@ -72,7 +73,7 @@ def _independent(shards: Sample, grouped: bool) -> Floats:
     With a the intraclass correlation, they are m / (1 + (m - 1) a) of m (Kish 1965).
     """
     happened, total = shards
-    rows = np.maximum(happened.sum(axis=1), 1.0)
+    rows: Floats = np.maximum(happened.sum(axis=1), 1.0)
     if not grouped:
         return rows
     # Pairs of rows that differ: expected of those of one shard are as many as of those of different ones.

@@ -42,7 +42,8 @@ MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
 VERSION = 3
-"""Version 1 differs in the part "classes"; 1 and 2 keep no few rows and do not say whether shards are groups."""
+"""Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
+anything, and keep no few rows."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -86,7 +87,10 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
 
 
 _BY_CLASS = ("classes", "predictions")
-_PLAIN = ("exact_limit", "fraction_bits", "n_rows", "n_classes", "weighted", "weight", "weight_squared", "exact")
+_PLAIN = (
+    *("exact_limit", "fraction_bits", "n_rows", "n_weighing", "n_classes"),
+    *("weighted", "weight", "weight_squared", "exact"),
+)
 
 
 def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -131,6 +135,7 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
     header["grouped"] = header["few_rows"] = False  # which were not kept
+    header["n_weighing"] = header["n_rows"]
     if version == 1 and "classes" in header["parts"]:
         raise InputError(
             "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
@@ -281,6 +286,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "exact_limit": _whole(header["exact_limit"]),
         "fraction_bits": 1 + _whole(header["fraction_bits"] - 1, 19),
         "n_rows": _whole(header["n_rows"]),
+        "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
         "n_classes": _whole(header["n_classes"], 1 << 31),
         "weighted": _flag(header["weighted"]),
         "weight": _weight(header["weight"]),
@@ -296,7 +302,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
     _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
-    few = _few_rows(sections, state["n_rows"], n_classes) if _flag(header["few_rows"]) else None
+    few = _few_rows(sections, state["n_weighing"], n_classes) if _flag(header["few_rows"]) else None
     parts = header["parts"]
     _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
     exact = header["exact_parts"]
@@ -311,7 +317,8 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
-    _require(state["weighted"] or weight == state["n_rows"], "the weight is not the number of rows")
+    even = weight == state["n_rows"] == state["n_weighing"]
+    _require(state["weighted"] or even, "the weight is not the number of rows")
     for sum_, expected in ((pairs.total.sum(), weight * n_classes), (pairs.happened.sum(), weight)):
         _require(abs(sum_ - expected) <= 1e-6 * expected, "the counts do not add up to the weight")
     hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
@@ -325,7 +332,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
 
 def _few_rows(sections: _Sections, n_rows: int, n_classes: int) -> FewRows:
     codes = sections.column("few_rows", ROOM // 8)
-    _require(codes.dtype == np.uint8 and codes.size <= n_rows * n_classes, "few rows are more, or none")
+    _require(codes.dtype == np.uint8 and codes.size == n_rows * n_classes and n_classes > 2, "few rows are not all")
     return codes.reshape(-1, n_classes)
 
 

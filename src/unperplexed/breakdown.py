@@ -216,7 +216,7 @@ def assess_by(
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Reported probabilities, as in `assess`.
     by : array_like of shape (n,), mapping from name to such, or data frame
-        Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0 and "3" are the same
+        Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3", "3.0" are the same
         group. Rows without a value, None, NaN or "", are a group of their own, None.
     sort : {"geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"}, default "geometric_accuracy"
         Which groups come first: those of the lowest reported geometric accuracy (as shrunk, with ``shrink``), the

@@ -300,6 +300,8 @@ def _interval(figure: float, drawn: list[tuple[Floats, float]], reach: float, mo
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bias, *off = (logs - truth for logs, truth in drawn)
         spread = max(float(np.subtract(*_quantiles(each, _TWO_THIRDS)[::-1])) for each in off) / 2
+        if spread == 0:  # nothing tells how much others vary
+            return Interval(math.nan, math.nan)
         middle = np.log(figure) - _quantiles(bias, np.array([0.5]))[0]
         low, high = np.exp([middle - reach * spread, middle + reach * spread]).tolist()
         if not math.isfinite(high):  # in many of the samples it is 0, which has no logarithm

@@ -65,8 +65,8 @@ class Tallies(Mapping[Key, Tally]):
         y_prob : array_like of shape (n,) or (n, C)
             Reported probabilities of the positive class, or of each class.
         by : array_like of shape (n,), mapping from name to such, or data frame
-            Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0 and "3" are the
-            same group. Rows without a value, None, NaN or "", are a group of their own, None.
+            Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3" and "3.0"
+            are the same group. Rows without a value, None, NaN or "", are a group of their own, None.
         most_groups : int, default 1000
             More groups than this are refused: each takes the memory of a tally.
         scores, parts, exact_limit, fraction_bits : optional

@@ -80,6 +80,8 @@ class Tally:
     fraction_bits: int = FRACTION_BITS
     n_rows: int = 0
     """Rows counted, those of weight 0 among them; rows left out are in ``notes``."""
+    n_weighing: int = 0
+    """Those of them whose weight is not 0."""
     n_classes: int = 0
     labels: tuple[Label | None, ...] = ()
     weighted: bool = False
@@ -232,6 +234,7 @@ class Tally:
             exact_limit=exact_limit,
             fraction_bits=fraction_bits,
             n_rows=counter.n_rows,
+            n_weighing=counter.n_weighing,
             n_classes=len(labels),
             labels=labels,
             weighted=counter.weighted,
@@ -291,6 +294,7 @@ class Tally:
         merged = replace(
             a,
             n_rows=a.n_rows + b.n_rows,
+            n_weighing=a.n_weighing + b.n_weighing,
             labels=_common_labels(a.labels, b.labels),
             weighted=a.weighted or b.weighted,
             weight=a.weight + b.weight,
@@ -389,8 +393,8 @@ class Tally:
 
     @property
     def uneven(self) -> bool:
-        """Whether rows have different weights."""
-        return self.weighted and self.effective_rows < self.n_rows * (1 - 1e-9)
+        """Whether rows have different weights, other than 0."""
+        return self.weighted and self.effective_rows < self.n_weighing * (1 - 1e-9)
 
     @property
     def independent_rows(self) -> float:

@@ -129,6 +129,7 @@ def calibration_test(
     resamples: int = 1000,
     seed: int = 0,
     sample_weight: ArrayLike | None = None,
+    groups: Any = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> CalibrationTest:
@@ -149,20 +150,23 @@ def calibration_test(
     seed : int, default 0
         Of the random numbers that draw them.
     sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights. With them, and of rows in groups, the test compares sums of (o - p) logit(p)
-        over shards of the rows, which see over- and underconfidence only.
+        Non-negative importance weights.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        Which rows depend on one another: those with the same values. With groups or weights the test is one of sums of
+        (o - p) logit(p) over shards of the rows, which see over- and underconfidence only. It takes six shards.
     labels, pos_label : optional
         As in `Forecasts`.
 
     Returns
     -------
     CalibrationTest
-        ``statistic`` and ``p_value``: that of `assess` with the same settings.
+        ``statistic``, ``p_value`` and what the samples draw (``by``): that of `assess` with the same settings.
 
     Raises
     ------
     InputError
-        As `Forecasts`; and for a tally with weights that was made without the part "shards".
+        As `Forecasts`; for groups or weights beside a tally, which has its own, and for a tally with weights that was
+        made without the part "shards".
 
     Notes
     -----
@@ -181,7 +185,8 @@ def calibration_test(
     sampling = checked_sampling(0.95, resamples, seed)
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")
-    counting: dict[str, Any] = {"exact_limit": EXACT_LIMIT, "parts": [] if sample_weight is None else ["shards"]}
+    parts = [] if sample_weight is None and groups is None else ["shards"]
+    counting: dict[str, Any] = {"groups": groups, "parts": parts, "exact_limit": EXACT_LIMIT}
     tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label, **counting)
     counts = coarse_counts(tally, 0.0, "floor")
     if tally.grouped or tally.uneven:
@@ -224,6 +229,6 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
         yield "few rows decide the robustness: its interval may be too narrow"
     if tally.uneven and tally.shards is None:
-        yield "weights, and no shards: intervals of measured figures are rough, and there is no verdict"
-    if tally.grouped and tally.independent_rows < FEW_GROUPS:
+        yield "weights, and no shards (tally --parts shards): measured intervals are rough"
+    if tally.grouped and tally.independent_rows < FEW_GROUPS - 0.5:
         yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"

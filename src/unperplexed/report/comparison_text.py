@@ -49,16 +49,7 @@ def _table(c: Comparison) -> Iterator[str]:
     interval = f"{percent(c.confidence)} interval"
     lines = [
         ["", "geometric", "", "log loss", "brier", "predict.", "", ""],
-        [
-            "",
-            "accuracy",
-            f"{percent(c.confidence)} interval",
-            "at floor" if c.floor else "",
-            "score",
-            "accuracy",
-            "slope",
-            "",
-        ],
+        ["", "accuracy", interval, "at floor" if c.floor else "", "score", "accuracy", "slope", ""],
     ]
     for name, each in shown:
         a, (loss, brier) = each.assessment, [figure(each.scores[rule].mean) for rule in (_LOG_LOSS, "brier_score")]

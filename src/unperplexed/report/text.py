@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..classes import ClassTable, PredictedTable
     from ..decomposition import Decomposition
     from ..forecasts import Notes
-    from ..intervals import Interval
     from ..labels import Label
     from ..profile import RiskProfile
     from ..tally import Tally, View
@@ -70,12 +69,13 @@ def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
     return _with_interval(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"])
 
 
-def _with_interval(value: float, interval: Interval) -> tuple[str, str]:
+def _with_interval(value: float, interval: tuple[float, float]) -> tuple[str, str]:
     """Give a figure and its interval, to four decimals where three would not tell its ends apart."""
-    if math.isnan(interval.low):
+    low, high = interval
+    if math.isnan(low):
         return figure(value), ""
-    decimals = 4 if interval.high - interval.low < 0.002 else 3
-    return figure(value, decimals), f"{figure(interval.low, decimals)} to {figure(interval.high, decimals)}"
+    decimals = 4 if high - low < 0.002 else 3
+    return figure(value, decimals), f"{figure(low, decimals)} to {figure(high, decimals)}"
 
 
 def verdict_text(a: Assessment) -> str:
@@ -361,11 +361,11 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     for i, order in enumerate(profile.orders.tolist()):
         if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):
             continue
-        between = "-" if math.isnan(low[i]) else f"{figure(low[i])} to {figure(high[i])}"
+        value, between = _with_interval(float(profile.values[i]), (float(low[i]), float(high[i])))
         remark = next((name for at, name in names.items() if abs(order - at) < 1e-9), "")
         if profile.few_rows[i]:
             remark = f"{remark + '; ' if remark else ''}few rows"
-        lines.append(f"{order:>8.4g}{figure(profile.values[i]):>9}{between:>17}   {remark}".rstrip())
+        lines.append(f"{order:>8.4g}{value:>9}{between or '-':>17}   {remark}".rstrip())
     if profile.few_rows.any():
         lines.append("(few rows: fewer than twenty rows' worth decide the interval; it is too narrow)")
     lines += ["", f"{'floor':>8}{'robustness':>13}{'geometric accuracy':>21}{'decisiveness':>15}"]
