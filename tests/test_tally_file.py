@@ -123,7 +123,8 @@ WRONG = {
             "weighted": [0, "no"],
             "weight": ["3", -1.0, 1e999, 1e9, 0.0],
             "exact": [1],
-            "few_rows": [None, 1],
+            "row_sample": [None, 1],
+            "n_weighing": [-1, 19, 21, None],
             "notes": [None, {}, {"ignored": -1, "dropped": {}, "rescaled": 0, "largest_deviation": 0}],
             "sources": [["a"], {"a": "b"}],
             "scores": [[], {"x": []}, {"x": [["1", "nan"]] * 3}, {"x": [["inf", "0"]] * 3}, {"x": [[1, 0]] * 3}],
@@ -134,8 +135,8 @@ WRONG = {
         }.items()
         for value in values
     },
-    "part of a row": (with_section("few_rows", length=59), "do not fit together"),
-    "numbers for cells of rows": (with_section("few_rows", type="<f8"), "do not fit together"),
+    "part of a row": (with_section("rows/cells", length=59), "do not fit together"),
+    "numbers for cells of rows": (with_section("rows/cells", type="<f8"), "do not fit together"),
     "cells for values": (lambda h, b, v: ({**h, "exact": False}, b, v), "do not fit together"),
 }
 
@@ -321,12 +322,13 @@ def test_a_file_of_version_1_is_read_for_ever():
     )
     states = [{f.name: getattr(tally, f.name) for f in fields(tally)} for tally in (written, counted)]
     tables = [dict(_columns(state)) for state in states]
-    assert tables[0].keys() | {"few_rows"} == tables[1].keys()  # which that version did not keep
+    rows = {"rows/key", "rows/count", "rows/cells"}  # which that version did not keep
+    assert tables[0].keys() | rows == tables[1].keys()
     for name, column in tables[0].items():
         assert (column == tables[1][name]).all(), name
     for name in ("n_rows", "labels", "weight", "score_sums", "notes", "sources", "exact_limit", "fraction_bits"):
         assert states[0][name] == states[1][name], name
-    assert (written + counted).to_bytes() == replace(counted + counted, few_rows=None).to_bytes()
+    assert (written + counted).to_bytes() == replace(counted + counted, row_sample=None).to_bytes()
     assert written.prediction_accuracy == pytest.approx(0.7)
     assert assess(written, floor=0.005).reported.decisiveness == pytest.approx((0.7 + 0.4 + 0.4 + 0.005 + 0.5) / 5)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._few_rows import FewRowsCounter
 from ._grouped import ClassCounter, GroupCounter, top_classes
 from ._parts import ShardCounter
+from ._row_sample import RowSampleCounter
 from ._sums import ExactSum, exact_sum
 from ._tables import Cells, DenseCells, Table, distinct_values, grid_of
 from ._typing import Floats
@@ -42,7 +42,7 @@ class Counter:
         self.score_sums = {score.name: NO_SUMS for score in scores}
         self.notes = Notes()
         self.sources = Counts[str]()
-        self.few_rows = FewRowsCounter(n_classes)
+        self.row_sample = RowSampleCounter(n_classes)
         self.classes = ClassCounter(n_classes, exact_limit) if "classes" in parts else None
         self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
@@ -74,7 +74,7 @@ class Counter:
         self.weight += float(w.sum())
         self.weight_squared += weighted_sum(w, w)
         self._count_pairs(p, rows.correct, w, weights is None)
-        self.few_rows.add(p)
+        self.row_sample.add(rows, p)
         for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, w[here])

@@ -1,10 +1,9 @@
 """Samples like the one at hand: what else could have been counted, in cells.
 
-Three kinds. *Redrawn*: as often as each cell was said, what happens is drawn anew from the measured probability. So the
+Two kinds. *Redrawn*: as often as each cell was said, what happens is drawn anew from the measured probability. So the
 samples know that what did not happen could have, and the truth they vary around is a smooth curve; of the counts as
 they are, isotonic regression would only find its own blocks again (Kosorok 2008; Sen, Banerjee and Woodroofe 2010).
-*Resampled*: shards of the rows are drawn with replacement, which keeps together what belongs together. *Calibrated*:
-what happens is drawn from the reported probability; that is what a calibrated forecaster would have seen.
+*Resampled*: shards of the rows are drawn with replacement, which keeps together what belongs together.
 """
 
 from __future__ import annotations
@@ -31,10 +30,6 @@ _FINE, _FINE_BITS = 4096, 9
 """So many values are counted one by one; more in cells of relative width 2**-9, those of most tallies."""
 
 
-_AT_ONCE = 1 << 22
-"""Pairs of rows that are drawn from at once, for the memory."""
-
-
 class Sample(NamedTuple):
     """Counts of one or, along the first axis, many samples; cells are along the last one."""
 
@@ -55,8 +50,8 @@ class CellCounts:
     """Of what happened in each cell the mean of p, of ln p and of p^(-2/3), one a row."""
     shards: Sample | None = None
     """The same by shard of the rows, one a row; None if these were not kept."""
-    few_rows: Ints | None = None
-    """In which of the cells the pairs of each row are; None if they are many, or of different weights."""
+    codes: Ints | None = None
+    """Coarse cells that these are; None of finer ones."""
 
     @property
     def rows(self) -> int:
@@ -74,7 +69,7 @@ class CellCounts:
             return self._complete(
                 *(_multinomial(rng, x.sum() * independent, x, n) / independent for x in (happened, missed))
             )
-        low, middle, high = self._halves()
+        low, middle, high = self.halves()
         k = low.size
         kinds = np.concatenate([happened[low], (total - happened)[low], total[middle] / 2])
         drawn = _multinomial(rng, self.rows * independent, kinds, n) / independent
@@ -108,34 +103,7 @@ class CellCounts:
         times = _multinomial(rng, size, np.ones(size), n)
         return Sample(times @ self.shards.happened, times @ self.shards.total)
 
-    def calibrated(self, n: int, rng: np.random.Generator) -> Sample:
-        """Draw what happens from the reported probability: once for each row, or as often as each cell was said."""
-        if self.few_rows is not None:
-            return self._of_rows(self.few_rows, n, rng)
-        total = np.rint(self.counted.total).astype(np.int64)
-        if not self.mirrored:
-            happened = rng.binomial(total, self.reported, size=(n, total.size)).astype(np.float64)
-        else:
-            low, middle, high = self._halves()
-            happened = np.zeros((n, total.size))
-            happened[:, low] = rng.binomial(total[low], self.reported[low], size=(n, low.size))
-            happened[:, high] = total[low] - happened[:, low]
-            happened[:, middle] = total[middle] / 2
-        return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape))
-
-    def _of_rows(self, rows: Ints, n: int, rng: np.random.Generator) -> Sample:
-        size = self.reported.size
-        up_to = np.cumsum(self.reported[rows], axis=1)
-        happened = np.empty((n, size))
-        for some in np.array_split(np.arange(n), -(-n * rows.size // _AT_ONCE)):
-            level = rng.random((some.size, len(rows), 1)) * up_to[:, -1:]
-            drawn = np.count_nonzero(up_to[:, :-1] <= level, axis=2)
-            cell = rows[np.arange(len(rows)), drawn] + size * np.arange(some.size)[:, None]
-            happened[some] = np.bincount(cell.reshape(-1), minlength=size * some.size).reshape(-1, size)
-        total = np.bincount(rows.reshape(-1), minlength=size).astype(np.float64)
-        return Sample(happened, np.broadcast_to(total, happened.shape))
-
-    def _halves(self) -> tuple[Ints, Ints, Ints]:
+    def halves(self) -> tuple[Ints, Ints, Ints]:
         """Cells below 1/2, at it, and above it in the order of the first."""
         size, k = self.reported.size, self.reported.size // 2
         return np.arange(k), np.arange(k, size - k), np.arange(size - 1, size - k - 1, -1)
@@ -191,15 +159,13 @@ def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
             np.where(seen > 0, _dense(of_point, points.weight * x)[kept] / seen, of_mean)
             for x, of_mean in zip(_three(p), _three(apply_limit(reported, floor, limit)), strict=True)
         ]
-    # A cell that only its values' last digits put apart from a row's is next to it.
-    few = None if tally.few_rows is None or tally.uneven else np.searchsorted(kept[:-1], tally.few_rows)
     return CellCounts(
         reported,
         Sample(happened[kept] * rows, total[kept] * rows),
         mirrored,
         np.stack(powers),
         None if shards is None else Sample(shards.happened[:, kept], shards.total[:, kept]),
-        few,
+        kept,
     )
 
 

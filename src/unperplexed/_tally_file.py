@@ -26,10 +26,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ._few_rows import ROOM, FewRows
 from ._grouped import Coarse, GroupCells, Grouped, GroupTable, paired
 from ._kernels import COARSE_CELLS
 from ._parts import PARTS, ShardRows, Shards, ShardScores
+from ._row_sample import ROOM, RowSample
 from ._shards import N_SHARDS
 from ._sums import ExactSum
 from ._tables import Cells, Keyed, Table, grid_of
@@ -43,7 +43,7 @@ MAGIC = b"\x89UPT\r\n\x1a\n"
 
 VERSION = 3
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
-anything, and keep no few rows."""
+anything, and keep no rows."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -66,7 +66,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
-        "few_rows": state["few_rows"] is not None,
+        "row_sample": state["row_sample"] is not None,
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -98,8 +98,8 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _named("pairs", state["pairs_table"])
     for ties, table in state["top_tables"].items():
         yield from _named(f"top/{ties}", table)
-    if state["few_rows"] is not None:
-        yield "few_rows", state["few_rows"].reshape(-1)
+    if state["row_sample"] is not None:
+        yield from ((f"rows/{name}", column.reshape(-1)) for name, column in vars(state["row_sample"]).items())
     for part in _BY_CLASS:
         if state[part] is not None:
             yield from _named(part, state[part])
@@ -134,7 +134,7 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
-    header["grouped"] = header["few_rows"] = False  # which were not kept
+    header["grouped"] = header["row_sample"] = False  # which were not kept
     header["n_weighing"] = header["n_rows"]
     if version == 1 and "classes" in header["parts"]:
         raise InputError(
@@ -302,7 +302,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
     _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
-    few = _few_rows(sections, state["n_weighing"], n_classes) if _flag(header["few_rows"]) else None
+    rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None
     parts = header["parts"]
     _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
     exact = header["exact_parts"]
@@ -313,7 +313,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "top_tables": {
             _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
         },
-        "few_rows": few,
+        "row_sample": rows,
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
@@ -330,10 +330,17 @@ def _state(sections: _Sections) -> dict[str, Any]:
     return state | found | by_class
 
 
-def _few_rows(sections: _Sections, n_rows: int, n_classes: int) -> FewRows:
-    codes = sections.column("few_rows", ROOM // 8)
-    _require(codes.dtype == np.uint8 and codes.size == n_rows * n_classes and n_classes > 2, "few rows are not all")
-    return codes.reshape(-1, n_classes)
+def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
+    room = ROOM // n_classes if 2 < n_classes <= ROOM else 0
+    key, count = (sections.column(f"rows/{name}", room) for name in ("key", "count"))
+    cells = sections.column("rows/cells", -(-room * n_classes // 8))
+    kinds = (column.dtype.str for column in (key, count, cells))
+    _require(tuple(kinds) == ("<i8", "<f8", "|u1"), "rows are of another type")
+    _require(key.size == count.size and cells.size == key.size * n_classes, "columns of rows differ in length")
+    _require((np.diff(key) > 0).all() and (key >= 0).all() and (count >= 1).all(), "rows are out of order")
+    total = float(count.sum())
+    _require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
+    return RowSample(key, count, cells.reshape(-1, n_classes))
 
 
 def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from ._calibrated import calibrated
 from ._dependence import LEAST_WORTH
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
 from ._shard_test import independent_share, tested
@@ -73,8 +74,8 @@ class CalibrationTest:
     p_value: float
     """Share of calibrated samples with a statistic at least as large, or twice that on the side of t; itself one."""
     by: TestedBy
-    """What the samples draw: what happens in each row, of two classes and of few rows of more; in each pair; or in each
-    shard of the rows."""
+    """What the samples keep to: one class happens in each row; each pair is by itself, in tallies that kept no rows; or
+    what is alike in shards of the rows."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def sampled(
         elif tally.uneven:
             tested = None, None
         else:
-            tested = tested_calibration(counts, estimator, floor, sampling, advance)
+            tested = tested_calibration(tally, counts, estimator, floor, sampling, advance)
     reach = float(t_quantile(sampling.confidence, math.inf if redraw else tally.independent_rows - 1))
     intervals = {
         name: _interval(figures[name], [(each.logs[:, at], each.truth[at]) for each in (of_bias, *drawn)], reach, most)
@@ -241,18 +242,22 @@ def sampled(
 
 
 def tested_calibration(
-    counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling, advance: Callable[[int], object]
+    tally: Tally,
+    counts: CellCounts,
+    estimator: Estimator,
+    floor: float,
+    sampling: Sampling,
+    advance: Callable[[int], object],
 ) -> tuple[Band, CalibrationTest]:
     """Measure calibrated samples: the band that they keep to, and how many are as far off as what was counted."""
     rng = np.random.default_rng((sampling.seed, 1))  # so that the test is the same with and without intervals
-    null = counts.calibrated(sampling.resamples, rng)
+    null, by_row = calibrated(tally, counts, sampling.resamples, rng)
     curves = _measured(estimator, counts, null, floor, advance)
     found = measured_of_samples(estimator, counts.reported, *_one(counts.counted), floor)
     observed = float(_statistic(counts, _one(counts.counted), found)[0])
     rounding = 1e-9 * abs(observed) if math.isfinite(observed) else 0.0  # so that equal ones count
     as_far = int(np.count_nonzero(_statistic(counts, null, curves) >= observed - rounding))
-    by: TestedBy = "rows" if counts.mirrored or counts.few_rows is not None else "pairs"
-    test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples), by)
+    test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples), "rows" if by_row else "pairs")
     return _band(counts, curves, sampling.confidence), test
 
 

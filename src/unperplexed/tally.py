@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._counting import NO_SUMS, Counter, ScoreSums, added
-from ._few_rows import FewRows, few_rows
 from ._grouped import EachGroup, Grouped, added_groups, each_group, only_group
 from ._json import plain_values
 from ._kernels import Grid
 from ._parts import PARTS, Shards
+from ._row_sample import RowSample
 from ._tables import (
     MOMENTS,
     Cells,
@@ -95,8 +95,8 @@ class Tally:
     score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
     """For each score x the sums of w x, w^2 x and w^2 x^2."""
     notes: Notes = field(default_factory=Notes)
-    few_rows: FewRows | None = field(default=None, repr=False)
-    """Cells of the probabilities of each row, of more than two classes, while they are few."""
+    row_sample: RowSample | None = field(default=None, repr=False)
+    """Of more than two classes some rows, or all while they are few, in coarse cells."""
     classes: Grouped | None = field(default=None, repr=False)
     """The part of that name: counts of the pairs of each class."""
     predictions: Grouped | None = field(default=None, repr=False)
@@ -245,7 +245,7 @@ class Tally:
             top_tables=top,
             score_sums=counter.score_sums,
             notes=counter.notes,
-            few_rows=counter.few_rows.rows(),
+            row_sample=counter.row_sample.sample,
             classes=None if counter.classes is None else counter.classes.table(),
             predictions=None if counter.predictions is None else counter.predictions.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
@@ -306,7 +306,7 @@ class Tally:
             },
             score_sums={name: added(sums, b.score_sums[name]) for name, sums in a.score_sums.items()},
             notes=a.notes + b.notes,
-            few_rows=few_rows([a.few_rows, b.few_rows]),
+            row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             classes=self._added(a.classes, b.classes),
             predictions=self._added(a.predictions, b.predictions),
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,

@@ -171,9 +171,9 @@ def calibration_test(
     Notes
     -----
     The statistic is the sum of o ln(f/p) - o + p over all pairs, o being 1 for what happened, else 0, p the reported
-    and f the measured probability. Calibrated samples draw what happens from p, in at most 256 cells: for two classes,
-    and for rows with at most 65,536 probabilities, once for each row; else once for each pair, as if these were
-    independent.
+    and f the measured probability. Calibrated samples draw what happens from p, in at most 256 cells: once for each row
+    of two classes and of rows with at most 65,536 probabilities; of more in cells that are correlated as in as many of
+    the rows; and for each pair by itself in a tally that kept no rows.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def calibration_test(
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
         return tested_shards(counts, tally.grouped, sampling)
-    return tested_calibration(counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
+    return tested_calibration(tally, counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
 
 
 def _verdict(slope: Interval, test: CalibrationTest, sampling: Sampling) -> Verdict | None:
