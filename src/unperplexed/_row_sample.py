@@ -31,27 +31,32 @@ class RowSample:
 
     @staticmethod
     def of(rows: Rows, p: AnyFloats, highest: int) -> RowSample:
-        """Hash rows, and keep those whose hash is at most so high."""
-        key = _hashes(rows)
+        """Hash rows, and keep those whose hash is at most so high and for which there is room."""
+        key, room = _hashes(rows), ROOM // p.shape[1]
         some = np.flatnonzero(key <= highest)
+        if some.size > room:
+            distinct = np.unique(key[some])
+            some = some[key[some] <= distinct[:room][-1]]
         code, _ = COARSE.places(np.ascontiguousarray(p[some]).reshape(-1))
         cells = np.sort(code.astype(np.uint8).reshape(-1, p.shape[1]), axis=1)
         return RowSample(key[some], np.ones(some.size), cells).lowest()
 
     def __add__(self, other: RowSample) -> RowSample:
         """Take both together."""
+        if not self.key.size or not other.key.size:
+            return self if self.key.size else other
         both = [np.concatenate([getattr(x, name) for x in (self, other)]) for name in ("key", "count", "cells")]
         return RowSample(*both).lowest()
 
     def lowest(self) -> RowSample:
         """Add up equal rows, and keep as many as there is room for."""
-        order = np.lexsort(
-            (*self.cells.T, self.key)
-        )  # of rows that only share the hash, too, one is chosen by what it is
-        key, first, number = np.unique(self.key[order], return_index=True, return_inverse=True)
-        count = np.bincount(number, self.count[order], key.size).astype(np.float64)
+        key, first, number = np.unique(self.key, return_index=True, return_inverse=True)
+        if key.size < self.key.size:  # of rows that only share the hash, the lowest stands for all
+            order = np.lexsort((*self.cells.T[::-1], self.key))
+            first = order[np.unique(self.key[order], return_index=True)[1]]
+        count = np.bincount(number, self.count, key.size).astype(np.float64)
         room = slice(ROOM // self.cells.shape[1])
-        return RowSample(key[room], count[room], self.cells[order[first[room]]])
+        return RowSample(key[room], count[room], self.cells[first[room]])
 
 
 class RowSampleCounter:
@@ -72,12 +77,12 @@ _HIGHEST = (1 << 63) - 1
 
 
 def _hashes(rows: Rows) -> Ints:
-    """Hash of each row by its lowest and highest probability and the sum of squares, from 0 to 2**63 - 1."""
-    x = np.zeros(rows.highest.size, dtype=np.uint64)
-    for column in (rows.lowest, rows.highest, rows.squares):
-        x ^= (column + 0.0).view(np.uint64)  # -0.0 is 0
-        x *= np.uint64(0xBF58476D1CE4E5B9)
-        x ^= x >> np.uint64(29)
-        x *= np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(32)
-    return (x >> np.uint64(1)).astype(np.int64)
+    """Hash of each row by its highest probability and the sum of squares, from 0 to 2**63 - 1."""
+    x = rows.highest.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(29)
+    x ^= rows.squares.view(np.uint64)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(32)
+    x *= np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(31)
+    return (x >> np.uint64(1)).view(np.int64)
