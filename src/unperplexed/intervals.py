@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from ._calibrated import calibrated
 from ._dependence import LEAST_WORTH
 from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
-from ._shard_test import independent_share, tested
+from ._shard_sums import independent_share, score_test
 from ._typing import Floats, ReadOnlyArrays
 from .coupled import expm1_ratio
 from .means import ROBUST, Limit, apply_limit, t_quantile
@@ -317,7 +317,7 @@ def _interval(figure: float, drawn: list[tuple[Floats, float]], reach: float, mo
 def tested_shards(counts: CellCounts, grouped: bool, sampling: Sampling) -> CalibrationTest:
     """Test over- against underconfidence where rows of a shard depend on one another, or have weights."""
     rng = np.random.default_rng((sampling.seed, 1))
-    return CalibrationTest(*tested(counts, grouped, sampling.resamples, rng), "shards")
+    return CalibrationTest(*score_test(counts, grouped, sampling.resamples, rng), "shards")
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:

@@ -30,7 +30,7 @@ _PARTS_DRAWN = 8
 """Sums of more parts than this are drawn from the gamma distribution of their variance and skewness."""
 
 
-def tested(counts: CellCounts, grouped: bool, samples: int, rng: np.random.Generator) -> tuple[float, float]:
+def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.Generator) -> tuple[float, float]:
     """Give t, below 0 if overconfident, and its p-value; NaN of too few shards."""
     assert counts.shards is not None
     happened, total = counts.shards
