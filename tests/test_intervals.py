@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 
 from conftest import softmax_forecasts
 from unperplexed import ESTIMATORS, CalibrationTest, InputError, Interval, Tally, assess, calibration_test
+from unperplexed._calibrated import calibrated
 from unperplexed._resampling import coarse_counts
 from unperplexed.intervals import SAMPLED, Sampling, wilson
 from unperplexed.means import t_quantile
@@ -71,9 +72,10 @@ def test_redrawn_samples_have_the_mean_they_are_drawn_from(rng, classes):
 def test_two_classes_are_drawn_once_a_row(rng):
     y, p = binary(rng, 1000)
     p[:100] = 0.5
-    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    tally = Tally.of(y, p)
+    counts = coarse_counts(tally, 0.005, "floor")
     found = counts.counted.happened / counts.counted.total
-    for sample in (counts.redrawn(found, 50, rng), counts.calibrated(50, rng)):
+    for sample in (counts.redrawn(found, 50, rng), calibrated(tally, counts, 50, rng)[0]):
         assert (sample.happened.sum(axis=1) == 1000).all()
         assert (sample.total.sum(axis=1) == 2000).all()
         low, high = counts.reported < 0.5, counts.reported > 0.5
@@ -83,8 +85,9 @@ def test_two_classes_are_drawn_once_a_row(rng):
 
 def test_calibrated_samples_happen_as_often_as_was_said(rng):
     y, p = softmax_forecasts(rng, 3000, 4)
-    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
-    sample = counts.calibrated(3000, rng)
+    tally = Tally.of(y, p)
+    counts = coarse_counts(tally, 0.005, "floor")
+    sample = calibrated(tally, counts, 3000, rng)[0]
     assert (sample.total == counts.counted.total).all()
     expected = counts.counted.total * counts.reported
     assert (np.abs(sample.happened.mean(axis=0) - expected) < 5 * np.sqrt((expected + 0.01) / 3000)).all()

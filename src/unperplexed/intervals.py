@@ -159,7 +159,8 @@ def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
         together = tally.shards.standard_error(counts.shards.happened @ terms) * tally.shards.rows.weight.sum()
         growth = np.sqrt(np.maximum(together**2 / alone, 1.0))
     freedom = np.minimum(profile.degrees_of_freedom, tally.independent_rows - 1)
-    errors = profile.standard_errors * np.where(alone > 0, growth, 1.0)
+    known = np.where(alone > 0, growth, 1.0) if tally.independent_rows >= LEAST_WORTH else math.nan
+    errors = profile.standard_errors * known
     return replace(profile, standard_errors=errors, degrees_of_freedom=freedom)
 
 

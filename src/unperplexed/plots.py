@@ -384,7 +384,8 @@ def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) ->
     ax.fill_between(rows, low, high, color=_COLOURS[0][0], alpha=0.4, linewidth=0, label=label, zorder=2)
     ax.axhline(0, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     if c.decided_after is not None:
-        label = f"decided after {c.decided_after:,}: {_short(str(c.better))} is better"
+        verb = "is" if c.better_now == c.better else "was"
+        label = f"decided after {c.decided_after:,}: {_short(str(c.better))} {verb} better"
         at = c.difference[c.decided_after - 1]
         ax.plot(c.decided_after, at, "o", color=_MARKS, markeredgecolor="white", markersize=9, label=label, zorder=4)
     start = max(1, (c.decided_after or c.n_rows) // 10) - 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._wording import number_of, percent
 from ..scores import SCORES
-from .text import VERDICT_WORDS, class_name, counted, figure, notes_lines, printable, short_name
+from .text import VERDICT_WORDS, class_name, counted, estimate, figure, notes_lines, printable, short_name
 
 if TYPE_CHECKING:
     from ..comparison import Comparison, Difference, PairedComparison
@@ -108,20 +108,8 @@ def _p_value(p: float) -> str:
 
 
 def _estimate(value: float, interval: Interval) -> tuple[str, str]:
-    """Give a figure and its interval to three decimals, or to so many that rounding leaves the interval its width."""
-    low, high = interval
-    if math.isnan(low):
-        return _figure(value), "-"
-    width = high - low
-    decimals = max(3, math.ceil(-math.log10(0.4 * width))) if 0 < width < math.inf else 3
-    return _figure(value, decimals), f"{_figure(low, decimals)} to {_figure(high, decimals)}"
-
-
-def _figure(value: float, decimals: int = 3) -> str:
-    """Give a figure to so many decimals, in powers of ten where that would be long."""
-    if decimals > 6 or 1e5 <= abs(value) < math.inf:
-        return f"{value:.2e}"
-    return figure(value) if decimals == 3 or 0 < abs(value) < 0.5 * 10**-decimals else f"{value:.{decimals}f}"
+    shown, between = estimate(value, interval)
+    return shown, between or "-"
 
 
 def _rows(pair: PairedComparison, n_rows: int) -> Iterator[str]:
@@ -150,7 +138,7 @@ def _probability(p: float) -> str:
 def _share(share: float) -> str:
     if math.isnan(share):
         return "-"
-    return f"{100 * share:.1f} %" if abs(share) < 10 else f"{_figure(100 * share)} %"
+    return f"{100 * share:.1f} %" if abs(share) < 10 else f"{figure(100 * share)} %"
 
 
 def _more(number: int) -> Iterator[str]:

@@ -66,16 +66,18 @@ def confidence_text(a: Assessment) -> str:
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
     """Give a mean, reported or measured, and its interval."""
-    return _with_interval(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"])
+    return estimate(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"], most=4)
 
 
-def _with_interval(value: float, interval: tuple[float, float]) -> tuple[str, str]:
-    """Give a figure and its interval, to four decimals where three would not tell its ends apart."""
+def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tuple[str, str]:
+    """Give a figure and its interval, if any, to three decimals, or to so many that rounding leaves it its width."""
     low, high = interval
     if math.isnan(low):
         return figure(value), ""
-    decimals = 4 if high - low < 0.002 else 3
-    return figure(value, decimals), f"{figure(low, decimals)} to {figure(high, decimals)}"
+    width = high - low
+    decimals = max(3, math.ceil(-math.log10(0.4 * width))) if 0 < width < math.inf else 3
+    shown = (figure(x, min(decimals, most)) for x in (value, low, high))
+    return next(shown), " to ".join(shown)
 
 
 def verdict_text(a: Assessment) -> str:
@@ -192,13 +194,15 @@ def figure(value: float, decimals: int = 3) -> str:
         return "-"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
+    if abs(value) >= 1e5 or (decimals > 6 and abs(value) < 1e-3):
+        return f"{value:.2e}"
     return f"{value:.{decimals}f}" if value == 0 or abs(value) >= 0.5 * 10**-decimals else f"{value:.2g}"
 
 
 def single_figures(a: Assessment) -> Iterator[tuple[str, str, str, str]]:
     """Name, value, interval and meaning of each figure that is not a mean."""
     for name, value, meaning in _single_figures(a):
-        yield name.replace("_", " "), *_with_interval(value, a.intervals[name]), meaning
+        yield name.replace("_", " "), *estimate(value, a.intervals[name], most=4), meaning
 
 
 def _single_figures(a: Assessment) -> Iterator[tuple[str, float, str]]:
@@ -361,7 +365,7 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     for i, order in enumerate(profile.orders.tolist()):
         if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):
             continue
-        value, between = _with_interval(float(profile.values[i]), (float(low[i]), float(high[i])))
+        value, between = estimate(float(profile.values[i]), (float(low[i]), float(high[i])), most=4)
         remark = next((name for at, name in names.items() if abs(order - at) < 1e-9), "")
         if profile.few_rows[i]:
             remark = f"{remark + '; ' if remark else ''}few rows"
