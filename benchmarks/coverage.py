@@ -9,8 +9,8 @@ calibrated, or with log-odds that are 1.5 or .7 times what they should be; sampl
 sample the intervals of all figures are made, of ten classes also with shards of the rows in the tally; of two they
 change nothing. Then two classes in groups of 1 to 39 rows, 20 on average, with probabilities that are alike and
 outcomes that go together. The whole takes about two hours on two cores. With --test, only how often the calibration
-test rejects the calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last whole
-runs are results/coverage.csv and results/calibration_test.csv.
+test rejects the calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last
+runs are results/coverage.csv (of two classes) and results/calibration_test.csv.
 """
 
 from __future__ import annotations
