@@ -93,6 +93,15 @@ def test_calibrated_samples_happen_as_often_as_was_said(rng):
     assert (np.abs(sample.happened.mean(axis=0) - expected) < 5 * np.sqrt((expected + 0.01) / 3000)).all()
 
 
+def test_what_is_next_above_one_half_is_counted_with_it():
+    """Its mirror image is in the cell of 1/2; left by itself it would be lost of the shards, and happen by halves."""
+    y, p = np.arange(400) % 4 > 0, np.where(np.arange(400) < 300, 0.5, 0.5 + 1e-9)
+    counts = coarse_counts(Tally.of(y, p, parts=["shards"]), 0.005, "floor")
+    assert counts.counted.total.tolist() == [800]
+    assert counts.shards.total.sum() == 800
+    assert counts.shards.happened.sum() == 400
+
+
 def test_shards_are_the_rows(rng):
     """All shards once are the counts; each row a shard of its own is the bootstrap of rows."""
     y, p = softmax_forecasts(rng, 600, 3)

@@ -8,6 +8,7 @@ from scipy import stats
 
 from unperplexed import Tally, calibration_test
 from unperplexed._calibrated import calibrated
+from unperplexed._kernels import COARSE
 from unperplexed._resampling import coarse_counts
 from unperplexed._row_sample import ROOM
 
@@ -106,8 +107,6 @@ def test_counts_drawn_together_are_those_drawn_row_by_row(rng):
 
 
 def _codes(p):
-    from unperplexed._kernels import COARSE
-
     return COARSE.places(p.reshape(-1))[0].reshape(p.shape)
 
 

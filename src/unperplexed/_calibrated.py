@@ -33,7 +33,7 @@ def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generato
         happened = rng.binomial(total, counts.reported, size=(n, total.size)).astype(np.float64)
         return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape)), False
     rows = _Rows.of(tally.row_sample, counts)
-    if rows.count.sum() == tally.n_weighing <= ROOM // tally.n_classes:
+    if tally.n_weighing <= ROOM // tally.n_classes:  # all are there
         return rows.drawn(counts.reported.size, n, rng), True
     return rows.together(counts, n, rng), True
 

@@ -140,12 +140,10 @@ def coarse_counts(tally: Tally, floor: float, limit: Limit) -> CellCounts:
     """Count a tally's pairs of all classes in at most 256 cells, and those of its shards if it has these."""
     pairs, points = tally.pairs(), tally.points()
     rows = tally.weight / tally.weight_squared
-    code = COARSE.places(pairs.reported)[0]
-    if tally.n_classes == 2:  # what is next above 1/2 has no mirror image but 1/2
-        code[code == _MIDDLE + 1] = _MIDDLE
-    total, happened, said = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
-    shards = None if tally.shards is None else _by_shard(tally.shards, rows)
     mirrored = tally.n_classes == 2
+    code = _with_image(COARSE.places(pairs.reported)[0], mirrored)
+    total, happened, said = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
+    shards = None if tally.shards is None else _by_shard(tally.shards, rows, mirrored)
     if mirrored:
         happened, said, total = _folded(happened, total), _folded(said, total), (total + total[_MIRROR]) / 2
         if shards is not None:
@@ -175,15 +173,21 @@ def _three(p: Floats) -> tuple[Floats, Floats, Floats]:
         return p, np.log(p), p**ROBUST
 
 
-def _by_shard(shards: Shards, rows: float) -> Sample:
+def _by_shard(shards: Shards, rows: float, mirrored: bool) -> Sample:
     """Dense counts of each shard, in the order of its rows, times a factor."""
     row = np.searchsorted(shards.rows.key, shards.pairs.key // COARSE_CELLS)
-    at, shape = row * COARSE_CELLS + shards.pairs.key % COARSE_CELLS, (len(shards.rows.key), COARSE_CELLS)
+    code = _with_image(shards.pairs.key % COARSE_CELLS, mirrored)
+    at, shape = row * COARSE_CELLS + code, (len(shards.rows.key), COARSE_CELLS)
     happened, total = (
         np.bincount(at, x * rows, shape[0] * shape[1]).reshape(shape).astype(np.float64)
         for x in (shards.pairs.happened, shards.pairs.total)
     )
     return Sample(happened, total)
+
+
+def _with_image(code: Ints, mirrored: bool) -> Ints:
+    """Cells that have a mirror image if they are to be mirrored: what is next above 1/2 has none but that of 1/2."""
+    return np.where(code == _MIDDLE + 1, _MIDDLE, code) if mirrored else code
 
 
 def _dense(code: Ints, column: Floats) -> Floats:

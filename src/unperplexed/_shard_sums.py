@@ -43,7 +43,7 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     statistic = float(_t((happened - total * p) @ odds, rounding)) if n > 1 else math.nan
     if n < FEWEST_SHARDS:
         return statistic, math.nan
-    parts, blocks = _independent(counts.shards, grouped), np.array_split(np.empty(samples), -(-samples // _AT_ONCE))
+    parts, blocks = _independent(counts.shards, grouped), np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
     null = np.concatenate([_t(_calibrated(counts, odds, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
     slack = 1e-9 * abs(statistic) if math.isfinite(statistic) else 0.0

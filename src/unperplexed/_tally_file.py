@@ -88,8 +88,15 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
 
 _BY_CLASS = ("classes", "predictions")
 _PLAIN = (
-    *("exact_limit", "fraction_bits", "n_rows", "n_weighing", "n_classes"),
-    *("weighted", "weight", "weight_squared", "exact"),
+    "exact_limit",
+    "fraction_bits",
+    "n_rows",
+    "n_weighing",
+    "n_classes",
+    "weighted",
+    "weight",
+    "weight_squared",
+    "exact",
 )
 
 

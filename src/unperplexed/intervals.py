@@ -72,10 +72,16 @@ class CalibrationTest:
     """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability. Of rows in
     groups or with weights, t of the sums of (o - p) logit(p) over shards: their mean over its standard error."""
     p_value: float
-    """Share of calibrated samples with a statistic at least as large, or twice that on the side of t; itself one."""
+    """Share of calibrated samples with a statistic at least as large, the one at hand counted among them; of t, which
+    has two sides, twice the share on its own."""
     by: TestedBy
     """What the samples keep to: one class happens in each row; each pair is by itself, in tallies that kept no rows; or
     what is alike in shards of the rows."""
+
+    @property
+    def sides(self) -> int:
+        """On how many sides the statistic can be far off; the smallest p-value is so many times 1 / (1 + samples)."""
+        return 2 if self.by == "shards" else 1
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class Sampled:
     curve: Band | None = None
     """Where the measured probability may lie."""
     consistent: Band | None = None
-    """Where it would be measured if the forecasts were calibrated; None where rows cannot be drawn one by one."""
+    """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
     test: CalibrationTest | None = None
     """None of a tally with weights and without shards."""
 
@@ -216,8 +222,9 @@ def sampled(
     Samples say by how much a figure exceeds what it is drawn from (their median), which is taken off, and how much it
     varies (half the middle two thirds of them, which is the standard deviation of a normal one): on the log scale.
     Independent rows are redrawn, some of the samples counted as finely as the figures are measured, since the bias
-    depends on that. Where shards say more, of rows in groups, of weights, and of more than two classes, these are
-    resampled; of both, the larger variation counts.
+    depends on that; of rows in groups or with weights only these, as if there were as many as are independent. Where
+    shards say more, of rows in groups, of weights, and of more than two classes, these are resampled; of both, the
+    larger variation counts.
     """
     counts, n = coarse_counts(tally, floor, limit), sampling.resamples
     redraw = not tally.grouped and not (tally.uneven and tally.shards is not None)

@@ -56,7 +56,7 @@ class Uncertainty:
     verdict: Verdict | None
     """Over- or underconfident if the calibration test says that something is wrong and the slope's interval excludes 1;
     "miscalibrated" if it does not, or on the other side than the test. None if nothing was tested, or if it takes more
-    samples to tell with such confidence."""
+    samples or groups to tell with such confidence."""
     rows_needed: float
     """With about how many rows like these the interval of a slope like this one would exclude 1; NaN where it does, or
     where the verdict is another."""
@@ -201,14 +201,13 @@ def _verdict(slope: Interval, test: CalibrationTest, sampling: Sampling) -> Verd
 
     None where the p-value cannot be as small as it must, because of too few samples or shards.
     """
-    sides = 2 if test.by == "shards" else 1
-    if math.isnan(test.p_value) or sides / (1 + sampling.resamples) > 1 - sampling.confidence + 1e-12:
+    if math.isnan(test.p_value) or test.sides / (1 + sampling.resamples) > 1 - sampling.confidence + 1e-12:
         return None
     if not test.p_value <= 1 - sampling.confidence:
         return _NOT
-    if slope.high < 1 and not (sides == 2 and test.statistic > 0):
+    if slope.high < 1 and not (test.sides == 2 and test.statistic > 0):
         return "overconfident"
-    if slope.low > 1 and not (sides == 2 and test.statistic < 0):
+    if slope.low > 1 and not (test.sides == 2 and test.statistic < 0):
         return "underconfident"
     return "miscalibrated"
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from .._dependence import LEAST_WORTH
 from .._tables import Cells
 from .._wording import number_of, percent
 from ..means import DECISIVE, GEOMETRIC, ROBUST
@@ -104,7 +105,7 @@ def verdict_text(a: Assessment) -> str:
 
 def _why_none(a: Assessment) -> str:
     u = a.uncertainty
-    if a.independent_rows < 2:
+    if a.independent_rows < LEAST_WORTH:
         return "it takes rows or groups that are worth two at least"
     if not u.resamples:
         return "it takes samples, and none were wanted"
@@ -112,8 +113,8 @@ def _why_none(a: Assessment) -> str:
         return "of rows with weights it takes a tally's part shards (tally --parts shards)"
     if math.isnan(u.calibration_test.p_value):
         return "it takes six groups at least, or six shards of rows with weights"
-    sides = 2 if u.calibration_test.by == "shards" else 1
-    return f"with {percent(u.confidence)} confidence it takes {math.ceil(sides / (1 - u.confidence) - 1e-6):,} samples"
+    samples = math.ceil(u.calibration_test.sides / (1 - u.confidence) - 1e-6)
+    return f"with {percent(u.confidence)} confidence it takes {samples:,} samples"
 
 
 _MOST_ROWS = 1e12
