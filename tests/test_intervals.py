@@ -11,6 +11,7 @@ from conftest import softmax_forecasts
 from unperplexed import ESTIMATORS, CalibrationTest, InputError, Interval, Tally, assess, calibration_test
 from unperplexed._calibrated import calibrated
 from unperplexed._resampling import coarse_counts
+from unperplexed._shard_sums import independent_share
 from unperplexed.intervals import SAMPLED, Sampling, wilson
 from unperplexed.means import t_quantile
 from unperplexed.measured import estimator, measured_of_samples
@@ -155,6 +156,34 @@ def test_groups_of_one_row_are_no_groups(rng):
         assert other.high - other.low == pytest.approx(high - low, rel=0.35), name
 
 
+@pytest.mark.parametrize("groups", [300, 4000])
+def test_what_part_of_copied_rows_is_independent(rng, groups):
+    """One of eight copies, also where several groups share a shard; nearly all of rows that are no copies."""
+    y, p = binary(rng, groups)
+    copied = Tally.of(np.repeat(y, 8), np.repeat(p, 8), groups=np.repeat(np.arange(groups), 8), parts=["shards"])
+    assert independent_share(coarse_counts(copied, 0.005, "floor")) == pytest.approx(1 / 8, rel=0.1)
+    y, p = binary(rng, 8 * groups)
+    mixed = Tally.of(y, p, groups=np.repeat(np.arange(groups), 8), parts=["shards"])
+    assert independent_share(coarse_counts(mixed, 0.005, "floor")) > 0.95
+
+
+def test_measured_figures_of_groups_are_in_their_intervals():
+    """A group's rows say the same and go the same way; measured are forecasts that are too sure by half."""
+    odds = np.random.default_rng(1).normal(0, 3, 100_000)
+    share = np.stack([expit(-odds), expit(odds)], axis=1).reshape(-1)
+    y = np.tile([0, 1], odds.size)
+    truth = assess(y, np.repeat(expit(1.5 * odds), 2), sample_weight=share, measured="isotonic", resamples=0).figures()
+    held = dict.fromkeys(SAMPLED, 0)
+    for run in range(50):
+        rng = np.random.default_rng([21, run])
+        group, z = np.repeat(np.arange(8000), 3), rng.choice(odds, 8000)
+        y = (rng.random(8000) < expit(z))[group]
+        found = assess(y, expit(1.5 * z)[group], groups=group, resamples=40, seed=run).intervals
+        for name in held:
+            held[name] += found[name].low <= truth[name] <= found[name].high
+    assert min(held.values()) >= stats.binom.ppf(0.001, 50, 0.93), held
+
+
 def test_few_groups_are_said(rng):
     y, p = binary(rng, 600)
     assert any("few groups (7" in each for each in assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings)
@@ -280,9 +309,9 @@ def test_without_samples_the_closed_ones_remain(rng):
         ({"confidence": 95}, "confidence: expected a number between 0 and 1, such as 0.95, got 95"),
         ({"confidence": 1.0}, "confidence"),
         ({"confidence": math.nan}, "confidence"),
-        ({"resamples": 5}, "resamples: expected 0, or from 40 to"),
+        ({"resamples": 5}, "resamples: expected 0, or a whole number from 40 to"),
         ({"resamples": 10**9}, "resamples"),
-        ({"resamples": 99.5}, "resamples: expected a whole number"),
+        ({"resamples": 99.5}, "resamples: expected 0, or a whole number"),
         ({"seed": -1}, "seed: expected a whole number of at least 0"),
         ({"seed": "a"}, "seed"),
         ({"groups": [1]}, "groups has 1 row, "),

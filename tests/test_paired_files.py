@@ -367,7 +367,7 @@ REFUSED = [
     (None, ["--in-order", "--lag", "239"], "239 places for 240 rows"),
     (None, ["--in-order", "--floor", "2"], "floor"),
     (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
-    (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or from 40"),
+    (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or a whole number from 40"),
     (None, ["--in-order", "--scores", "brier"], "did you mean 'brier_score'"),
     (None, ["--in-order", "--plot", "x.gif"], "known: .png"),
     (None, ["--in-order", "--separator", ";;"], "expected one character"),

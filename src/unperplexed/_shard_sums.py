@@ -43,7 +43,9 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     statistic = float(_t((happened - total * p) @ odds, rounding)) if n > 1 else math.nan
     if n < FEWEST_SHARDS:
         return statistic, math.nan
-    parts, blocks = _independent(counts.shards, grouped), np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
+    rows = np.maximum(happened.sum(axis=1), 1.0)
+    parts = _independent(rows, rows, _alike(counts.shards)) if grouped else rows
+    blocks = np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
     null = np.concatenate([_t(_calibrated(counts, odds, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
     slack = 1e-9 * abs(statistic) if math.isfinite(statistic) else 0.0
@@ -60,22 +62,27 @@ def _t(sums: Floats, rounding: float) -> Floats:
         return np.asarray(np.where(mean == 0, 0.0, mean / spread))
 
 
-def independent_share(counts: CellCounts, grouped: bool) -> float:
-    """What part of the rows of all shards tell as much if they are independent as all of them do."""
-    assert counts.shards is not None
-    rows = counts.shards.happened.sum(axis=1)
-    return float(rows.sum() / (rows**2 / _independent(counts.shards, grouped)).sum())
+def independent_share(counts: CellCounts) -> float:
+    """What part of the pairs tell as much of their own cell, if they are independent, as all of them do.
 
-
-def _independent(shards: Sample, grouped: bool) -> Floats:
-    """About how many independent rows there are in each shard, going by how alike outcomes of the same cell are.
-
-    With a the intraclass correlation, they are m / (1 + (m - 1) a) of m (Kish 1965).
+    Less than rows of a whole shard depend on one another, unless they say the same: what a monotone curve makes of
+    chance, it makes of the chance in neighbouring cells.
     """
+    assert counts.shards is not None
+    total = counts.shards.total
+    of_cell = total.sum(axis=0)
+    together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this cell meets them
+    return float(_independent(together, of_cell, _alike(counts.shards)).sum() / of_cell.sum())
+
+
+def _independent(together: Floats, of: Floats, alike: float) -> Floats:
+    """Say how many independent ones tell as much as so many, of which so many are together (Kish 1965)."""
+    return np.asarray(of / (1 + np.maximum(together - 1, 0) * alike))
+
+
+def _alike(shards: Sample) -> float:
+    """Intraclass correlation of outcomes of the same cell."""
     happened, total = shards
-    rows: Floats = np.maximum(happened.sum(axis=1), 1.0)
-    if not grouped:
-        return rows
     # Pairs of rows that differ: expected of those of one shard are as many as of those of different ones.
     differ = (happened * (total - happened)).sum(axis=0)
     within = (total * (total - 1)).sum(axis=0) / 2
@@ -84,8 +91,7 @@ def _independent(shards: Sample, grouped: bool) -> Floats:
     between = all_total * (all_total - 1) / 2 - within
     some = between > 0
     expected = float((within[some] * differ_between[some] / between[some]).sum())
-    alike = min(max(1 - float(differ[some].sum()) / expected, 0.0), 1.0) if expected > 0 else 1.0
-    return np.asarray(rows / (1 + (rows - 1) * alike))
+    return min(max(1 - float(differ[some].sum()) / expected, 0.0), 1.0) if expected > 0 else 1.0
 
 
 def _calibrated(counts: CellCounts, odds: Floats, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:

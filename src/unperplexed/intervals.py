@@ -221,32 +221,32 @@ def sampled(
 
     Samples say by how much a figure exceeds what it is drawn from (their median), which is taken off, and how much it
     varies (half the middle two thirds of them, which is the standard deviation of a normal one): on the log scale.
-    Independent rows are redrawn, some of the samples counted as finely as the figures are measured, since the bias
-    depends on that; of rows in groups or with weights only these, as if there were as many as are independent. Where
-    shards say more, of rows in groups, of weights, and of more than two classes, these are resampled; of both, the
-    larger variation counts.
+    Rows are redrawn, of those in groups as many as are independent; some of the samples are counted as finely as the
+    figures are measured, since the bias depends on that. Where shards say more, of rows in groups, of weights, and of
+    more than two classes, these are resampled too; of both, the larger variation counts.
     """
     counts, n = coarse_counts(tally, floor, limit), sampling.resamples
-    redraw = not tally.grouped and not (tally.uneven and tally.shards is not None)
-    resample = tally.shards is not None and not (redraw and counts.mirrored)
-    with steps((2 * redraw + resample) * n, "samples") as advance:
+    alike = not tally.grouped and not tally.uneven
+    resample = tally.shards is not None and not (alike and counts.mirrored)
+    share = independent_share(counts) if tally.grouped else 1.0
+    with steps((1 + alike + resample) * n, "samples") as advance:
         worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
-        drawn = [worlds.redrawn(counts, n)] if redraw else []
+        drawn = [worlds.redrawn(counts, n, share)]
         drawn += [worlds.resampled(counts, n)] if resample else []
-        share = 1.0 if redraw else independent_share(counts, tally.grouped)
         of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS, share)
-        if tally.shards is not None and not redraw:
-            tested: tuple[Band | None, CalibrationTest | None] = None, tested_shards(counts, tally.grouped, sampling)
-        elif tally.uneven:
-            tested = None, None
-        else:
+        tested: tuple[Band | None, CalibrationTest | None] = None, None
+        if alike:
             tested = tested_calibration(tally, counts, estimator, floor, sampling, advance)
-    reach = float(t_quantile(sampling.confidence, math.inf if redraw else tally.independent_rows - 1))
+        elif tally.shards is not None:
+            tested = None, tested_shards(counts, tally.grouped, sampling)
+    reach = float(t_quantile(sampling.confidence, math.inf if alike else tally.independent_rows - 1))
     intervals = {
         name: _interval(figures[name], [(each.logs[:, at], each.truth[at]) for each in (of_bias, *drawn)], reach, most)
         for at, (name, most) in enumerate(SAMPLED.items())
     }
-    return Sampled(intervals, _band(counts, drawn[0].curves, sampling.confidence), *tested)
+    bands = [_band(counts, each.curves, sampling.confidence) for each in drawn]
+    low, high = np.min([each.low for each in bands], axis=0), np.max([each.high for each in bands], axis=0)
+    return Sampled(intervals, Band(counts.reported, low, high), *tested)
 
 
 def tested_calibration(

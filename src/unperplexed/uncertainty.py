@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ._dependence import LEAST_WORTH
 from ._resampling import coarse_counts
 from ._views import counted_for
-from .errors import InputError, check_whole
+from .errors import InputError
 from .intervals import (
     Band,
     CalibrationTest,
@@ -79,8 +79,9 @@ def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:
     """Refuse a confidence that is none, and numbers of samples and seeds that are no whole numbers."""
     if not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
         raise InputError(f"confidence: expected a number between 0 and 1, such as 0.95, got {confidence!r}.")
-    if resamples != 0 and not _FEWEST <= check_whole("resamples", resamples) <= _MOST:
-        raise InputError(f"resamples: expected 0, or from {_FEWEST} to {_MOST:,}, got {resamples!r}.")
+    whole = isinstance(resamples, int | np.integer) and not isinstance(resamples, bool)
+    if not whole or (resamples != 0 and not _FEWEST <= resamples <= _MOST):
+        raise InputError(f"resamples: expected 0, or a whole number from {_FEWEST} to {_MOST:,}, got {resamples!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
     return Sampling(float(confidence), int(resamples), int(seed))

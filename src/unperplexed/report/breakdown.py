@@ -105,7 +105,8 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
     yield "reported, measured: geometric accuracy; cost: ln(measured / reported), in nats"
     if b.shrinkage is None:
         yield "s.e.: standard error of the reported one; right: prediction accuracy"
-        yield "verdict: over-, underconfident, or off (miscalibrated otherwise), where it shows"
+        seed = b.whole.uncertainty.seed
+        yield f"verdict: over-, underconfident, or off: miscalibrated otherwise; seed {seed}"
     else:
         centre, spread = figure(b.shrinkage.centre), math.expm1(b.shrinkage.between)
         yield f"shrunken: the own share of reported, the rest {centre}, the centre of all groups"
@@ -116,3 +117,5 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
     if b.empty:
         named = ", ".join(map(key_text, b.empty[:_MOST_EMPTY])) + (", ..." if len(b.empty) > _MOST_EMPTY else "")
         yield from textwrap.wrap(f"{len(b.empty):,} without rows to assess, left out: {named}", _WIDTH)
+    if b.shrinkage is None:
+        yield from (f"({warning})" for warning in b.whole.uncertainty.warnings)

@@ -62,7 +62,8 @@ def _table(c: Comparison) -> Iterator[str]:
     if not c.assessed_for_sure:
         yield "(no over or under beside it: that is told of independent rows of one weight)"
     elif any(each.assessment.verdict is not None for _, each in shown):
-        yield "(over-, underconfident, or off: miscalibrated otherwise; said where it shows)"
+        seed = shown[0][1].assessment.uncertainty.seed
+        yield f"(over-, underconfident, or off: miscalibrated otherwise; seed {seed})"
 
 
 def _laid_out(lines: Sequence[Sequence[str]], most: int) -> Iterator[str]:

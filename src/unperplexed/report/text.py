@@ -395,6 +395,8 @@ def tally_text(tally: Tally) -> str:
         lines.append(f"in cells of relative width 2^-{tally.fraction_bits}, {entries:,} of them occupied")
     if tally.weighted:
         lines.append(f"weighted: total weight {tally.weight:,.6g}")
+    if tally.grouped:
+        lines.append(f"rows in groups, as good as {tally.independent_rows:,.4g} independent groups of equal size")
     lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
     lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
     lines += [f"from {printable(name)}: {number_of(count, 'row')}" for name, count in tally.sources.items()]
