@@ -735,7 +735,9 @@ def test_the_picture_shows_profiles_and_ratios(data, dependence):
         few = profile.few_rows
         np.testing.assert_array_equal(lines[name].get_ydata()[~few], profile.values[~few])
     assert len(ax.collections) == (0 if dependence else 3)  # bands are for independent rows
-    (strip,) = (other for other in ax.figure.axes if other is not ax)
+    legend, strip = (other for other in ax.figure.axes if other is not ax)
+    named = [text.get_text() for text in legend.get_legend().get_texts()]
+    assert named == [*comparison.forecasters, *["carried by few rows"] * (len(named) - 3)]
     ends = [tuple(line.get_xdata()) for line in strip.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] >= 0]
     assert [tuple(pair.accuracy_ratio_interval) for pair in comparison.pairs] == ends[:3]
     assert [text.get_text() for text in strip.texts] == [f"{pair.first} to {pair.second}" for pair in comparison.pairs]

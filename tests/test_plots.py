@@ -8,7 +8,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from conftest import softmax_forecasts
-from unperplexed import InputError, assess, risk_profile
+from unperplexed import InputError, assess, compare, risk_profile
 
 
 @pytest.fixture
@@ -152,3 +152,29 @@ def test_profiles_share_axes(rng):
 def test_unknown_axes(result):
     with pytest.raises(InputError, match="axes:"):
         result.plot(Figure().subplots(), axes="x")
+
+
+@pytest.mark.parametrize("name", ["a$x^$b", r"$\frac{$", "_hidden", "$5 to $10", "one\nline\ttwo"])
+def test_names_are_drawn_as_they_are(name):
+    """A dollar would begin a formula, and a label that begins with "_" is in no legend."""
+    y, p = np.arange(90) % 3, np.full((90, 3), 1 / 3)
+    each = assess(np.array(["b", name, "c"])[y], p, labels=["b", name, "c"], view="each-class", resamples=0)
+    pictures = [compare({name: p, "other": p[:, ::-1]}, y, resamples=0).plot(), each.plot()]
+    for ax in pictures:
+        ax.figure.canvas.draw()
+        drawn = {text.get_text().strip() for legend in legends(ax.figure) for text in legend.get_texts()}
+        assert repr(name)[1:-1].replace("\\\\", "\\") in {text.replace(r"\$", "$") for text in drawn}
+
+
+def legends(figure):
+    return [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
+
+
+def test_what_does_not_fit_is_said(rng):
+    z = rng.normal(size=200)
+    y = rng.random(200) < 1 / (1 + np.exp(-z))
+    ax = compare({f"f{i}": 1 / (1 + np.exp(-z * (1 + i / 10))) for i in range(9)}, y, resamples=0).plot()
+    assert [legend.get_title().get_text() for legend in legends(ax.figure)] == [
+        "200 forecasts each; the best 8 of 9 forecasters"
+    ]
+    assert ax.figure.axes[-1].get_xlabel().endswith("10 of 36 pairs")

@@ -112,31 +112,31 @@ def compare(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     a = arguments
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
-    how, picture = _in_sequence(a) if a.sequential else _at_once(a)
+    how = _in_sequence(a) if a.sequential else _at_once(a)
     found = compared_files(files, together, _selection(a), _reading(a), how, _say, progress=True)
-    _write(a, found.to_json, str(found), _picture(a.plot, found.plot, picture))
+    _write(a, found.to_json, str(found), _picture(a.plot, found.plot, comparison=found))
 
 
 _Compared = Callable[[Parts, Pair], Comparison | SequentialComparison]
 
 
-def _at_once(arguments: argparse.Namespace) -> tuple[_Compared, str]:
-    """Compare all rows together; and the kind of picture."""
+def _at_once(arguments: argparse.Namespace) -> _Compared:
+    """Compare all rows together."""
     a = arguments
     for name in ("score", "level"):
         if getattr(a, name) is not None:
             raise InputError(f"--{name} is for comparisons with --sequential.")
     settings = Settings(a.scores, a.floor, a.confidence, a.lag, bool(a.groups), a.resamples, a.seed)
-    return partial(compared, settings=settings), "comparison"
+    return partial(compared, settings=settings)
 
 
-def _in_sequence(arguments: argparse.Namespace) -> tuple[_Compared, str]:
-    """Compare one row after another; and the kind of picture."""
+def _in_sequence(arguments: argparse.Namespace) -> _Compared:
+    """Compare one row after another."""
     for name, (default, reason) in _NOT_SEQUENTIAL.items():
         if getattr(arguments, name) != default:
             raise InputError(f"--{name} does not go with --sequential: {reason}.")
     given = {name: getattr(arguments, name) for name in ("score", "level") if getattr(arguments, name) is not None}
-    return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor)), "profile"
+    return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor))
 
 
 def _rivals(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -359,15 +359,18 @@ def _write(arguments: argparse.Namespace, as_json: Callable[[], str], text: str,
     print(text)
 
 
-def _picture(path: Path | None, draw: Callable[..., Axes], kind: str = "profile") -> dict[Path, bytes]:
+def _picture(
+    path: Path | None, draw: Callable[..., Axes], kind: str = "profile", comparison: object = None
+) -> dict[Path, bytes]:
     """Draw on a figure of the right size and give the picture's bytes by its path."""
     if path is None:
         return {}
     from matplotlib.figure import Figure
 
-    from .plots import SIZES
+    from .plots import SIZES, comparison_size
 
-    figure = Figure(figsize=SIZES[kind], layout="tight")
+    size = comparison_size(comparison) if isinstance(comparison, Comparison) else SIZES[kind]
+    figure = Figure(figsize=size, layout="tight")
     draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
     stream = io.BytesIO()
     figure.savefig(stream, format=path.suffix.lower()[1:], dpi=150, bbox_inches="tight")

@@ -7,7 +7,7 @@ kind of bubble, the bubbles in blue are told apart in greyscale too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from ._typing import Floats, Ints
-from ._wording import number_of, percent
+from ._wording import number_of, percent, short_name
 from .errors import InputError
 from .means import DECISIVE, GEOMETRIC, ROBUST
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .profile import RiskProfile
     from .sequential import SequentialComparison
 
-SIZES = {"reported": (5.6, 6.4), "nelson": (6.8, 5.6), "profile": (6.4, 4.4), "comparison": (6.4, 6.4)}
+SIZES = {"reported": (5.6, 6.4), "nelson": (6.8, 5.6), "profile": (6.4, 4.4)}
 """Widths and heights, in inches, that suit the pictures: of an assessment by its axes, and of the others."""
 
 _COLOURS = (
@@ -156,14 +156,16 @@ def _kinds_of_bins(
         return
     for label, colours in zip(assessment.labels, _COLOURS, strict=False):
         yield (
-            _short(label) if isinstance(label, str) else f"class {label}",
+            _name(label, 20) if isinstance(label, str) else f"class {label}",
             colours,
             largest[[bins.label[at] == label for at in largest]],
         )
 
 
-def _short(name: str, most: int = 20) -> str:
-    return name if len(name) <= most else f"{name[: most - 3]}..."
+def _name(name: str, most: int = 32) -> str:
+    """Give a name from outside as matplotlib draws it as it is: a dollar begins no formula, and "_" hides nothing."""
+    shown = short_name(name, most).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
@@ -219,21 +221,8 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     divider = make_axes_locatable(ax)
     # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
     above = divider.append_axes("top", size="24%", pad=0.02)
-    above.set_axis_off()
     rows = number_of(assessment.n_rows, "forecast")
-    title = f"{rows}; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}"
-    above.legend(
-        *ax.get_legend_handles_labels(),
-        title=title,
-        alignment="left",
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 0),
-        ncols=2,
-        fontsize="small",
-        title_fontsize="small",
-        frameon=False,
-        columnspacing=1,
-    )
+    _draw_legend(above, ax, f"{rows}; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}")
     # The strip takes the label of the reported axis over, since it lies between the axis and its label.
     if swapped:
         strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
@@ -254,6 +243,23 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     style = {"x": 0.02, "y": 0.5, "rotation": 90, "ha": "left", "va": "center"}
     style = style if swapped else {"x": 0.5, "y": 0.98, "ha": "center", "va": "top"}
     strip.text(s="of what happened", transform=strip.transAxes, fontsize="x-small", **style)
+
+
+def _draw_legend(above: Axes, ax: Axes, title: str) -> None:
+    """Draw the legend of Axes on others above them, which have nothing else."""
+    above.set_axis_off()
+    above.legend(
+        *ax.get_legend_handles_labels(),
+        title=title,
+        alignment="left",
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 0),
+        ncols=2,
+        fontsize="small",
+        title_fontsize="small",
+        frameon=False,
+        columnspacing=1,
+    )
 
 
 def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:
@@ -280,6 +286,7 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
             text = name.replace("_", " ")
             ax.annotate(text, place, xytext=(6, -10), textcoords="offset points", fontsize="small")
     _finish_profiles(ax, [profile])
+    ax.legend(loc="lower right", fontsize="small")
     return ax
 
 
@@ -302,26 +309,26 @@ def _named_means(profile: RiskProfile) -> Iterator[tuple[str, str, tuple[float, 
             yield marker, name, (order, float(np.interp(order, profile.orders, profile.values)))
 
 
-def _finish_profiles(
-    ax: Axes, profiles: Sequence[RiskProfile], legend: Literal["lower right", "best"] = "lower right"
-) -> None:
+def _finish_profiles(ax: Axes, profiles: Sequence[RiskProfile]) -> None:
     if any(profile.few_rows.any() for profile in profiles):
         ax.plot([], [], ":", color=_GREY, label="carried by few rows")
     ax.set(xlabel="order of the mean (risk-averse to risk-seeking)", ylabel="generalized mean", ylim=(0, 1.02))
     ax.grid(color="#d9d9d9", linewidth=0.5)
     ax.set_axisbelow(True)
-    ax.legend(loc=legend, fontsize="small")
 
 
 def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """Draw the risk profiles of forecasters, the best first in the legend, and below who is how far ahead of whom.
+
+    Where not all fit, the picture says how many are shown.
 
     Parameters
     ----------
     comparison : Comparison
         What to draw: of many forecasters the first eight, of many pairs the first ten.
     ax : matplotlib Axes, optional
-        Where to draw; a strip is cut off it for the ratios of geometric accuracies. By default a new pyplot figure.
+        Where to draw; strips are cut off it for the legend and the ratios of geometric accuracies. By default a new
+        pyplot figure, as high as it takes.
 
     Returns
     -------
@@ -329,14 +336,33 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         The main Axes, with the profiles.
     """
     if ax is None:
-        ax = _new_axes(SIZES["comparison"])
+        ax = _new_axes(comparison_size(comparison))
     shown = list(comparison.forecasters.items())[:_MOST_PROFILES]
     for name, each in shown:  # the bands of profiles are for independent rows
-        _draw_profile(ax, each.assessment.profile, _short(name, 32), band=comparison.assessed_for_sure)
-    _finish_profiles(ax, [each.assessment.profile for _, each in shown], legend="best")
-    inches = 0.4 + 0.25 * min(len(comparison.pairs), _MOST_RATIOS)
-    _draw_ratios(make_axes_locatable(ax).append_axes("bottom", size=inches, pad=0.6), comparison)
+        _draw_profile(ax, each.assessment.profile, _name(name), band=comparison.assessed_for_sure)
+    _finish_profiles(ax, [each.assessment.profile for _, each in shown])
+    above, below = _strips(comparison)
+    divider = make_axes_locatable(ax)
+    title = number_of(comparison.n_rows, "forecast") + " each"
+    title += _of_all(len(shown), len(comparison.forecasters), "forecasters", "; the best ")
+    _draw_legend(divider.append_axes("top", size=above, pad=0.02), ax, title)
+    _draw_ratios(divider.append_axes("bottom", size=below, pad=0.6), comparison)
     return ax
+
+
+def comparison_size(comparison: Comparison) -> tuple[float, float]:
+    """Width and height, in inches, that suit the picture of a comparison."""
+    return 6.4, 4.4 + sum(_strips(comparison))
+
+
+def _strips(comparison: Comparison) -> tuple[float, float]:
+    """Heights, in inches, of what is above and below the profiles."""
+    lines = (min(len(comparison.forecasters), _MOST_PROFILES) + 2) // 2  # one more says what is dotted
+    return 0.3 + 0.19 * lines, 0.4 + 0.25 * min(len(comparison.pairs), _MOST_RATIOS)
+
+
+def _of_all(shown: int, there: int, what: str, before: str) -> str:
+    return f"{before}{shown} of {there:,} {what}" if shown < there else ""
 
 
 def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
@@ -345,10 +371,11 @@ def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
     for at, pair in enumerate(pairs):
         ax.plot(pair.accuracy_ratio_interval, [at, at], color=_MARKS, linewidth=1.8)
         ax.plot(pair.accuracy_ratio, at, "o", color=_MARKS, markeredgecolor="white")
-        text = f"{_short(pair.first, 32)} to {_short(pair.second, 32)}"
+        text = f"{_name(pair.first)} to {_name(pair.second)}"
         ax.text(0.01, at - 0.4, text, transform=ax.get_yaxis_transform(), fontsize="x-small", va="center", bbox=_PAPER)
     ax.axvline(1, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     interval = f"{percent(comparison.confidence)} interval"
+    interval += _of_all(len(pairs), len(comparison.pairs), "pairs", ", ")
     ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=f"ratio of geometric accuracies, {interval}")
     ax.spines[["top", "right", "left"]].set_visible(False)
 
@@ -378,14 +405,14 @@ def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) ->
     c = comparison
     rows = np.unique(np.linspace(1, c.n_rows, _MOST_POINTS).astype(np.int64))
     low, mean, high = (column[rows - 1] for column in (c.low, c.difference, c.high))
-    name = f"{c.score.replace('_', ' ')}, {_short(c.first)} less {_short(c.second)}"
+    name = f"{c.score.replace('_', ' ')}, {_name(c.first, 20)} less {_name(c.second, 20)}"
     ax.plot(rows, mean, color=_COLOURS[0][1], label="mean so far", zorder=3)
     label = f"{percent(1 - c.level)} limits, at all rows together"
     ax.fill_between(rows, low, high, color=_COLOURS[0][0], alpha=0.4, linewidth=0, label=label, zorder=2)
     ax.axhline(0, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     if c.decided_after is not None:
         verb = "is" if c.better_now == c.better else "was"
-        label = f"decided after {c.decided_after:,}: {_short(str(c.better))} {verb} better"
+        label = f"decided after {c.decided_after:,}: {_name(str(c.better), 20)} {verb} better"
         at = c.difference[c.decided_after - 1]
         ax.plot(c.decided_after, at, "o", color=_MARKS, markeredgecolor="white", markersize=9, label=label, zorder=4)
     start = max(1, (c.decided_after or c.n_rows) // 10) - 1

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._wording import number_of, percent
-from .text import VERDICT_WORDS, figure, header, notes_lines, printable
+from .._wording import number_of, percent, printable, short_name
+from .text import VERDICT_WORDS, figure, header, notes_lines
 
 if TYPE_CHECKING:
     from .._keys import Key, Value
@@ -38,7 +38,7 @@ def breakdown_text(b: Breakdown) -> str:
 
     def line(first: str, cells: dict[str, str], mark: str = "") -> str:
         room = name - len(mark)
-        shown = (first if len(first) <= room else first[: room - 3] + "...") + mark
+        shown = short_name(first, room) + mark
         return (f"{shown:{name}}" + "".join(f"{cells.get(c, ''):>{width}}" for c, width in columns.items())).rstrip()
 
     shown = b.groups[:_MOST_GROUPS]

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .._wording import number_of, percent
+from .._wording import number_of, percent, printable, short_name
 from ..scores import SCORES
-from .text import VERDICT_WORDS, class_name, counted, estimate, figure, notes_lines, printable, short_name
+from .text import VERDICT_WORDS, class_name, counted, estimate, figure, notes_lines
 
 if TYPE_CHECKING:
     from ..comparison import Comparison, Difference, PairedComparison

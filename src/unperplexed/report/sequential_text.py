@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._wording import number_of, percent
-from .text import counted, figure, notes_lines, short_name
+from .._wording import number_of, percent, short_name
+from .text import counted, figure, notes_lines
 
 if TYPE_CHECKING:
     from ..sequential import SequentialComparison

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._dependence import LEAST_WORTH
 from .._tables import Cells
-from .._wording import number_of, percent
+from .._wording import number_of, percent, printable
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, score_named
 
@@ -171,12 +171,6 @@ def class_name(label: Label | None, index: int) -> str:
     return name if len(name) <= 16 else name[:13] + "..."
 
 
-def short_name(name: str, most: int = 24) -> str:
-    """Give a name in one short line; the ends of names tell them apart as often as their beginnings."""
-    name = printable(name)
-    return name if len(name) <= most else f"{name[: most // 2 - 2]}...{name[-(most // 2 - 1) :]}"
-
-
 def _figures(column: Floats) -> list[str]:
     return [figure(value) for value in column[:_MOST_CLASSES].tolist()]
 
@@ -310,11 +304,6 @@ def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
         named = ", ".join(printable(str(label)) for label in labels)
         classes += f" ({named})" if 0 < len(named) <= 40 else ""
     return f"{number_of(n_rows, 'forecast')} of {classes}"
-
-
-def printable(text: str) -> str:
-    """Give a name from outside in one line that moves no cursor: control characters as their escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def header(a: Assessment) -> Iterator[str]:
