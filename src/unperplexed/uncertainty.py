@@ -230,7 +230,5 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
         yield "few rows decide the robustness: its interval may be too narrow"
     if tally.uneven and tally.shards is None:
         yield "weights, and no shards (tally --parts shards): measured intervals are rough"
-    if tally.grouped:  # of which they have been seen to hold in 54 to 100 % (docs/uncertainty.md)
-        yield "rows in groups: intervals of slope, divergence and measured means are rough"
     if tally.grouped and tally.independent_rows < FEW_GROUPS - 0.5:
         yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
