@@ -414,7 +414,7 @@ def test_the_printed_table(rows):
         assert printed[name][5] == "-" if name == "3" else a.verdict == "not distinguishable from calibrated"
     shrunken = str(assess_by(y, p, by=group, shrink=True))
     assert "the lowest shrunken geometric accuracy first" in shrunken
-    assert "groups differ by some" in shrunken
+    assert "beyond chance, groups differ by a factor of " in shrunken
 
 
 @pytest.fixture

@@ -478,13 +478,22 @@ def test_few_rows_that_decide_are_said():
     assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
 
 
+def test_equal_log_losses_have_no_first():
+    y, p = [0, 1, 2, 0], np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.4, 0.3, 0.3]])
+    turned = p.copy()
+    turned[0] = [0.5, 0.25, 0.25]  # as much for what happened
+    assert compare({"a": p, "b": turned}, y, resamples=0).verdict == "a and b have the same log loss in every row"
+    worse = compare({"a": p, "b": turned, "c": np.full((4, 3), 1 / 3)}, y, resamples=0)
+    assert worse.verdict.startswith("a and b are ")
+
+
 def test_the_verdict_follows_the_adjusted_p_values(rng):
     y, p = rivals(rng, 2000)
     best = compare(p, y)
     assert best.verdict == f"{next(iter(best.forecasters))} is best"
     assert all(pair.differences["log_loss"].adjusted_p_value < 0.05 for pair in best.pairs[:2])
     close = compare({**p, "copy": p["f0"]}, y)
-    assert close.verdict == "f0 is first, but not distinguishable from copy"
+    assert close.verdict == "f0 and copy are best"
 
 
 # Calibration of each forecaster
@@ -780,6 +789,6 @@ def test_equals_are_said_to_be_equal(data):
     rest = np.arange(3) != y[:, None]
     swapped[rest] = p["f0"][rest].reshape(-1, 2)[:, ::-1].ravel()
     brier = compare({"a": p["f0"], "b": 0.5 * swapped + 0.5 * p["f0"]}, y)
-    assert "the same" not in brier.verdict
+    assert brier.verdict == "a and b have the same log loss in every row"
     assert "have the same log loss in every row" in str(brier)
     assert "1.000" in str(comparison)

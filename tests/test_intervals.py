@@ -395,16 +395,43 @@ def test_the_test_is_right_about_calibrated_groups():
     assert rejected[2.5] > 240 < rejected[0.5]
 
 
-def test_the_test_of_groups_of_many_classes():
+@pytest.mark.parametrize("size", [1, 30])
+@pytest.mark.parametrize("sureness", [0.0, 7.0])
+def test_the_test_of_groups_of_many_classes(sureness, size):
+    """Of sure forecasts most samples have no group that went wrong, or one or two: drawn are they as often."""
     rejected = 0
     for run in range(300):
         rng = np.random.default_rng([30, run])
-        p = rng.dirichlet(np.ones(5), 40)
-        y = (p.cumsum(axis=1)[:, :-1] < rng.random((40, 1))).sum(axis=1)
-        group = np.repeat(np.arange(40), rng.integers(1, 30, 40))
+        z = rng.normal(0, 1.5, (60, 5))
+        z[:, 0] += sureness
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        y = (p.cumsum(axis=1)[:, :-1] < rng.random((60, 1))).sum(axis=1)
+        group = np.repeat(np.arange(60), rng.integers(1, size + 1, 60))
         tally = Tally.of(y[group], p[group], labels=range(5), groups=group, parts=["shards"])
         rejected += calibration_test(tally, resamples=99, seed=run).p_value <= 0.05
     assert rejected <= stats.binom.ppf(0.9999, 300, 0.05)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6, 10])
+def test_what_cannot_vary_is_calibrated(classes):
+    """Everybody gets 1/C: what comes out is the same however it goes, and rounding decides nothing."""
+    for n in range(20, 60):
+        y = np.arange(n) % classes
+        assert calibration_test(y, np.full((n, classes), 1 / classes), labels=range(classes)).p_value == 1
+
+
+def test_one_row_said_many_times_does_not_decide():
+    """More rows than are kept, of which 5 in 6 are one: of those that are kept it is nearly all, or none."""
+    p_values = []
+    for run in range(40):
+        rng = np.random.default_rng([31, run])
+        p = np.repeat(rng.dirichlet(np.ones(20), 6001), [1] * 6000 + [30_000], axis=0)
+        y = (p.cumsum(axis=1)[:, :-1] < rng.random((36_000, 1))).sum(axis=1)
+        p_values.append(calibration_test(y, p, labels=range(20), resamples=99, seed=run).p_value)
+    most = stats.binom.ppf(0.9999, 40, 0.05)
+    assert np.count_nonzero(np.array(p_values) <= 0.05) <= most >= np.count_nonzero(np.array(p_values) > 0.95)
+    sharper = p**1.2 / (p**1.2).sum(axis=1, keepdims=True)
+    assert calibration_test(y, sharper, labels=range(20), resamples=99).p_value == 0.01
 
 
 def grouped_test(y, p, group, **settings):

@@ -341,9 +341,9 @@ REFUSED = [
     (
         "other ids",
         ["--on", "id"],
-        r"theirs: has no row for 240 of the 240 ids of ours: .*\. The ids of theirs are '100",
+        r"theirs: has no row for 240 of the 240 ids of ours: .*\. Only theirs has '100",
     ),
-    ("padded", ["--on", "id"], r"The ids of theirs are '0\d+', "),
+    ("padded", ["--on", "id"], r"Only theirs has '0\d+', "),
     ("other ids", ["--on", "id", "--common"], "no id is in all of 'ours', 'theirs'"),
     (
         "duplicate ids",

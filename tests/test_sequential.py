@@ -495,6 +495,16 @@ class TestResult:
         assert high > max(0, result.high[late:].max())
         assert "calibrated is better" in ax.get_legend().get_texts()[-1].get_text()
 
+    def test_picture_and_text_take_the_same_side(self, rng):
+        y, p = two(rng, 1200)
+        for forecasts in (p, dict(reversed(p.items()))):
+            result = compare_sequentially(forecasts, y)
+            ax = result.plot(Figure().subplots())
+            assert ax.get_ylabel() == "brier score, calibrated less sure"
+            assert ax.lines[0].get_ydata()[-1] < 0
+            assert ax.lines[2].get_ydata()[0] < 0
+            assert "calibrated less sure" in str(result)
+
     def test_picture_of_many_rows_and_of_one(self, rng):
         p = rng.uniform(size=50_000)
         result = compare_sequentially({"a": p, "b": rng.permutation(p)}, rng.integers(0, 2, 50_000))

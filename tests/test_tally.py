@@ -366,7 +366,7 @@ def test_a_third_label_in_a_later_part_is_noticed():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"exact_limit": -1}, {"exact_limit": 1.5}, {"fraction_bits": 0}, {"fraction_bits": 21}, {"fraction_bits": True}],
+    [{"exact_limit": -1}, {"exact_limit": 1.5}, {"fraction_bits": 2}, {"fraction_bits": 21}, {"fraction_bits": True}],
 )
 def test_bad_settings(settings):
     with pytest.raises(InputError, match="exact_limit must be"):

@@ -119,7 +119,7 @@ WRONG = {
             "n_rows": [-1, 21, 1.5, "3", None, True],
             "n_classes": [2, 2**70],
             "exact_limit": ["a", -1],
-            "fraction_bits": [0, 21, 2**63, []],
+            "fraction_bits": [2, 21, 2**63, []],
             "weighted": [0, "no"],
             "weight": ["3", -1.0, 1e999, 1e9, 0.0],
             "exact": [1],

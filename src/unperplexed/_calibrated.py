@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 22
 """Probabilities that are drawn from at once, for the memory."""
 
 _SMOOTH = 25.0
-"""A count of at least this variance is drawn as a normal one corrected for its skewness."""
+"""A count of at least this variance, if pairs are independent, is drawn as a normal one corrected for its skewness."""
 
 
 def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generator) -> tuple[Sample, bool]:
@@ -82,15 +82,17 @@ class _Rows:
         """Draw counts of the cells that are correlated as they are in these rows: a Gaussian copula."""
         variance, correlation = self._moments(counts.reported.size)
         total, p = counts.counted.total, counts.reported
-        variance *= counts.rows / self.count.sum()
+        # Cell by cell, since one row that was often said is kept all times or none.
+        there = np.bincount(self.cell.reshape(-1), np.repeat(self.count, self.cell.shape[1]), total.size)
+        apart = total * p * (1 - p)
+        variance = np.where(there > 0, variance * total / np.maximum(there, 1.0), apart)
         values, vectors = np.linalg.eigh(correlation)
         z = rng.standard_normal((n, total.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         happened = np.empty_like(z)
-        smooth = variance >= _SMOOTH
-        deviation = np.sqrt(variance[smooth])
-        skewness = (1 - 2 * p[smooth]) / deviation
-        happened[:, smooth] = (total * p)[smooth] + deviation * z[:, smooth]
-        happened[:, smooth] += deviation * skewness * (z[:, smooth] ** 2 - 1) / 6
+        smooth = apart >= _SMOOTH
+        happened[:, smooth] = (total * p)[smooth] + np.sqrt(variance[smooth]) * z[:, smooth]
+        # By the skewness of a count of such a variance, (1 - 2p) / deviation (Cornish and Fisher 1938).
+        happened[:, smooth] += np.where(variance >= 1, 1 - 2 * p, 0.0)[smooth] * (z[:, smooth] ** 2 - 1) / 6
         for at in np.flatnonzero(~smooth):
             happened[:, at] = _quantiles(float(total[at]), float(p[at]), ndtr(z[:, at]))
         return Sample(np.clip(happened, 0.0, total), np.broadcast_to(total, happened.shape))

@@ -14,17 +14,16 @@ from numpy.typing import ArrayLike
 from ._arrays import as_array, by_column, check_indexes
 from ._dependence import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
 from ._keys import group_numbers
-from ._scored import Pair, Pairing, Part, Parts, ScoredRows, parts_of, read_paired, scored, tallies
+from ._scored import Pair, Pairing, Parts, ScoredRows, parts_of, read_paired, tallies
 from ._typing import Floats, Ints
 from ._wording import number_of
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .errors import InputError
-from .forecasts import Forecasts
 from .intervals import Interval
 from .labels import Label, plain
 from .means import DEFAULT_FLOOR, apply_limit
-from .scores import Score, scores_kept
+from .scores import Score, score_reach, scores_kept
 from .tally import Tally
 from .uncertainty import checked_sampling
 
@@ -233,7 +232,7 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
     some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
     at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
     groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
-    reach = _reach(settings, len(first.labels))
+    reach = {rule.name: Interval(*score_reach(rule, len(first.labels), settings.floor)) for rule in settings.rules}
     sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
     ranked = sorted(rows, key=lambda name: forecasters[name].scores[LOG_LOSS].mean)
@@ -253,6 +252,7 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         lag=settings.lag,
         floor=float(settings.floor),
         confidence=settings.confidence,
+        seed=settings.seed,
         verdict=_verdict(ranked, rows, differences, 1 - settings.confidence),
         warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences[LOG_LOSS])),
     )
@@ -292,18 +292,6 @@ class _Sample:
         found = uncertain_mean(x, self.weights, self.dependence)
         half = found.half_width(self.confidence)
         return found, Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
-
-
-def _reach(settings: Settings, n_classes: int) -> dict[str, Interval]:
-    """Smallest and largest score by each rule: those of forecasts that are certain of the first class.
-
-    Rules are largest at such a forecast, if another class happens; of ordered classes the last.
-    """
-    p = np.zeros((2, n_classes))
-    p[:, 0] = 1
-    certain = Forecasts([0, n_classes - 1], p, labels=range(n_classes))
-    extreme = scored([Part("", certain)], settings.rules, settings.floor)[""].scores
-    return {rule: Interval(float(values.min()), float(values.max())) for rule, values in extreme.items()}
 
 
 def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Forecaster:
@@ -407,8 +395,7 @@ def _verdict(
     elif len(ranked) == 2 and _alike([of_rule[ranked[0], ranked[1]] for of_rule in differences.values()]):
         head = f"{ranked[0]} and {ranked[1]} score the same in every row"
     else:
-        best, *others = finite
-        head = _best(best, {name: differences[LOG_LOSS][best, name].adjusted_p_value for name in others}, level)
+        head = _best(finite[0], {name: differences[LOG_LOSS][finite[0], name] for name in finite[1:]}, level)
     return "; ".join([head, *([_first_three(said)] if said else [])])
 
 
@@ -416,18 +403,22 @@ def _alike(differences: Iterable[Difference]) -> bool:
     return all(each.p_value == 1 and each.standard_error == 0 for each in differences)
 
 
-def _best(best: str, p_values: Mapping[str, float], level: float) -> str:
+def _best(first: str, others: Mapping[str, Difference], level: float) -> str:
     """Say whether the first is best by adjusted p-values against each of the others."""
-    close = [name for name, p in p_values.items() if not p < level]
+    tied = [first, *(name for name, each in others.items() if _alike([each]))]
+    if len(tied) > len(others):
+        return f"{_first_three(tied, ' and ')} have the same log loss in every row"
+    close = {name: p for name, each in others.items() if name not in tied and not (p := each.adjusted_p_value) < level}
+    who = f"{_first_three(tied, ' and ')} {'is' if len(tied) == 1 else 'are'}"
     if not close:
-        return f"{best} is best"
-    if all(math.isnan(p_values[name]) for name in close):
-        return f"{best} is first, but nothing tells how sure that is"
-    return f"{best} is first, but not distinguishable from {_first_three(close)}"
+        return f"{who} best"
+    if all(math.isnan(p) for p in close.values()):
+        return f"{who} first, but nothing tells how sure that is"
+    return f"{who} first, but not distinguishable from {_first_three([*close])}"
 
 
-def _first_three(texts: Sequence[str]) -> str:
-    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+def _first_three(texts: Sequence[str], between: str = ", ") -> str:
+    return between.join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> Iterable[str]:
@@ -445,7 +436,8 @@ def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]
     dependence, rows = sample.dependence, sample.weights.size
     units, worth = dependence.units(rows), dependence.independent(sample.weights)
     what = "rows" if dependence.groups is None else "groups"
-    for a, b in [pair for pair, each in differences.items() if each.difference and each.standard_error == 0][:1]:
+    same = [pair for pair, each in differences.items() if each.difference and each.standard_error == 0]
+    for a, b in same[:1] if worth >= LEAST_WORTH else []:
         yield f"the log loss of {a} is less than that of {b} by the same in every {what[:-1]}: nothing tells how surely"
     if units == rows and dependence.groups is not None:
         yield "every group has one row: the same as without groups"
@@ -453,12 +445,12 @@ def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]
         yield f"only one of the {what}: nothing tells how sure the figures are"
     elif worth < LEAST_WORTH:
         yield (
-            f"{units:,} {what}, worth {worth:.3g} independent ones, because most of the weight is in one: nothing tells"
+            f"{units:,} {what}, worth {worth:.3g} when independent, because most of the weight is in one: nothing tells"
             " how sure the figures are"
         )
     elif worth < _FEW:
         lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
-        yield f"few {what}: {units:,}{lag}, worth {worth:.3g} independent ones; intervals and p-values are rough"
+        yield f"few {what}: {units:,}{lag}, worth {worth:.3g} when independent; intervals and p-values are rough"
     else:
         few = [pair for pair, each in differences.items() if each.carried_by < _FEW_CARRY]
         for a, b in few[:1]:

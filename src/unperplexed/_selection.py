@@ -201,8 +201,8 @@ def check_column(name: str, file: Source) -> str:
         return name
     lower = {other.lower(): other for other in file.names}
     near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 3)]
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns: {listed(file.names, 20)}."
-    raise InputError(f"no column {name!r}; {hint}")
+    hint = f"did you mean {' or '.join(map(repr, near))}? Columns" if near else "columns"
+    raise InputError(f"no column {name!r}; {hint}: {listed(file.names, 20)}.")
 
 
 def _split_label(text: str, file: Source) -> tuple[str | None, str]:

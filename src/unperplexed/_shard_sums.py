@@ -10,12 +10,13 @@ parts are drawn as it has independent rows, all rows of a part going the same wa
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logit
 
-from ._resampling import CellCounts, Sample
-from ._typing import Bools, Floats
+from ._resampling import CellCounts
+from ._typing import Floats, Ints
 
 FEWEST_SHARDS = 6
 """With fewer, what other samples would show is not told by one."""
@@ -44,7 +45,9 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     if n < FEWEST_SHARDS:
         return statistic, math.nan
     rows = np.maximum(happened.sum(axis=1), 1.0)
-    parts = _independent(rows, rows, _alike(counts.shards)) if grouped else rows
+    above = p > 0.5  # pairs of which no row has two, for those of a row exclude one another
+    alike = _alike(happened[:, above], total[:, above]) if above.any() else _alike(happened, total)
+    parts = _independent(rows, rows, alike) if grouped else rows
     blocks = np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
     null = np.concatenate([_t(_calibrated(counts, odds, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
@@ -63,26 +66,25 @@ def _t(sums: Floats, rounding: float) -> Floats:
 
 
 def independent_share(counts: CellCounts) -> float:
-    """What part of the pairs tell as much of their own cell, if they are independent, as all of them do.
+    """What part of the pairs would tell as much of their cells, if they were independent, as all of them do.
 
-    Less than rows of a whole shard depend on one another, unless they say the same: what a monotone curve makes of
-    chance, it makes of the chance in neighbouring cells.
+    Cell by cell, since a curve follows the chance in each neighbourhood by itself: rows of a shard that say different
+    things are in different ones.
     """
     assert counts.shards is not None
-    total = counts.shards.total
+    happened, total = counts.shards
     of_cell = total.sum(axis=0)
     together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this cell meets them
-    return float(_independent(together, of_cell, _alike(counts.shards)).sum() / of_cell.sum())
+    return float(_independent(together, of_cell, _alike(happened, total)).sum() / of_cell.sum())
 
 
 def _independent(together: Floats, of: Floats, alike: float) -> Floats:
-    """Say how many independent ones tell as much as so many, of which so many are together (Kish 1965)."""
+    """Say how many independent rows or pairs tell as much as so many, so many of which are together (Kish 1965)."""
     return np.asarray(of / (1 + np.maximum(together - 1, 0) * alike))
 
 
-def _alike(shards: Sample) -> float:
-    """Intraclass correlation of outcomes of the same cell."""
-    happened, total = shards
+def _alike(happened: Floats, total: Floats) -> float:
+    """Intraclass correlation of what happens in pairs of the same cell, of which shards have so many, one a row."""
     # Pairs of rows that differ: expected of those of one shard are as many as of those of different ones.
     differ = (happened * (total - happened)).sum(axis=0)
     within = (total * (total - 1)).sum(axis=0) / 2
@@ -96,9 +98,8 @@ def _alike(shards: Sample) -> float:
 
 def _calibrated(counts: CellCounts, odds: Floats, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
     """Draw the sums of calibrated shards, one sample a row, from as many independent parts."""
-    levels, sums = _sums_by_level(counts, odds)
-    parts = np.maximum(np.rint(parts), 1.0)
-    variance, third = ((levels * sums**k).sum(axis=1) for k in (2, 3))
+    ways, parts = _Ways.of(counts, odds), np.maximum(np.rint(parts), 1.0)
+    variance, third = ways.moments()
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = np.where(variance > 0, third / (variance * np.sqrt(variance)), 0.0) / np.sqrt(parts)
     drawn = np.zeros((samples, parts.size))
@@ -106,36 +107,68 @@ def _calibrated(counts: CellCounts, odds: Floats, parts: Floats, samples: int, r
     shape = 4 / np.maximum(skewness[many] ** 2, 1e-6)
     gamma = (rng.standard_gamma(shape, (samples, shape.size)) - shape) / np.sqrt(shape)
     drawn[:, many] = np.sign(skewness[many]) * gamma * np.sqrt(variance / parts)[many]
-    drawn[:, ~many] = _of_parts(levels[~many], sums[~many], parts[~many], samples, rng)
+    for part in range(int(parts[~many].max(initial=0))):
+        here = np.flatnonzero(~many & (parts > part))
+        drawn[:, here] += ways.drawn(here, samples, rng) / parts[here]
     return drawn
 
 
-def _of_parts(levels: Floats, sums: Floats, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
-    drawn, each = np.zeros((samples, parts.size)), np.arange(parts.size)
-    # One shard after the other, so that one search does for all.
-    ends = (np.cumsum(levels, axis=1) + each[:, None])[:, :-1]
-    for part in range(int(parts.max(initial=0))):
-        here: Bools = parts > part
-        at = np.searchsorted(ends.reshape(-1), rng.random((samples, here.sum())) + each[here], side="right")
-        drawn[:, here] += sums[each[here], at - each[here] * ends.shape[1]] / parts[here]
-    return drawn
+@dataclass(frozen=True)
+class _Ways:
+    """What the sums of shards can be whose rows all go the same way: one shard a row.
 
-
-def _sums_by_level(counts: CellCounts, odds: Floats) -> tuple[Floats, Floats]:
-    """What the sum of a shard can be whose rows all go the same way: shares of the outcomes, and the sums.
-
-    Of two classes one level is drawn for a shard, and those of its pairs above 1/2 happen that lie above it; of more
-    one pair is drawn, whose class happens in all of its rows.
+    One level is drawn for a shard, and those of its pairs above 1/2 happen that lie above it. Of two classes that is
+    all. Of more, what happens in the other rows is the class of one pair that is not above 1/2.
     """
-    assert counts.shards is not None
-    happened, total = counts.shards
-    expected = ((total * counts.reported) @ odds)[:, None]
-    if not counts.mirrored:
-        shares = total * counts.reported
-        return shares / shares.sum(axis=1, keepdims=True), happened.sum(axis=1, keepdims=True) * odds - expected
-    above = counts.reported > 0.5
-    terms = (total * odds)[:, above]
-    from_each = np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
-    sums = 2 * np.concatenate([from_each, np.zeros((len(total), 1))], axis=1) - terms.sum(axis=1, keepdims=True)
-    shares = np.diff(np.concatenate([[0.0], counts.reported[above], [1.0]]))
-    return np.broadcast_to(shares, sums.shape), sums - expected
+
+    level: Floats
+    """Probabilities of the levels."""
+    sums: Floats
+    """At each level, less what is expected, as of the shards at hand: those without an error have the same t."""
+    rows: Floats
+    """At each level, those in which none of the pairs above 1/2 happens."""
+    other: Floats
+    """Probabilities of the other pairs, of more than two classes."""
+    odds: Floats
+    """Log-odds of these."""
+
+    @staticmethod
+    def of(counts: CellCounts, odds: Floats) -> _Ways:
+        assert counts.shards is not None
+        happened, total = counts.shards
+        expected = ((total * counts.reported) @ odds)[:, None]
+        above = counts.reported > 0.5
+        level = np.diff(np.concatenate([[0.0], counts.reported[above], [1.0]]))
+        if counts.mirrored:  # what does not happen above 1/2 happens below, at minus its log-odds
+            terms = total[:, above] * odds[above]
+            sums = 2 * _from_each(terms) - terms.sum(axis=1, keepdims=True) - expected
+            return _Ways(level, sums, np.zeros_like(sums), np.empty((len(sums), 0)), np.empty(0))
+        other = (total * counts.reported)[:, ~above]
+        other /= np.maximum(other.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        rows = np.maximum(happened.sum(axis=1, keepdims=True) - _from_each(total[:, above]), 0.0)
+        return _Ways(level, _from_each(total[:, above] * odds[above]) - expected, rows, other, odds[~above])
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Second and third moment of each shard."""
+        a, r = self.sums, self.rows
+        one, two, three = ((self.other @ self.odds**k)[:, None] for k in (1, 2, 3))
+        second = a**2 + 2 * a * r * one + r**2 * two
+        third = a**3 + 3 * a**2 * r * one + 3 * a * r**2 * two + r**3 * three
+        return np.maximum(second @ self.level, 0.0), third @ self.level
+
+    def drawn(self, shards: Ints, samples: int, rng: np.random.Generator) -> Floats:
+        """Draw sums of some of the shards, one sample a row."""
+        level = np.searchsorted(np.cumsum(self.level)[:-1], rng.random((samples, shards.size)), side="right")
+        found = self.sums[shards, level]
+        if self.odds.size:
+            # One shard after the other, so that one search does for all.
+            each = np.arange(shards.size)
+            ends = (np.cumsum(self.other[shards], axis=1) + each[:, None])[:, :-1]
+            pair = np.searchsorted(ends.reshape(-1), rng.random(found.shape) + each, side="right")
+            found += self.rows[shards, level] * self.odds[pair - each * ends.shape[1]]
+        return found
+
+
+def _from_each(columns: Floats) -> Floats:
+    """Sums from each column on to the last; at the end one of no column, which is 0."""
+    return np.concatenate([np.cumsum(columns[:, ::-1], axis=1)[:, ::-1], np.zeros((len(columns), 1))], axis=1)

@@ -291,7 +291,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
     header = sections.header
     state: dict[str, Any] = {
         "exact_limit": _whole(header["exact_limit"]),
-        "fraction_bits": 1 + _whole(header["fraction_bits"] - 1, 19),
+        "fraction_bits": 3 + _whole(header["fraction_bits"] - 3, 17),
         "n_rows": _whole(header["n_rows"]),
         "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
         "n_classes": _whole(header["n_classes"], 1 << 31),

@@ -292,6 +292,8 @@ def _described(arguments: argparse.Namespace, counting: dict[str, Any]) -> tuple
     """Which columns hold what, how rows are read, and how they are counted."""
     said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
     given = counting | {name: value for name, value in said.items() if value is not None}
+    if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
+        _say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
     return _selection(arguments), _reading(arguments), given
 
 

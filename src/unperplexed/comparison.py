@@ -140,6 +140,8 @@ class Comparison:
     floor: float
     confidence: float
     """Of all intervals."""
+    seed: int
+    """Of the random numbers behind the verdict on each forecaster."""
     verdict: str
     """Who is best, in words, as far as the log loss can tell at this confidence."""
     warnings: tuple[str, ...]

@@ -24,7 +24,7 @@ from .means import ROBUST, Limit, apply_limit, t_quantile
 from .measured import DEFAULT, Estimator, measured_of_samples
 from .profile import RiskProfile
 from .progress import steps
-from .scores import score_named
+from .scores import score_named, score_reach
 from .tally import Tally
 
 SAMPLED = {
@@ -138,8 +138,7 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     for name in tally.scores:
         half = reach * tally.score_standard_error(name)
         low, high = tally.score(name) - half, tally.score(name) + half
-        most = 1.0 if score_named(name).larger_is_better else math.inf
-        found[name] = Interval(*np.clip([low, high], 0.0, most).tolist())  # no rule gives less, none of these more
+        found[name] = Interval(*np.clip([low, high], *score_reach(score_named(name), tally.n_classes)).tolist())
     # One unit, or units that are all alike, say nothing of how much others vary; of rows Wilson's interval does.
     none = {name for name, (low, high) in found.items() if units < LEAST_WORTH or low == high}
     if not tally.grouped:
@@ -229,7 +228,7 @@ def sampled(
     alike = not tally.grouped and not tally.uneven
     resample = tally.shards is not None and not (alike and counts.mirrored)
     share = independent_share(counts) if tally.grouped else 1.0
-    with steps((1 + alike + resample) * n, "samples") as advance:
+    with steps((1 + alike + resample) * n + _OF_BIAS, "samples") as advance:
         worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
         drawn = [worlds.redrawn(counts, n, share)]
         drawn += [worlds.resampled(counts, n)] if resample else []
@@ -263,7 +262,8 @@ def tested_calibration(
     curves = _measured(estimator, counts, null, floor, advance)
     found = measured_of_samples(estimator, counts.reported, *_one(counts.counted), floor)
     observed = float(_statistic(counts, _one(counts.counted), found)[0])
-    rounding = 1e-9 * abs(observed) if math.isfinite(observed) else 0.0  # so that equal ones count
+    # So that equal ones count, and where nothing can vary all are equal.
+    rounding = 1e-9 * abs(observed) + 1e-12 * counts.rows if math.isfinite(observed) else 0.0
     as_far = int(np.count_nonzero(_statistic(counts, null, curves) >= observed - rounding))
     test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples), "rows" if by_row else "pairs")
     return _band(counts, curves, sampling.confidence), test
@@ -338,5 +338,6 @@ def _quantiles(samples: Floats, shares: Floats) -> Floats:
 def _statistic(counts: CellCounts, sample: Sample, measured: Floats) -> Floats:
     """Statistic of the calibration test, of each sample."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        gain = np.where(sample.happened > 0, sample.happened * np.log(measured / counts.reported), 0.0)
+        surplus = np.log(measured) - np.log(counts.reported)
+        gain = np.where(sample.happened > 0, sample.happened * surplus, 0.0)
     return np.asarray((gain - sample.happened + sample.total * counts.reported).sum(axis=-1))

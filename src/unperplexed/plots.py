@@ -387,6 +387,7 @@ _MOST_POINTS = 2000
 def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) -> Axes:
     """Draw the mean difference of two forecasters with its limits over the rows, and where it was decided.
 
+    It is the score of the one that is ahead over all rows, less that of the other.
     The first limits are wide: the axis is cut off at those after a tenth of the rows, or of those until the decision.
 
     Parameters
@@ -404,8 +405,10 @@ def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) ->
         ax = _new_axes(SIZES["profile"])
     c = comparison
     rows = np.unique(np.linspace(1, c.n_rows, _MOST_POINTS).astype(np.int64))
-    low, mean, high = (column[rows - 1] for column in (c.low, c.difference, c.high))
-    name = f"{c.score.replace('_', ' ')}, {_name(c.first, 20)} less {_name(c.second, 20)}"
+    sides = [(c.first, c.difference, c.low, c.high), (c.second, -c.difference, -c.high, -c.low)]
+    (first, difference, below, above), (second, *_) = sides[::-1] if c.second_ahead else sides
+    low, mean, high = (column[rows - 1] for column in (below, difference, above))
+    name = f"{c.score.replace('_', ' ')}, {_name(first, 20)} less {_name(second, 20)}"
     ax.plot(rows, mean, color=_COLOURS[0][1], label="mean so far", zorder=3)
     label = f"{percent(1 - c.level)} limits, at all rows together"
     ax.fill_between(rows, low, high, color=_COLOURS[0][0], alpha=0.4, linewidth=0, label=label, zorder=2)
@@ -413,10 +416,10 @@ def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) ->
     if c.decided_after is not None:
         verb = "is" if c.better_now == c.better else "was"
         label = f"decided after {c.decided_after:,}: {_name(str(c.better), 20)} {verb} better"
-        at = c.difference[c.decided_after - 1]
+        at = difference[c.decided_after - 1]
         ax.plot(c.decided_after, at, "o", color=_MARKS, markeredgecolor="white", markersize=9, label=label, zorder=4)
     start = max(1, (c.decided_after or c.n_rows) // 10) - 1
-    least, most = min(0.0, c.low[start:].min()), max(0.0, c.high[start:].max())
+    least, most = min(0.0, below[start:].min()), max(0.0, above[start:].max())
     room = 0.05 * (most - least)
     ax.set(xlabel="rows", ylabel=name, xlim=(0, c.n_rows), ylim=(least - room, most + room))
     ax.grid(color="#d9d9d9", linewidth=0.5)

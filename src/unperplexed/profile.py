@@ -91,10 +91,10 @@ class RiskProfile(ReadOnlyArrays):
     limit: Limit = "floor"
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper limits at each order, formed on the log scale and kept within [0, 1]."""
+        """Lower and upper limits at each order, formed on the log scale and kept from the floor to 1."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
-        return self.values / factor, np.minimum(self.values * factor, 1.0)
+        return np.maximum(self.values / factor, self.floor), np.minimum(self.values * factor, 1.0)
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the profile with its 95 % band and the three named means; returns the Axes."""

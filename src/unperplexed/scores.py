@@ -215,6 +215,19 @@ def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
     return np.stack(columns, axis=1)
 
 
+def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float, float]:
+    """Smallest and largest score of a row; surprisals are at the floor.
+
+    Rules have both at forecasts that are certain of the first class: if it happens, and if another does, of ordered
+    classes the last.
+    """
+    certain = np.zeros((2, n_classes))
+    certain[:, 0] = 1
+    rule = partial(scores_at_floor, score, floor=floor)
+    values, _ = Forecasts([0, n_classes - 1], certain, labels=range(n_classes)).per_row(rule)
+    return float(values.min()), float(values.max())
+
+
 def row_scores(
     y_true: Any,
     y_prob: Any,

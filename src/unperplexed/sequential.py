@@ -69,6 +69,12 @@ class SequentialComparison(ReadOnlyArrays):
         return Interval(float(self.low[-1]), float(self.high[-1]))
 
     @property
+    def second_ahead(self) -> bool:
+        """Whether the second has the better mean score over all rows."""
+        difference = float(self.difference[-1])
+        return difference != 0 and (difference < 0) == self.larger_is_better
+
+    @property
     def better_now(self) -> str | None:
         """Who is better by the limits after all rows; None where 0 is within them."""
         low, high = self.interval

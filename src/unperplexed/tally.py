@@ -159,7 +159,7 @@ class Tally:
         exact_limit : int, default 65536
             How many distinct probabilities are counted exactly before cells take over; and so in the parts by class.
         fraction_bits : int, default 9
-            Cells have relative width 2**-fraction_bits, from 1 to 20. Only tallies of like settings add up.
+            Cells have relative width 2**-fraction_bits, from 3 to 20. Only tallies of like settings add up.
 
         Returns
         -------
@@ -557,12 +557,16 @@ def _common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> 
     return tuple(y if x is None or (isinstance(x, bool) and y is not None) else x for x, y in zip(a, b, strict=True))
 
 
+_FEWEST_BITS = 3
+"""Cells of fewer are wider than those in which shards and rows are kept."""
+
+
 def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:
     numbers = (exact_limit, fraction_bits)
     whole = all(isinstance(number, int | np.integer) and not isinstance(number, bool) for number in numbers)
-    if not whole or not 0 <= exact_limit < 1 << 40 or not 1 <= fraction_bits <= 20:
+    if not whole or not 0 <= exact_limit < 1 << 40 or not _FEWEST_BITS <= fraction_bits <= 20:
         raise InputError(
-            "exact_limit must be a whole number from 0 to 2^40, and fraction_bits one from 1 to 20, got"
+            "exact_limit must be a whole number from 0 to 2^40, and fraction_bits one from 3 to 20, got"
             f" {exact_limit!r} and {fraction_bits!r}."
         )
     return int(exact_limit), int(fraction_bits)

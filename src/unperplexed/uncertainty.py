@@ -161,7 +161,8 @@ def calibration_test(
     Returns
     -------
     CalibrationTest
-        ``statistic``, ``p_value`` and what the samples draw (``by``): that of `assess` with the same settings.
+        ``statistic``, ``p_value`` and what the samples draw (``by``): that of `assess` with the same settings, which
+        makes none of rows worth fewer than two independent ones.
 
     Raises
     ------

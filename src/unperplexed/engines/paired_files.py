@@ -267,7 +267,8 @@ def _joined(keys: Mapping[str, pl.DataFrame], on: list[str], common: bool) -> pl
 def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame, on: list[str]) -> None:
     missing = wanted.select(on).join(frame, on=on, how="anti", maintain_order="left")
     if missing.height:
-        own = f" The ids of {name} are {_listed(frame.select(on))}." if missing.height == wanted.height else ""
+        others = frame.select(on).join(wanted, on=on, how="anti", maintain_order="left")
+        own = f" Only {name} has {_listed(others)}: are they written alike in both?" if others.height else ""
         raise InputError(
             f"{name}: has no row for {missing.height:,} of the {wanted.height:,} ids of {of}: {_listed(missing)}.{own}"
             " Add them, or compare only the ids that all have with --common."

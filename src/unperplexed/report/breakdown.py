@@ -84,7 +84,7 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
         "reported": figure(a.reported.geometric_accuracy),
         "s.e.": _three_decimals(group.standard_error),
         "measured": figure(a.measured.geometric_accuracy),
-        "slope": "-" if group.small else figure(a.slope),
+        "slope": "-" if group.small else _three_decimals(a.slope),
         "cost": _three_decimals(group.cost),
         "right": figure(a.prediction_accuracy),
     }
@@ -105,13 +105,14 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
     yield "reported, measured: geometric accuracy; cost: ln(measured / reported), in nats"
     if b.shrinkage is None:
         yield "s.e.: standard error of the reported one; right: prediction accuracy"
-        seed = b.whole.uncertainty.seed
-        yield f"verdict: over-, underconfident, or off: miscalibrated otherwise; seed {seed}"
+        if b.whole.uncertainty.resamples:
+            seed = b.whole.uncertainty.seed
+            yield f"verdict: over-, underconfident, or off: miscalibrated otherwise; seed {seed}"
     else:
-        centre, spread = figure(b.shrinkage.centre), math.expm1(b.shrinkage.between)
+        centre, spread = figure(b.shrinkage.centre), math.exp(b.shrinkage.between)
         yield f"shrunken: the own share of reported, the rest {centre}, the centre of all groups"
-        more = f"groups differ by some {spread:.{0 if spread > 0.1 else 1}%} more than by chance (standard deviation)"
-        yield more if spread else "groups differ by no more than chance makes them"
+        more = f"beyond chance, groups differ by a factor of {spread:.{2 if spread > 1.1 else 3}f} (standard deviation)"
+        yield more if spread > 1 else "groups differ by no more than chance makes them"
     if any(group.small for group in (b.total, *b.groups)):
         yield "* small: fewer than 100 rows whose top class happened, or did not; no slope"
     if b.empty:

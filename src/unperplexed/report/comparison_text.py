@@ -62,8 +62,7 @@ def _table(c: Comparison) -> Iterator[str]:
     if not c.assessed_for_sure:
         yield "(no over or under beside it: that is told of independent rows of one weight)"
     elif any(each.assessment.verdict is not None for _, each in shown):
-        seed = shown[0][1].assessment.uncertainty.seed
-        yield f"(over-, underconfident, or off: miscalibrated otherwise; seed {seed})"
+        yield f"(over-, underconfident, or off: miscalibrated otherwise; seed {c.seed})"
 
 
 def _laid_out(lines: Sequence[Sequence[str]], most: int) -> Iterator[str]:
@@ -139,7 +138,9 @@ def _probability(p: float) -> str:
 def _share(share: float) -> str:
     if math.isnan(share):
         return "-"
-    return f"{100 * share:.1f} %" if abs(share) < 10 else f"{figure(100 * share)} %"
+    if abs(share) >= 10:  # of next to nothing
+        return f"{'<-' if share < 0 else '>'}1000 %"
+    return f"{100 * share:.1f} %"
 
 
 def _more(number: int) -> Iterator[str]:

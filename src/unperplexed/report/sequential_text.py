@@ -20,7 +20,7 @@ def sequential_text(comparison: SequentialComparison) -> str:
 def _lines(c: SequentialComparison) -> Iterator[str]:
     difference, low, high = float(c.difference[-1]), *c.interval
     first, second = [(_name(c.first), c.e_first), (_name(c.second), c.e_second)]
-    if (difference < 0) == c.larger_is_better and difference:  # the one that is ahead comes first
+    if c.second_ahead:  # the one that is ahead comes first
         difference, low, high = -difference, -high, -low
         first, second = second, first
     floor = "" if c.floor is None else f" at floor {c.floor:g}"

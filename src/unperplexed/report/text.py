@@ -92,14 +92,17 @@ def verdict_text(a: Assessment) -> str:
     if u.calibration_test is not None:
         p = u.calibration_test.p_value
         test = f" (calibration test, seed {u.seed}: p {'< 0.001' if p < 0.001 else '= ' + figure(p)})"
+    if u.verdict == "miscalibrated" and u.calibration_test is not None and u.calibration_test.sides == 2:
+        side = "over" if u.calibration_test.statistic < 0 else "under"
+        return f"miscalibrated, towards {side}confidence{test}, but the slope's interval does not say so"
     if u.verdict == "miscalibrated":
         return f"miscalibrated{test}, but neither over- nor underconfident on the whole"
     if u.verdict != "not distinguishable from calibrated":
         side = "below" if u.verdict == "overconfident" else "above"
         return f"{u.verdict}: the slope's interval lies {side} 1{test}"
-    needed = ""
-    if math.isfinite(u.rows_needed) and u.rows_needed < _MOST_ROWS:
-        needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts"
+    needed, like_these = "", " in groups like these" if a.grouped else ""
+    if u.rows_needed < _MOST_TIMES * a.n_rows:
+        needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts{like_these}"
     return f"not distinguishable from calibrated with {a.n_rows:,} forecasts{test}{needed}"
 
 
@@ -117,7 +120,8 @@ def _why_none(a: Assessment) -> str:
     return f"with {percent(u.confidence)} confidence it takes {samples:,} samples"
 
 
-_MOST_ROWS = 1e12
+_MOST_TIMES = 1000
+"""A slope that would take so many times the rows is as good as 1: how many is chance."""
 
 
 def _rounded_up(rows: float) -> int:
@@ -312,7 +316,7 @@ def header(a: Assessment) -> Iterator[str]:
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
     yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
     if a.grouped:
-        yield f"rows in groups, as good as {a.independent_rows:,.4g} independent groups of equal size"
+        yield f"rows in groups, worth {a.independent_rows:,.4g} when independent and of equal size"
     elif a.weighted:
         yield f"weighted: as good as {a.effective_rows:,.4g} rows of equal weight"
 
@@ -385,7 +389,7 @@ def tally_text(tally: Tally) -> str:
     if tally.weighted:
         lines.append(f"weighted: total weight {tally.weight:,.6g}")
     if tally.grouped:
-        lines.append(f"rows in groups, as good as {tally.independent_rows:,.4g} independent groups of equal size")
+        lines.append(f"rows in groups, worth {tally.independent_rows:,.4g} when independent and of equal size")
     lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
     lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
     lines += [f"from {printable(name)}: {number_of(count, 'row')}" for name, count in tally.sources.items()]
