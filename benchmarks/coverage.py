@@ -10,7 +10,7 @@ sample the intervals of all figures are made, of ten classes also with shards of
 change nothing. Then two classes in groups of 1 to 39 rows, 20 on average, with probabilities that are alike and
 outcomes that go together. The whole takes about two hours on two cores. With --test, only how often the calibration
 test rejects the calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last
-runs are results/coverage.csv (400, 300 of groups and 120 samples of ten classes) and results/calibration_test.csv.
+runs are results/coverage.csv (400 samples, of groups 300) and results/calibration_test.csv.
 """
 
 from __future__ import annotations
