@@ -6,7 +6,7 @@ kind of bubble, the bubbles in blue are told apart in greyscale too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -280,12 +280,32 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
     """
     if ax is None:
         ax = _new_axes(SIZES["profile"])
-    _draw_profile(ax, profile, label or f"floor {profile.floor:g}")
     if profile.values.max() - profile.values.min() > 0.02:  # else the names would lie on one another
         for _, name, place in _named_means(profile):
             text = name.replace("_", " ")
             ax.annotate(text, place, xytext=(6, -10), textcoords="offset points", fontsize="small")
-    _finish_profiles(ax, [profile])
+    return plot_profiles({label or f"floor {profile.floor:g}": profile}, ax)
+
+
+def plot_profiles(profiles: Mapping[str, RiskProfile], ax: Axes | None = None) -> Axes:
+    """Draw risk profiles by name on the same Axes; of the named means the marks alone.
+
+    Parameters
+    ----------
+    profiles : mapping from str to RiskProfile
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        ax = _new_axes(SIZES["profile"])
+    for name, profile in profiles.items():
+        _draw_profile(ax, profile, name)
+    _finish_profiles(ax, list(profiles.values()))
     ax.legend(loc="lower right", fontsize="small")
     return ax
 

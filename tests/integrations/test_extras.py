@@ -1,0 +1,24 @@
+"""Integrations are imported only when used, and without their extra say how to install it."""
+
+import subprocess
+import sys
+
+import pytest
+
+EXTRAS = {"sklearn": "sklearn", "torch": "torch"}
+
+
+@pytest.mark.parametrize(("module", "library"), EXTRAS.items())
+def test_without_its_library(module, library):
+    code = f"import sys; sys.modules[{library!r}] = None; import unperplexed.integrations.{module}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    last = run.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: unperplexed.integrations.{module} needs ")
+    assert last.endswith(f"pip install 'unperplexed[{module}]'")
+
+
+def test_nothing_is_imported_unasked():
+    code = f"import sys, unperplexed, unperplexed.integrations; print({{*sys.modules}} & {set(EXTRAS.values())})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"

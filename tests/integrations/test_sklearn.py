@@ -1,0 +1,244 @@
+"""Scorers and displays for scikit-learn: as the functions, in model selection, and by its conventions."""
+
+import inspect
+import pickle
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from matplotlib.figure import Figure
+from sklearn.calibration import CalibrationDisplay
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.naive_bayes import GaussianNB
+
+import unperplexed
+from unperplexed import InputError, assess, risk_profile
+from unperplexed.integrations.sklearn import SCORERS, AssessmentDisplay, RiskProfileDisplay, scorer, scorers
+
+ORDER = {"neg_power_score": {"r": -0.5}, "neg_generalized_surprisal": {"r": 0.5}}
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    x, y = load_breast_cancer(return_X_y=True)
+    return x, np.array(["malignant", "benign"])[y]
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+class TestScorers:
+    @pytest.mark.parametrize("name", SCORERS)
+    @pytest.mark.parametrize("data", ["tumours", "flowers"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_they_are_the_functions(self, request, rng, name, data, weighted):
+        x, y = request.getfixturevalue(data)
+        weights = {"sample_weight": rng.uniform(size=len(y[1::2]))} if weighted else {}
+        model = GaussianNB().fit(x[::2], y[::2])
+        function = getattr(unperplexed, name.removeprefix("neg_"))
+        p, settings = model.predict_proba(x[1::2]), ORDER.get(name, {})
+        p = p[:, 1] if p.shape[1] == 2 else p  # what scikit-learn hands over
+        expected = function(y[1::2], p, labels=list(model.classes_), **settings, **weights)
+        found = scorer(name, **settings)(model, x[1::2], y[1::2], **weights)
+        assert found == pytest.approx(-expected if name.startswith("neg_") else expected, rel=1e-12)
+
+    def test_all_rules_have_one(self):
+        assert {*unperplexed.SCORES} < {name.removeprefix("neg_") for name in SCORERS}
+        for name, rule in unperplexed.SCORES.items():
+            assert (name in SCORERS) == rule.larger_is_better
+
+    def test_larger_is_better_of_each(self, tumours):
+        x, y = tumours
+        truth = (y == "malignant").astype(float)
+        for name in SCORERS:
+            metric = scorer(name, **ORDER.get(name, {}))
+            good, bad = Fixed(0.2 + 0.6 * truth), Fixed(0.8 - 0.6 * truth)
+            assert metric(good, x, y) > metric(bad, x, y), name
+
+    def test_names_in_model_selection(self, tumours):
+        x, y = tumours
+        found = cross_validate(GaussianNB(), x, y, scoring=scorers(), cv=3)
+        assert {name for name in found if name.startswith("test_")} == {f"test_{name}" for name in scorers()}
+        assert all(np.isfinite(found[f"test_{name}"]).all() for name in ("geometric_accuracy", "neg_brier_score"))
+        chosen = scorers("geometric_accuracy", "neg_penalized_brier_score")
+        search = GridSearchCV(
+            GaussianNB(), {"var_smoothing": [1e-9, 1e-2]}, scoring=chosen, refit="neg_penalized_brier_score", cv=3
+        ).fit(x, y)
+        assert search.best_score_ == search.cv_results_["mean_test_neg_penalized_brier_score"].max()
+
+    def test_thresholds_are_tuned_by_certain_forecasts(self, tumours):
+        """Half the Brier score of certain forecasts is the share of errors, in either order of the classes."""
+        x, y = tumours
+        for pos_label in (None, "malignant", "benign"):
+            settings = {} if pos_label is None else {"pos_label": pos_label}
+            tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=scorer("neg_brier_score", **settings), cv=3)
+            tuned.fit(x, y)
+            balanced = TunedThresholdClassifierCV(GaussianNB(), scoring="accuracy", cv=3).fit(x, y)
+            assert 1 + tuned.best_score_ / 2 == pytest.approx(balanced.best_score_, abs=1e-12)
+
+    def test_a_fold_without_a_class(self, flowers):
+        x, y = flowers[0], np.array(["setosa", "versicolor", "virginica"])[flowers[1]]
+        for rows, model in ((100, GaussianNB().fit(x, y)), (50, GaussianNB().fit(x[:100], y[:100]))):
+            with pytest.raises(InputError, match="labels"):
+                scorer("neg_brier_score")(model, x[:rows], y[:rows])
+            found = scorer("neg_brier_score", labels=model.classes_)(model, x[:rows], y[:rows])
+            expected = unperplexed.brier_score(y[:rows], model.predict_proba(x[:rows]), labels=list(model.classes_))
+            assert found == pytest.approx(-expected, rel=1e-6)
+
+    def test_weights_are_routed(self, tumours, rng):
+        x, y = tumours
+        weights = rng.integers(0, 3, len(y)).astype(float)
+        cv = StratifiedKFold(3)
+        with sklearn.config_context(enable_metadata_routing=True):
+            metric = scorer("geometric_accuracy").set_score_request(sample_weight=True)
+            model = GaussianNB().set_fit_request(sample_weight=False)
+            found = cross_val_score(model, x, y, scoring=metric, cv=cv, params={"sample_weight": weights})
+        for value, (train, test) in zip(found, cv.split(x, y), strict=True):
+            p = GaussianNB().fit(x[train], y[train]).predict_proba(x[test])
+            kept = weights[test] > 0
+            expected = unperplexed.geometric_accuracy(
+                y[test][kept], p[kept], labels=["benign", "malignant"], sample_weight=weights[test][kept]
+            )
+            assert value == pytest.approx(expected, rel=1e-12)
+
+    def test_they_can_be_sent_and_shown(self):
+        metric = scorer("neg_power_score", r=0.5)
+        assert "power_score" in repr(pickle.loads(pickle.dumps(metric)))
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: scorer("brier_score"), "scorer: no scorer 'brier_score'. Known: geometric_accuracy, "),
+            (lambda: scorers("nonsense"), "no scorer 'nonsense'"),
+            (lambda: scorers(r=1), r"scorers: r are not for all; make such a one with scorer\(\)"),
+        ],
+    )
+    def test_bad_names(self, make, message):
+        with pytest.raises(InputError, match=message):
+            make()
+
+    def test_functions_make_scorers(self, tumours):
+        """Those of the package are ready for make_scorer as they are."""
+        from sklearn.metrics import make_scorer
+
+        x, y = tumours
+        model = GaussianNB().fit(x, y)
+        made = make_scorer(
+            unperplexed.penalized_brier_score,
+            response_method="predict_proba",
+            greater_is_better=False,
+            pos_label="malignant",
+        )
+        assert made(model, x, y) == pytest.approx(scorer("neg_penalized_brier_score")(model, x, y), rel=1e-12)
+
+
+class Fixed(GaussianNB):
+    """Says what it was told."""
+
+    def __init__(self, malignant):
+        self.malignant = malignant
+        self.classes_ = np.array(["benign", "malignant"])
+
+    def predict_proba(self, X):
+        return np.stack([1 - self.malignant, self.malignant], axis=1)
+
+
+class TestDisplays:
+    @pytest.mark.parametrize("data", ["tumours", "flowers"])
+    def test_assessment(self, request, data):
+        x, y = request.getfixturevalue(data)
+        model = GaussianNB().fit(x[::2], y[::2])
+        display = AssessmentDisplay.from_estimator(model, x[1::2], y[1::2], resamples=40)
+        expected = assess(y[1::2], model.predict_proba(x[1::2]), labels=list(model.classes_), resamples=40)
+        assert display.assessment.to_json() == expected.to_json()
+        assert display.figure_ is display.ax_.figure
+        assert display.figure_.get_suptitle() == "GaussianNB"
+        ax = Figure().subplots()
+        assert display.plot(ax) is display
+        assert display.ax_ is ax
+        assert display.figure_.get_suptitle() == ""
+        same = AssessmentDisplay.from_predictions(
+            y[1::2], model.predict_proba(x[1::2]), labels=list(model.classes_), ax=ax, resamples=40
+        )
+        assert same.assessment.to_json() == expected.to_json()
+
+    def test_all_folds_together(self, tumours, rng):
+        x, y = tumours
+        weights = rng.uniform(size=len(y))
+        found = cross_validate(GaussianNB(), x, y, return_estimator=True, return_indices=True, cv=3)
+        p = np.empty((len(y), 2))
+        for model, at in zip(found["estimator"], found["indices"]["test"], strict=True):
+            p[at] = model.predict_proba(x[at])
+        labels = ["benign", "malignant"]
+        for given, data in ((x, y), (pd.DataFrame(x), pd.Series(y, index=np.arange(len(y))[::-1]))):
+            display = AssessmentDisplay.from_cv_results(found, given, data, sample_weight=weights, resamples=40)
+            expected = assess(y, p, labels=labels, sample_weight=weights, resamples=40)
+            assert display.assessment.figures() == pytest.approx(expected.figures(), rel=1e-9, nan_ok=True)
+        profiles = RiskProfileDisplay.from_cv_results(found, x, y, sample_weight=weights)
+        assert profiles.names == ["fold 0", "fold 1", "fold 2"]
+        at = found["indices"]["test"][1]
+        one = risk_profile(y[at], p[at], labels=labels, sample_weight=weights[at])
+        np.testing.assert_array_equal(profiles.profiles[1].values, one.values)
+
+    def test_a_class_that_a_fold_did_not_see_has_no_probability(self, flowers):
+        x, y = flowers
+        found = {
+            "estimator": [GaussianNB().fit(x[y < 2], y[y < 2]), GaussianNB().fit(x, y)],
+            "indices": {"test": [np.flatnonzero(y == 2)[:10], np.arange(0, 150, 10)]},
+        }
+        display = AssessmentDisplay.from_cv_results(found, x, y, resamples=0)
+        assert display.assessment.n_classes == 3
+        assert display.assessment.zero_given >= 10
+
+    def test_risk_profile(self, tumours):
+        x, y = tumours
+        model = GaussianNB().fit(x[::2], y[::2])
+        display = RiskProfileDisplay.from_estimator(model, x[1::2], y[1::2], orders=[-1, 0, 1])
+        expected = risk_profile(y[1::2], model.predict_proba(x[1::2]), labels=list(model.classes_), orders=[-1, 0, 1])
+        np.testing.assert_array_equal(display.profiles[0].values, expected.values)
+        assert display.ax_.get_legend().get_texts()[0].get_text() == "GaussianNB"
+        ax = Figure().subplots()
+        same = RiskProfileDisplay.from_predictions(
+            y[1::2], model.predict_proba(x[1::2])[:, 1], pos_label="malignant", name="bayes", ax=ax, orders=[-1, 0, 1]
+        )
+        assert same.ax_ is ax
+        assert same.names == ["bayes"]
+        np.testing.assert_allclose(same.profiles[0].values, expected.values, rtol=1e-12)
+
+    def test_results_without_estimators(self, tumours):
+        found = cross_validate(GaussianNB(), *tumours, cv=3)
+        with pytest.raises(InputError, match="cv_results: has no estimators or indices"):
+            AssessmentDisplay.from_cv_results(found, *tumours)
+        with pytest.raises(InputError, match="return_estimator=True, return_indices=True"):
+            RiskProfileDisplay.from_cv_results(found, *tumours)
+
+    @pytest.mark.parametrize("display", [AssessmentDisplay, RiskProfileDisplay])
+    def test_conventions(self, display):
+        """Positional is what is positional of scikit-learn's displays; the rest are keywords."""
+        for maker in ("from_estimator", "from_predictions"):
+            kinds = []
+            for each in (display, CalibrationDisplay):
+                parameters = inspect.signature(getattr(each, maker)).parameters.values()
+                kinds.append([p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD])
+            assert kinds[0] == [name.replace("y_prob", "y_proba") for name in kinds[1]]
+        model = LogisticRegression()
+        with pytest.raises(TypeError):
+            display.from_predictions([0, 1], [0.2, 0.7], nonsense=model)
