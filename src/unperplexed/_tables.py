@@ -139,7 +139,7 @@ class Cells(Table):
         """Mean and standard deviation of the values that happened, in entries where some did."""
         w, low, high = self.happened[entry], self.low[entry], self.high[entry]
         place = self.first[entry] / w
-        variance = (self.second_high[entry] * (1 << _HALF_BITS) + self.second_low[entry]) / w - place * place
+        variance = (self.second_high[entry] * (1 << HALF_BITS) + self.second_low[entry]) / w - place * place
         value, step = grid.values(self.code[entry], place)
         mean = np.clip(value, low, high)
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
@@ -148,13 +148,14 @@ class Cells(Table):
 MOMENTS = ("first", "second_high", "second_low")
 """Columns of cells that are sums over the values that happened, in the order in which they are computed."""
 
-_HALF_BITS = 14
+HALF_BITS = 14
+"""Squares of places are kept in two parts, the lower of so many bits."""
 
 
 def moments(place: Ints, w: Floats) -> tuple[Floats, Floats, Floats]:
     """Give the columns of that name for values at these places, each of its weight."""
     square = place * place
-    return w * place, w * (square >> _HALF_BITS), w * (square & ((1 << _HALF_BITS) - 1))
+    return w * place, w * (square >> HALF_BITS), w * (square & ((1 << HALF_BITS) - 1))
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,306 @@
+"""A metric for training loops: the figures of an assessment, counted where the tensors are and added up over processes.
+
+Counts are kept in cells, as those of a `Tally`: in tensors of fixed size, in float64 and int64, which add up exactly in
+any order. Nothing waits for the device until figures are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._counting import ScoreSums
+from .._sums import ExactSum
+from .._tables import HALF_BITS, MOMENTS, Cells, grid_of
+from ..assessment import Assessment, assess
+from ..errors import InputError
+from ..forecasts import SUM_TOLERANCE, Notes
+from ..means import DEFAULT_FLOOR
+from ..scores import SCORES
+from ..tally import FRACTION_BITS, Tally
+
+try:
+    import torch
+    from torch import Tensor
+    from torchmetrics import Metric
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise ImportError(
+        "unperplexed.integrations.torchmetrics needs PyTorch and torchmetrics: pip install 'unperplexed[torch]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEADLINE = (
+    "reported_geometric_accuracy",
+    "reported_decisiveness",
+    "reported_robustness",
+    "measured_geometric_accuracy",
+    "prediction_accuracy",
+    "slope",
+    "divergence_probability",
+    "log_loss",
+    "brier_score",
+)
+"""Figures that `ForecastMetric` gives by default, by their names in ``Assessment.figures()``."""
+
+_SUMS = ("total", "happened", "squared", *MOMENTS)
+"""Columns of cells that add up, in the order in which they are kept."""
+
+_AT_ONCE = 1 << 22
+"""Probabilities that are taken at once, for the memory."""
+
+
+class ForecastMetric(Metric):
+    """Figures of an assessment as a torchmetrics metric: those of `unperplexed.assess`, whatever the batches.
+
+    Parameters
+    ----------
+    figures : str or sequence of str, default `HEADLINE`
+        Names in ``Assessment.figures()``. A sequence makes `compute` give a dictionary, a name its one value.
+    from_logits : bool, default False
+        Whether predictions are logits instead of probabilities.
+    ignore_index : int, optional
+        Targets of this number are left out.
+    floor, measured, view
+        As in `unperplexed.assess`; not the each-class view.
+    fraction_bits : int, default 9
+        Cells have relative width 2**-fraction_bits: three megabytes of state at 7, twelve at 9.
+    **settings
+        Of `torchmetrics.Metric`.
+
+    Notes
+    -----
+    Invalid rows are counted, left out, and refused by `compute`, so that no batch waits for the device. With
+    ``sync_dist`` or under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is
+    exact. Devices without float64 (MPS) are not supported.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from unperplexed.integrations.torchmetrics import ForecastMetric
+    >>> metric = ForecastMetric(["reported_geometric_accuracy", "prediction_accuracy"])
+    >>> metric.update(torch.tensor([[0.8, 0.2], [0.5, 0.5]]), torch.tensor([0, 1]))
+    >>> {name: round(value.item(), 4) for name, value in metric.compute().items()}
+    {'reported_geometric_accuracy': 0.6325, 'prediction_accuracy': 0.75}
+    """
+
+    is_differentiable = False
+    higher_is_better = None
+    full_state_update = False
+
+    counts: Tensor
+    lowest: Tensor
+    highest: Tensor
+    sums: Tensor
+    weights: Tensor
+    rows: Tensor
+    n_classes: Tensor
+
+    def __init__(
+        self,
+        figures: str | Sequence[str] = HEADLINE,
+        *,
+        from_logits: bool = False,
+        ignore_index: int | None = None,
+        floor: float = DEFAULT_FLOOR,
+        measured: str = "shrunk-isotonic",
+        view: str = "all-classes",
+        fraction_bits: int = FRACTION_BITS,
+        **settings: Any,
+    ) -> None:
+        super().__init__(**settings)
+        if view == "each-class":
+            raise InputError("view: counts of each class are not kept; 'all-classes' or 'top-label'.")
+        self.figures = figures if isinstance(figures, str) else tuple(figures)
+        self.from_logits, self.ignore_index = from_logits, ignore_index
+        self._how: dict[str, Any] = {"floor": floor, "measured": measured, "view": view}
+        self._bits = fraction_bits
+        known = set(assess([0, 1], [0.5, 0.5], resamples=0, **self._how).figures())  # refuses settings that are none
+        if unknown := [name for name in self._names if name not in known]:
+            raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")
+        size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
+        self.add_state("counts", torch.zeros(2, len(_SUMS), size, dtype=torch.float64), "sum")
+        self.add_state("lowest", torch.full((2, size), math.inf, dtype=torch.float64), "min")
+        self.add_state("highest", torch.full((2, size), -math.inf, dtype=torch.float64), "max")
+        self.add_state("sums", torch.zeros(len(SCORES), 3, dtype=torch.float64), "sum")
+        self.add_state("weights", torch.zeros(2, dtype=torch.float64), "sum")
+        self.add_state("rows", torch.zeros(5, dtype=torch.int64), "sum")  # all, weighing, weighted, ignored, invalid
+        self.add_state("n_classes", torch.zeros((), dtype=torch.int64), "max")
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.figures,) if isinstance(self.figures, str) else self.figures
+
+    def update(self, preds: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        preds : Tensor of shape (N, C), (N, C, d1, ...), (N,) or (N, 1)
+            Probabilities, or logits; of the second of two classes if there is one column.
+        target : Tensor of shape (N,) or (N, d1, ...)
+            Numbers of the classes that happened.
+        sample_weight : Tensor of the shape of ``target``, optional
+            Non-negative importance weights.
+
+        Raises
+        ------
+        InputError
+            For shapes that do not go together.
+        """
+        p = preds.detach()
+        if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1 and target.shape[0] == p.shape[0]):
+            p = p.reshape(-1)
+            # The softmax of 0 and a logit are the probabilities that it stands for.
+            p = torch.stack([torch.zeros_like(p) if self.from_logits else 1 - p, p], dim=1)
+        elif p.ndim > 2:
+            p = p.movedim(1, -1).reshape(-1, p.shape[1])
+        y = target.detach().reshape(-1)
+        if not p.is_floating_point() or p.ndim != 2 or y.shape[0] != p.shape[0] or y.is_floating_point():
+            raise InputError(
+                f"preds, target: expected floats of shape (N, C, ...) and whole numbers of shape (N, ...), got"
+                f" {preds.dtype} of shape {tuple(preds.shape)} and {target.dtype} of shape {tuple(target.shape)}."
+            )
+        w = None if sample_weight is None else sample_weight.detach().reshape(-1).double()
+        if w is not None and w.shape != y.shape:
+            raise InputError(f"sample_weight: expected one for each of {len(y)} targets, got {len(w)}.")
+        self.n_classes.fill_(p.shape[1])
+        step = max(_AT_ONCE // p.shape[1], 1)
+        for at in range(0, len(y), step):
+            here = slice(at, at + step)
+            self._count(p[here], y[here], None if w is None else w[here])
+
+    def _count(self, p: Tensor, y: Tensor, given: Tensor | None) -> None:
+        """Count some rows; those that are left out have weight 0."""
+        if self.from_logits:
+            p = torch.softmax(p.double(), dim=1)
+        kept = torch.ones_like(y, dtype=torch.bool) if self.ignore_index is None else y != self.ignore_index
+        n_classes = p.shape[1]
+        usual = (p >= 0) & (p <= 1)
+        sound = usual.all(dim=1) & ((p.sum(dim=1, dtype=torch.float64) - 1).abs() <= SUM_TOLERANCE * (1 + 1e-9))
+        sound &= (y >= 0) & (y < n_classes)
+        if given is not None:
+            sound &= (given >= 0) & given.isfinite()
+        counted = kept & sound
+        w = counted.double() if given is None else torch.where(counted, given, 0.0)
+        p = torch.where(usual, p, 0.0)
+        correct = p.gather(1, torch.where(counted, y, 0).long().unsqueeze(1)).squeeze(1).double()
+        top = p.amax(dim=1)
+        ties = (p == top.unsqueeze(1)).sum(dim=1)
+        top = top.double()
+        hit = (correct == top).double() / ties
+        squares = p.double().square().sum(dim=1)
+
+        weighted = counted if given is not None else torch.zeros_like(counted)
+        self.rows += torch.stack([x.sum() for x in (counted, w > 0, weighted, ~kept, kept & ~sound)])
+        self.weights += torch.stack([w.sum(), w.square().sum()])
+        happened, rate = torch.stack([correct, top]), torch.stack([w, w * hit])
+        self.counts[0, 0].index_add_(0, self._places(p.reshape(-1))[0], w.repeat_interleave(n_classes))
+        self.counts[1, 0].index_add_(0, self._places(top)[0], w)
+        for table in (0, 1):
+            x, weight = happened[table], rate[table]
+            code, place = self._places(x)
+            high, low = place * place >> HALF_BITS, place * place & (1 << HALF_BITS) - 1
+            for column, amount in enumerate((weight, w * weight, weight * place, weight * high, weight * low), 1):
+                self.counts[table, column].index_add_(0, code, amount)
+            some = weight > 0
+            ends = torch.where(some, x, math.inf), torch.where(some, x, -math.inf)
+            self.lowest[table].scatter_reduce_(0, code, ends[0], "amin")
+            self.highest[table].scatter_reduce_(0, code, ends[1], "amax")
+        for at, x in enumerate(_scores(correct, squares, hit, n_classes)):
+            x = torch.where(w > 0, x, 0.0)  # noqa: PLW2901
+            self.sums[at] += torch.stack([(w * x).sum(), (w * w * x).sum(), (w * w * x * x).sum()])
+
+    def _places(self, p: Tensor) -> tuple[Tensor, Tensor]:
+        """Cell of each probability, and where in it: as `Grid.places`."""
+        grid = grid_of(self._bits)
+        upper = p > 0.5
+        bits = torch.where(upper, 1 - p, p).float().view(torch.int32).long()
+        code = (bits >> grid.shift) + 1
+        code = torch.where(upper, grid.size - 1 - code, code)
+        code = torch.where(p == 0, 0, torch.where(p == 1, grid.size - 1, code))
+        return code, bits & ((1 << grid.shift) - 1)
+
+    def tally(self) -> Tally:
+        """Give what was counted as a `Tally` in cells, which adds up with others.
+
+        Raises
+        ------
+        InputError
+            For rows that were no probabilities, and targets that were no classes.
+        """
+        n_rows, weighing, weighted, ignored, invalid = self.rows.tolist()
+        if invalid:
+            raise InputError(
+                f"preds, target: {invalid:,} of {n_rows + invalid:,} rows hold what is no probability, do not sum to 1"
+                " within 0.001, or have a target or weight out of range. Logits take from_logits=True."
+            )
+        weight, weight_squared = self.weights.tolist()
+        pairs, top = self._tables()
+        sums = dict(zip(SCORES, self.sums.tolist(), strict=True))
+        return Tally(
+            exact_limit=0,
+            fraction_bits=self._bits,
+            n_rows=n_rows,
+            n_weighing=weighing,
+            n_classes=int(self.n_classes),
+            labels=tuple(range(int(self.n_classes))),
+            weighted=weighted > 0,
+            weight=weight,
+            weight_squared=weight_squared,
+            exact=False,
+            pairs_table=pairs,
+            top_tables={1: top},
+            score_sums={name: _score_sums(values) for name, values in sums.items()},
+            notes=Notes(ignored=ignored),
+        )
+
+    def _tables(self) -> Iterable[Cells]:
+        for table in (0, 1):
+            total = self.counts[table, 0].cpu().numpy()
+            key = total.nonzero()[0]
+            columns = [self.counts[table, at].cpu().numpy()[key] for at in range(len(_SUMS))]
+            ends = [state[table].cpu().numpy()[key] for state in (self.lowest, self.highest)]
+            yield Cells(key, *columns, *ends)
+
+    def assessment(self, **settings: Any) -> Assessment:
+        """Assess what was counted, with intervals.
+
+        Parameters
+        ----------
+        **settings
+            Of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``, ``floor`` ...
+        """
+        return assess(self.tally(), **(self._how | settings))
+
+    def compute(self) -> Tensor | dict[str, Tensor]:
+        """Give the figures that were asked for, as float64 scalars."""
+        found = self.assessment(resamples=0).figures()
+        values = {name: torch.tensor(found[name], dtype=torch.float64, device=self.device) for name in self._names}
+        return values[self.figures] if isinstance(self.figures, str) else values
+
+    def plot(self, val: Any = None, ax: Axes | None = None) -> tuple[Figure, Axes]:
+        """Draw measured against reported probability, whatever figures were asked for; returns figure and Axes."""
+        ax = self.assessment().plot(ax)
+        return ax.figure, ax  # type: ignore[return-value]
+
+
+def _scores(correct: Tensor, squares: Tensor, hit: Tensor, n_classes: int) -> list[Tensor]:
+    """Scores of rows by their primitives, in the order of `SCORES`."""
+    log_loss, brier = -correct.log(), 1 - 2 * correct + squares
+    found = {
+        "log_loss": log_loss,
+        "brier_score": brier,
+        "spherical_score": correct / squares.sqrt(),
+        "penalized_brier_score": brier + (n_classes - 1) / n_classes * (1 - hit),
+        "penalized_log_loss": log_loss + math.log(n_classes) * (1 - hit),
+    }
+    return [found[name] for name in SCORES]
+
+
+def _score_sums(values: Sequence[float]) -> ScoreSums:
+    first, second, third = (ExactSum(rest=value) for value in values)
+    return first, second, third

@@ -1,0 +1,238 @@
+"""The metric of PyTorch: figures of `assess`, whatever the batches, shapes and processes; counts that stay exact."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch import distributed
+from torchmetrics import MetricCollection
+from torchmetrics.classification import MulticlassAccuracy
+
+from unperplexed import SCORES, InputError, Tally, assess
+from unperplexed.integrations.torchmetrics import HEADLINE, ForecastMetric
+
+
+def forecasts(n, classes, seed=1, dtype=torch.float64):
+    """Logits that are too sure, and what happened."""
+    generator = torch.Generator().manual_seed(seed)
+    z = 2 * torch.randn(n, classes, generator=generator, dtype=torch.float64)
+    y = torch.multinomial(torch.softmax(0.7 * z, dim=1), 1, generator=generator).squeeze(1)
+    return z.to(dtype), y
+
+
+def in_batches(metric, *columns, size=300):
+    for batch in zip(*(column.split(size) for column in columns), strict=True):
+        metric.update(*batch)
+    return metric
+
+
+def assert_same(metric, expected, **tolerance):
+    found = metric.assessment(resamples=0).figures()
+    assert found == pytest.approx(expected.figures(), nan_ok=True, **({"rel": 1e-12} | tolerance))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 300])
+@pytest.mark.parametrize("view", ["all-classes", "top-label"])
+class TestFigures:
+    def test_those_of_the_tally_in_cells(self, classes, view):
+        z, y = forecasts(2000, classes)
+        p = torch.softmax(z, dim=1)
+        p[:40] = 1 / classes
+        p[40:60] = 0
+        p[40:60, :2] = 0.5
+        p[60:70] = torch.nn.functional.one_hot(y[60:70], classes).double()
+        metric = in_batches(ForecastMetric(view=view), p, y)
+        tally = Tally.of(y.numpy(), p.numpy(), labels=range(classes), exact_limit=0)
+        assert_same(metric, assess(tally, view=view, resamples=0))
+        mine = metric.tally()
+        assert mine.pairs_table.total.tolist() == tally.pairs_table.total.tolist()
+        assert mine.pairs_table.happened.tolist() == tally.pairs_table.happened.tolist()
+        for name in SCORES:
+            expected = tally.score_standard_error(name)
+            assert mine.score_standard_error(name) == pytest.approx(expected, rel=1e-9, nan_ok=True)
+
+    def test_those_of_the_rows(self, classes, view):
+        """Reported figures and scores to 1e-6; measured ones as closely as cells tell."""
+        z, y = forecasts(2000, classes, dtype=torch.float32)
+        metric = in_batches(ForecastMetric(view=view, from_logits=True), z, y)
+        exact = assess(y.numpy(), z.double().softmax(dim=1).numpy(), labels=range(classes), view=view, resamples=0)
+        found = metric.assessment(resamples=0).figures()
+        for name, value in exact.figures().items():
+            near = 1e-6 if not name.startswith(("measured", "slope", "orient", "diverg")) else 0.02
+            assert found[name] == pytest.approx(value, rel=near, nan_ok=True), name
+
+
+class TestShapes:
+    def test_one_column_is_the_second_class(self):
+        z, y = forecasts(500, 2)
+        difference = z[:, 1] - z[:, 0]
+        both = in_batches(ForecastMetric(from_logits=True), z, y)
+        for one in (difference, difference.unsqueeze(1)):
+            assert_same(in_batches(ForecastMetric(from_logits=True), one, y), both.assessment(resamples=0), rel=1e-6)
+            assert_same(in_batches(ForecastMetric(), torch.sigmoid(one), y), both.assessment(resamples=0), rel=1e-6)
+
+    def test_classes_in_the_second_place(self):
+        z, y = forecasts(600, 5)
+        images = z.reshape(10, 6, 10, 5).movedim(-1, 1)
+        metric = ForecastMetric(from_logits=True)
+        metric.update(images, y.reshape(10, 6, 10))
+        assert_same(metric, in_batches(ForecastMetric(from_logits=True), z, y).assessment(resamples=0))
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+    def test_half_precision(self, dtype):
+        """Rows are taken as they are: cells, and what 1 - p of them is, do not depend on a wider type."""
+        p, y = torch.tensor([[0.75, 0.25], [0.125, 0.875], [0.5, 0.5]]), torch.tensor([0, 0, 1])
+        metric = ForecastMetric()
+        metric.update(p.to(dtype), y)
+        assert_same(metric, assess(Tally.of(y.numpy(), p.numpy(), exact_limit=0), resamples=0))
+
+
+class TestCounts:
+    def test_weights_and_what_is_ignored(self):
+        z, y = forecasts(900, 4)
+        y[::7] = -1
+        w = torch.rand(900, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        w[::5] = 0
+        metric = in_batches(ForecastMetric(from_logits=True, ignore_index=-1), z, y, w)
+        kept = (y >= 0).numpy()
+        p = torch.softmax(z, dim=1).numpy()[kept]
+        tally = Tally.of(y.numpy()[kept], p, sample_weight=w.numpy()[kept], labels=range(4), exact_limit=0)
+        assert_same(metric, assess(tally, resamples=0))
+        assert metric.tally().notes.ignored == int((~kept).sum())
+        assert metric.tally().effective_rows == pytest.approx(tally.effective_rows)
+
+    def test_many_equal_rows_stay_exact(self):
+        """In float32 counts would stop at 2**24."""
+        metric = ForecastMetric(("prediction_accuracy", "measured_decisiveness", "log_loss"), measured="isotonic")
+        p, n = torch.tensor([[0.05, 0.95]]).expand(1_000_000, 2), 50
+        y = (torch.arange(1_000_000) % 10 > 0).long()
+        for _ in range(n):
+            metric.update(p, y)
+        found = metric.compute()
+        assert metric.tally().n_rows == 50_000_000
+        assert found["prediction_accuracy"].item() == 0.9
+        assert found["measured_decisiveness"].item() == pytest.approx(0.9**2 + 0.1**2, rel=1e-12)
+        told = assess(y.numpy(), p.numpy(), resamples=0)
+        assert found["log_loss"].item() == pytest.approx(told.scores["log_loss"], rel=1e-12)
+
+    def test_tallies_add_up_with_others(self):
+        z, y = forecasts(800, 3)
+        p = torch.softmax(z, dim=1)
+        first = in_batches(ForecastMetric(), p[:500], y[:500]).tally()
+        second = Tally.of(y[500:].numpy(), p[500:].numpy(), labels=range(3), exact_limit=0)
+        whole = Tally.of(y.numpy(), p.numpy(), labels=range(3), exact_limit=0)
+        assert assess(first + second, resamples=0).figures() == pytest.approx(
+            assess(whole, resamples=0).figures(), rel=1e-12
+        )
+
+
+class TestContract:
+    def test_merged_states_are_the_whole(self):
+        z, y = forecasts(1000, 4)
+        whole = in_batches(ForecastMetric(from_logits=True), z, y)
+        first, second = (
+            in_batches(ForecastMetric(from_logits=True), z[s], y[s]) for s in (slice(600), slice(600, None))
+        )
+        first.merge_state(second)
+        assert torch.equal(first.counts[:, :2], whole.counts[:, :2])
+        assert_same(first, whole.assessment(resamples=0))
+
+    def test_forward_gives_the_batch_and_keeps_the_whole(self):
+        z, y = forecasts(400, 3)
+        metric = ForecastMetric("log_loss", from_logits=True)
+        parts = [metric(z[s], y[s]).item() for s in (slice(100), slice(100, 400))]
+        assert parts[0] == pytest.approx(torch.nn.functional.cross_entropy(z[:100], y[:100]).item(), rel=1e-12)
+        assert metric.compute().item() == pytest.approx((parts[0] + 3 * parts[1]) / 4, rel=1e-12)
+        metric.reset()
+        assert metric.rows.sum() == 0
+
+    def test_in_a_collection(self):
+        z, y = forecasts(300, 3)
+        metrics = MetricCollection({"forecasts": ForecastMetric(), "accuracy": MulticlassAccuracy(3, average="micro")})
+        metrics.update(torch.softmax(z, dim=1), y)
+        found = metrics.compute()
+        assert {*HEADLINE, "accuracy"} == {*found}
+        assert found["prediction_accuracy"].item() == pytest.approx(found["accuracy"].item())
+        assert all(found[name].dtype == torch.float64 for name in HEADLINE)
+
+    def test_states_keep_their_precision(self):
+        metric = in_batches(ForecastMetric(from_logits=True), *forecasts(100, 3)).half().bfloat16().float()
+        assert {state.dtype for state in metric.metric_state.values()} == {torch.float64, torch.int64}
+        copy = pickle.loads(pickle.dumps(metric))
+        assert_same(copy, metric.assessment(resamples=0))
+        metric.persistent(mode=True)
+        other = ForecastMetric(from_logits=True)
+        other.load_state_dict(metric.state_dict())
+        assert_same(other, metric.assessment(resamples=0))
+
+    def test_picture(self):
+        figure, ax = in_batches(ForecastMetric(from_logits=True), *forecasts(200, 3)).plot()
+        assert ax.figure is figure
+
+
+def of_a_process(rank, folder):
+    """One of two processes that count a part of the rows each; the second has a few rows only."""
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.set_num_threads(1)
+    z, y = forecasts(1000, 4)
+    mine = slice(0, 900) if rank == 0 else slice(900, 1000)
+    metric = in_batches(ForecastMetric(from_logits=True), z[mine], y[mine])
+    found = metric.compute()
+    torch.save(({name: value.item() for name, value in found.items()}, metric.counts), f"{folder}/{rank}.pt")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("default")
+def test_two_processes_are_the_whole(tmp_path):
+    torch.multiprocessing.spawn(of_a_process, (str(tmp_path),), nprocs=2)
+    whole = in_batches(ForecastMetric(from_logits=True), *forecasts(1000, 4))
+    expected = {name: value.item() for name, value in whole.compute().items()}
+    for rank in (0, 1):
+        found, own = torch.load(tmp_path / f"{rank}.pt")
+        assert found == pytest.approx(expected, rel=1e-12)
+        assert own.sum() < whole.counts.sum()  # its own counts again after the sum was taken
+
+
+@pytest.mark.parametrize(
+    ("p", "y"),
+    [
+        ([[0.5, 0.6]], [0]),
+        ([[np.nan, 0.5]], [0]),
+        ([[-0.1, 1.1]], [0]),
+        ([[0.5, 0.5]], [2]),
+        ([[3.0, -1.0]], [0]),
+    ],
+)
+def test_invalid_rows_are_refused_when_asked_for_figures(p, y):
+    metric = ForecastMetric()
+    metric.update(torch.tensor([[0.5, 0.5]]), torch.tensor([1]))
+    metric.update(torch.tensor(p), torch.tensor(y))
+    with pytest.raises(InputError, match="1 of 2 rows hold what is no probability"):
+        metric.compute()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ForecastMetric("accuracy"), "figures: no figure 'accuracy'. Known: brier_score, "),
+        (lambda: ForecastMetric(view="each-class"), "view: counts of each class are not kept"),
+        (lambda: ForecastMetric(floor=2), "floor"),
+        (lambda: ForecastMetric(measured="magic"), "magic"),
+        (lambda: ForecastMetric(fraction_bits=2), "fraction_bits"),
+        (lambda: ForecastMetric().update(torch.zeros(3, 2), torch.zeros(4, dtype=torch.int64)), "preds, target"),
+        (lambda: ForecastMetric().update(torch.zeros(3, 2), torch.zeros(3)), "preds, target"),
+        (
+            lambda: ForecastMetric().update(torch.ones(2, 2) / 2, torch.tensor([0, 1]), torch.ones(3)),
+            "sample_weight: expected one for each of 2 targets, got 3",
+        ),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_nothing_counted():
+    with pytest.raises(InputError):
+        ForecastMetric().assessment()
