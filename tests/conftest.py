@@ -18,9 +18,8 @@ if find_spec("hypothesis"):  # the minimal install has none
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.
 collect_ignore_glob = [] if os.environ.get("UNPERPLEXED_DATA") else ["shared/*"]
 # So are tests of libraries that are not installed; where all are, none may be missing.
-collect_ignore_glob += [
-    f"integrations/test_{name}.py" for name in ("sklearn", "torch", "torchmetrics") if not find_spec(name)
-]
+_NEEDED = {"sklearn": "sklearn", "torch": "torch", "torchmetrics": "torchmetrics", "boosting": "xgboost"}
+collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 
 
 @pytest.fixture

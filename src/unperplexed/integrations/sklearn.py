@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import calibration, profile
-from .. import scores as rules
 from ..assessment import Assessment, assess
 from ..errors import InputError
 from ..labels import Label
 from ..profile import RiskProfile, risk_profile
+from ._figures import FIGURES, LARGER, SMALLER
 
 try:
     from sklearn.metrics import make_scorer
@@ -28,24 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LARGER: dict[str, Callable[..., float]] = {
-    "geometric_accuracy": profile.geometric_accuracy,
-    "decisiveness": profile.decisiveness,
-    "robustness": profile.robustness,
-    "spherical_score": rules.spherical_score,
-}
-_SMALLER: dict[str, Callable[..., float]] = {
-    "log_loss": rules.log_loss,
-    "brier_score": rules.brier_score,
-    "penalized_brier_score": rules.penalized_brier_score,
-    "penalized_log_loss": rules.penalized_log_loss,
-    "ranked_probability_score": rules.ranked_probability_score,
-    "power_score": rules.power_score,
-    "generalized_surprisal": rules.generalized_surprisal,
-    "expected_calibration_error": calibration.expected_calibration_error,
-    "smooth_calibration_error": calibration.smooth_calibration_error,
-}
-SCORERS = (*_LARGER, *(f"neg_{name}" for name in _SMALLER))
+SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
 """Names that `scorer` and `scorers` know. Of losses it is minus the loss, so that larger is always better."""
 
 
@@ -65,7 +47,7 @@ class _Metric:
         pos_label: Label | None = None,
         **settings: Any,
     ) -> float:
-        figure = (_LARGER | _SMALLER)[self.__name__]
+        figure = FIGURES[self.__name__]
         given = np.asarray(y_proba)
         if given.ndim == 1:
             negative, positive = _two_classes(y_true, labels, pos_label)
@@ -130,7 +112,7 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
     """
     if name not in SCORERS:
         raise InputError(f"scorer: no scorer {name!r}. Known: {', '.join(SCORERS)}.")
-    larger = name in _LARGER
+    larger = name in LARGER
     metric = _Metric(name if larger else name.removeprefix("neg_"))
     made: Callable[..., float] = make_scorer(
         metric, response_method="predict_proba", greater_is_better=larger, **settings

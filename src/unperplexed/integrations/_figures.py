@@ -1,0 +1,33 @@
+"""Figures of probabilities by name, as functions of outcomes and probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import calibration, profile
+from .. import scores as rules
+
+Figure = Callable[..., float]
+
+LARGER: dict[str, Figure] = {
+    "geometric_accuracy": profile.geometric_accuracy,
+    "decisiveness": profile.decisiveness,
+    "robustness": profile.robustness,
+    "spherical_score": rules.spherical_score,
+}
+"""Of which larger is better."""
+
+SMALLER: dict[str, Figure] = {
+    "log_loss": rules.log_loss,
+    "brier_score": rules.brier_score,
+    "penalized_brier_score": rules.penalized_brier_score,
+    "penalized_log_loss": rules.penalized_log_loss,
+    "ranked_probability_score": rules.ranked_probability_score,
+    "power_score": rules.power_score,
+    "generalized_surprisal": rules.generalized_surprisal,
+    "expected_calibration_error": calibration.expected_calibration_error,
+    "smooth_calibration_error": calibration.smooth_calibration_error,
+}
+"""Of which smaller is better."""
+
+FIGURES = LARGER | SMALLER

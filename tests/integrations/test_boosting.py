@@ -1,0 +1,171 @@
+"""Evaluation functions of LightGBM and XGBoost: the figures of what the models then predict, margins told apart."""
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from scipy.special import expit, softmax
+from sklearn.datasets import load_breast_cancer, load_iris
+
+import unperplexed
+from unperplexed import InputError
+from unperplexed.integrations._figures import FIGURES, LARGER
+from unperplexed.integrations.boosting import (
+    lightgbm_classifier_metric,
+    lightgbm_metric,
+    xgboost_classifier_metric,
+    xgboost_metric,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
+NAMES = ["geometric_accuracy", "penalized_brier_score", "log_loss", "expected_calibration_error"]
+
+
+@pytest.fixture(params=[load_breast_cancer, load_iris], ids=["two", "three"])
+def data(request, rng):
+    x, y = request.param(return_X_y=True)
+    w = rng.integers(1, 4, len(y)).astype(float)
+    return (x[::2], y[::2]), (x[1::2], y[1::2], w[1::2]), len(np.unique(y))
+
+
+def expected(name, y, p, w, classes):
+    return getattr(unperplexed, name)(y, p, sample_weight=w, labels=range(classes))
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestFigures:
+    def test_lightgbm(self, data, name):
+        (x, y), (x_test, y_test, w), classes = data
+        train = lightgbm.Dataset(x, y)
+        test = lightgbm.Dataset(x_test, y_test, weight=w, reference=train)
+        objective = {"objective": "binary"} if classes == 2 else {"objective": "multiclass", "num_class": classes}
+        found = {}
+        model = lightgbm.train(
+            {**objective, "verbose": -1, "num_threads": 1},
+            train,
+            4,
+            valid_sets=[test],
+            feval=lightgbm_metric(name),
+            callbacks=[lightgbm.record_evaluation(found)],
+        )
+        told = expected(name, y_test, model.predict(x_test), w, classes)
+        assert found["valid_0"][name][-1] == pytest.approx(told, rel=1e-5)
+
+    def test_lightgbm_classifier(self, data, name):
+        (x, y), (x_test, y_test, w), classes = data
+        model = lightgbm.LGBMClassifier(n_estimators=4, verbose=-1, n_jobs=1).fit(
+            x,
+            y,
+            eval_set=[(x_test, y_test)],
+            eval_sample_weight=[w],
+            eval_metric=lightgbm_classifier_metric(name),
+        )
+        told = expected(name, y_test, model.predict_proba(x_test), w, classes)
+        assert model.evals_result_["valid_0"][name][-1] == pytest.approx(told, rel=1e-5)
+
+    def test_xgboost(self, data, name):
+        (x, y), (x_test, y_test, w), classes = data
+        objective = {"objective": "binary:logistic"}
+        if classes > 2:
+            objective = {"objective": "multi:softprob", "num_class": classes}
+        test, found = xgboost.DMatrix(x_test, y_test, weight=w), {}
+        model = xgboost.train(
+            {**objective, "nthread": 1},
+            xgboost.DMatrix(x, y),
+            4,
+            evals=[(test, "test")],
+            custom_metric=xgboost_metric(name),
+            evals_result=found,
+            verbose_eval=False,
+        )
+        told = expected(name, y_test, model.predict(test), w, classes)
+        assert found["test"][name][-1] == pytest.approx(told, rel=1e-5)
+
+    def test_xgboost_classifier(self, data, name):
+        (x, y), (x_test, y_test, w), classes = data
+        metric = xgboost_classifier_metric(name)
+        model = xgboost.XGBClassifier(n_estimators=4, eval_metric=metric, n_jobs=1)
+        model.fit(x, y, eval_set=[(x_test, y_test)], sample_weight_eval_set=[w], verbose=False)
+        told = expected(name, y_test, model.predict_proba(x_test), w, classes)
+        assert model.evals_result()["validation_0"][name][-1] == pytest.approx(told, rel=1e-5)
+
+
+class TestMargins:
+    """With an objective of one's own the libraries hand over margins."""
+
+    def test_lightgbm(self):
+        x, y = load_breast_cancer(return_X_y=True)
+        train, found = lightgbm.Dataset(x, y), {}
+
+        def objective(margin, data):
+            p = expit(margin)
+            return p - data.get_label(), p * (1 - p)
+
+        model = lightgbm.train(
+            {"objective": objective, "verbose": -1, "num_threads": 1},
+            train,
+            4,
+            valid_sets=[train],
+            feval=lightgbm_metric("log_loss", from_logits=True),
+            callbacks=[lightgbm.record_evaluation(found)],
+        )
+        told = unperplexed.log_loss(y, expit(model.predict(x)))
+        assert found["training"]["log_loss"][-1] == pytest.approx(told, rel=1e-9)
+
+    def test_xgboost(self):
+        x, y = load_breast_cancer(return_X_y=True)
+        train, found = xgboost.DMatrix(x, y), {}
+
+        def objective(margin, data):
+            p = expit(margin)
+            return p - data.get_label(), p * (1 - p)
+
+        model = xgboost.train(
+            {"nthread": 1},
+            train,
+            4,
+            obj=objective,
+            evals=[(train, "train")],
+            custom_metric=xgboost_metric("log_loss", from_logits=True),
+            evals_result=found,
+            verbose_eval=False,
+        )
+        told = unperplexed.log_loss(y, expit(model.predict(train, output_margin=True)))
+        assert found["train"]["log_loss"][-1] == pytest.approx(told, rel=1e-5)
+
+    def test_of_many_classes_and_far_out(self, rng):
+        z, y = 5 * rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
+        _, found, _ = lightgbm_classifier_metric("log_loss", from_logits=True)(y, z, None)
+        assert found == pytest.approx(unperplexed.log_loss(y, softmax(z, axis=1), labels=range(4)), rel=1e-12)
+        _, far, _ = lightgbm_classifier_metric("log_loss", from_logits=True)([0, 1], [700.0, -700.0], None)
+        assert far == pytest.approx(700)
+
+    def test_without_the_word_they_are_refused(self):
+        with pytest.raises(InputError, match="logits"):
+            lightgbm_classifier_metric("log_loss")([0, 1], [3.2, -1.5], None)
+
+
+def test_early_stopping_knows_the_direction():
+    x, y = load_breast_cancer(return_X_y=True)
+    train = lightgbm.Dataset(x[::2], y[::2])
+    test = lightgbm.Dataset(x[1::2], y[1::2], reference=train)
+    model = lightgbm.train(
+        {"objective": "binary", "metric": "none", "verbose": -1, "num_threads": 1, "learning_rate": 0.5},
+        train,
+        200,
+        valid_sets=[test],
+        feval=lightgbm_metric("geometric_accuracy"),
+        callbacks=[lightgbm.early_stopping(5, verbose=False)],
+    )
+    assert 1 < model.best_iteration < 200
+    for name in FIGURES:
+        settings = {"r": 1} if name in ("power_score", "generalized_surprisal") else {}
+        assert lightgbm_classifier_metric(name, **settings)([0, 1], [0.2, 0.7], None)[2] == (name in LARGER)
+
+
+@pytest.mark.parametrize(
+    "make", [lightgbm_metric, lightgbm_classifier_metric, xgboost_metric, xgboost_classifier_metric]
+)
+def test_unknown_figure(make):
+    with pytest.raises(InputError, match="figure: no figure 'accuracy'. Known: geometric_accuracy, "):
+        make("accuracy")
