@@ -18,7 +18,13 @@ if find_spec("hypothesis"):  # the minimal install has none
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.
 collect_ignore_glob = [] if os.environ.get("UNPERPLEXED_DATA") else ["shared/*"]
 # So are tests of libraries that are not installed; where all are, none may be missing.
-_NEEDED = {"sklearn": "sklearn", "torch": "torch", "torchmetrics": "torchmetrics", "boosting": "xgboost"}
+_NEEDED = {
+    "sklearn": "sklearn",
+    "torch": "torch",
+    "torchmetrics": "torchmetrics",
+    "boosting": "xgboost",
+    "lightning": "lightning",
+}
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 
 

@@ -77,6 +77,11 @@ class ForecastMetric(Metric):
     ``sync_dist`` or under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is
     exact. Devices without float64 (MPS) are not supported.
 
+    Attributes
+    ----------
+    whole : Tally
+        Counts of all processes as of the latest `compute`; None before.
+
     Examples
     --------
     >>> import torch
@@ -121,6 +126,7 @@ class ForecastMetric(Metric):
         known = set(assess([0, 1], [0.5, 0.5], resamples=0, **self._how).figures())  # refuses settings that are none
         if unknown := [name for name in self._names if name not in known]:
             raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")
+        self.whole: Tally | None = None
         size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
         self.add_state("counts", torch.zeros(2, len(_SUMS), size, dtype=torch.float64), "sum")
         self.add_state("lowest", torch.full((2, size), math.inf, dtype=torch.float64), "min")
@@ -266,19 +272,22 @@ class ForecastMetric(Metric):
             ends = [state[table].cpu().numpy()[key] for state in (self.lowest, self.highest)]
             yield Cells(key, *columns, *ends)
 
-    def assessment(self, **settings: Any) -> Assessment:
+    def assessment(self, tally: Tally | None = None, **settings: Any) -> Assessment:
         """Assess what was counted, with intervals.
 
         Parameters
         ----------
+        tally : Tally, optional
+            What to assess instead of what this process counted: `whole`, or a sum of tallies.
         **settings
             Of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``, ``floor`` ...
         """
-        return assess(self.tally(), **(self._how | settings))
+        return assess(self.tally() if tally is None else tally, **(self._how | settings))
 
     def compute(self) -> Tensor | dict[str, Tensor]:
-        """Give the figures that were asked for, as float64 scalars."""
-        found = self.assessment(resamples=0).figures()
+        """Give the figures that were asked for, as float64 scalars; of all processes, whose tally is then `whole`."""
+        self.whole = self.tally()
+        found = self.assessment(self.whole, resamples=0).figures()
         values = {name: torch.tensor(found[name], dtype=torch.float64, device=self.device) for name in self._names}
         return values[self.figures] if isinstance(self.figures, str) else values
 

@@ -1,0 +1,132 @@
+"""A callback for Lightning: figures and picture of the validation forecasts, logged each epoch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ..errors import InputError
+from ..outputs import write_whole
+from ..plots import SIZES
+from .torchmetrics import HEADLINE, ForecastMetric
+
+try:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise ImportError(
+        "unperplexed.integrations.lightning needs Lightning: pip install 'unperplexed[lightning]'"
+    ) from error
+
+Taken = str | Callable[[Any, Any], Any]
+"""A key of what ``validation_step`` returned, or a function of that and the batch."""
+
+
+class AssessmentCallback(Callback):
+    """Assesses the forecasts of each validation epoch, and logs figures for checkpoints and early stopping to monitor.
+
+    Parameters
+    ----------
+    preds, target : str or callable, default "preds" and "target"
+        Where predictions and outcomes are: keys of the mapping that ``validation_step`` returns, or functions of what
+        it returns and of the batch, such as ``lambda outputs, batch: batch[1]``.
+    prefix : str, default "val_"
+        What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
+    figures : sequence of str, default `HEADLINE`
+        Which figures, by their names in ``Assessment.figures()``.
+    picture : bool, default True
+        Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
+        ``log_image`` of Weights & Biases), else into a file in the logger's folder.
+    **settings
+        Of `ForecastMetric`: ``from_logits``, ``ignore_index``, ``floor``, ``measured``, ``view``.
+
+    Attributes
+    ----------
+    metric : ForecastMetric
+        Counts of the latest validation epoch; ``metric.assessment()`` is its assessment.
+
+    Notes
+    -----
+    The sanity check before training is not logged. With several processes the counts of all are added up, and the first
+    draws the picture.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.lightning import AssessmentCallback
+    >>> callback = AssessmentCallback("logits", from_logits=True, figures=["slope"])
+    >>> callback.metric.figures
+    ('slope',)
+    """
+
+    def __init__(
+        self,
+        preds: Taken = "preds",
+        target: Taken = "target",
+        *,
+        prefix: str = "val_",
+        figures: tuple[str, ...] | list[str] = HEADLINE,
+        picture: bool = True,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        self.preds, self.target, self.prefix, self.picture = preds, target, prefix, picture
+        self.metric = ForecastMetric(tuple(figures), **settings)
+
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin anew, on the module's device."""
+        self.metric.to(pl_module.device).reset()
+
+    def on_validation_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Count a batch."""
+        preds, target = _taken("preds", self.preds, outputs, batch), _taken("target", self.target, outputs, batch)
+        self.metric.update(preds, target)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log what was counted."""
+        if trainer.sanity_checking:
+            return
+        found = self.metric.compute()
+        assert isinstance(found, dict)
+        pl_module.log_dict({self.prefix + name: value.float() for name, value in found.items()})
+        if self.picture and trainer.loggers and trainer.is_global_zero:
+            figure = Figure(figsize=SIZES["reported"], layout="tight")
+            self.metric.assessment(self.metric.whole).plot(figure.subplots())
+            for logger in trainer.loggers:
+                _log_picture(logger, f"{self.prefix}assessment", figure, trainer)
+
+
+def _taken(name: str, how: Taken, outputs: Any, batch: Any) -> Any:
+    """What the callback was told to take."""
+    if not isinstance(how, str):
+        return how(outputs, batch)
+    if not isinstance(outputs, Mapping) or how not in outputs:
+        there = f"the keys {', '.join(map(repr, outputs))}" if isinstance(outputs, Mapping) else type(outputs).__name__
+        raise InputError(
+            f"{name}: validation_step returned {there}, not a mapping with {how!r}; return one, or give the callback a"
+            " function of what it returns and the batch."
+        )
+    return outputs[how]
+
+
+def _log_picture(logger: Any, name: str, figure: Figure, trainer: Trainer) -> None:
+    """Hand a picture to a logger, or put it into its folder if it takes none."""
+    if hasattr(logger, "log_image"):
+        logger.log_image(key=name, images=[figure], step=trainer.global_step)
+    elif hasattr(logger.experiment, "add_figure"):
+        logger.experiment.add_figure(name, figure, trainer.global_step)
+    elif folder := logger.log_dir or logger.save_dir:
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", dpi=150)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        write_whole(Path(folder) / f"{name}-epoch={trainer.current_epoch}.png", picture.getvalue())

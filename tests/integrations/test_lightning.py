@@ -1,0 +1,136 @@
+"""The Lightning callback: what it logs is the assessment of the validation forecasts, and a checkpoint can go by it."""
+
+import lightning.pytorch as pl
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger, Logger
+from torch.utils.data import DataLoader, TensorDataset
+
+from unperplexed import InputError, assess
+from unperplexed.integrations.lightning import AssessmentCallback
+from unperplexed.integrations.torchmetrics import HEADLINE
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # Lightning's advice on workers, and what it deprecates of its own
+]
+
+
+class Linear(pl.LightningModule):
+    def __init__(self, returned="mapping"):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 3)
+        self.returned = returned
+
+    def training_step(self, batch, batch_idx):
+        return torch.nn.functional.cross_entropy(self.layer(batch[0]), batch[1])
+
+    def validation_step(self, batch, batch_idx):
+        z = self.layer(batch[0])
+        return {"logits": z, "target": batch[1]} if self.returned == "mapping" else z
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=0.05)
+
+
+@pytest.fixture
+def data():
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(400, 4, generator=generator)
+    y = (x @ torch.randn(4, 3, generator=generator) + torch.randn(400, 3, generator=generator)).argmax(dim=1)
+    return TensorDataset(x[:200], y[:200]), TensorDataset(x[200:], y[200:])
+
+
+def fitted(data, callbacks, tmp_path, model=None, logger=False, epochs=2):
+    torch.manual_seed(2)
+    model = model or Linear()
+    trainer = pl.Trainer(
+        max_epochs=epochs,
+        accelerator="cpu",
+        callbacks=callbacks,
+        logger=logger,
+        default_root_dir=tmp_path,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=any(isinstance(each, ModelCheckpoint) for each in callbacks),
+    )
+    train, test = (DataLoader(part, batch_size=64) for part in data)
+    trainer.fit(model, train, test)
+    return trainer, model
+
+
+def test_it_logs_the_assessment(data, tmp_path):
+    callback = AssessmentCallback("logits", from_logits=True)
+    trainer, model = fitted(data, [callback], tmp_path)
+    x, y = data[1].tensors
+    p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
+    expected = assess(y.numpy(), p, exact_limit=0, resamples=0).figures()
+    for name in HEADLINE:
+        assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
+    assert callback.metric.whole.n_rows == 200
+    assert callback.metric.assessment().verdict is not None
+
+
+def test_checkpoints_and_early_stopping_go_by_it(data, tmp_path):
+    checkpoint = ModelCheckpoint(tmp_path, monitor="val_reported_geometric_accuracy", mode="max")
+    stopping = EarlyStopping("val_penalized_brier_score", mode="min", patience=3)
+    figures = ("reported_geometric_accuracy", "penalized_brier_score")
+    callback = AssessmentCallback("logits", from_logits=True, figures=figures)
+    trainer, _ = fitted(data, [callback, checkpoint, stopping], tmp_path, epochs=40)
+    assert checkpoint.best_model_score.item() >= trainer.callback_metrics["val_reported_geometric_accuracy"].item()
+    assert stopping.best_score.item() <= trainer.callback_metrics["val_penalized_brier_score"].item()
+
+
+def test_functions_say_where_things_are(data, tmp_path):
+    callback = AssessmentCallback(
+        lambda outputs, batch: torch.softmax(outputs, dim=1), lambda outputs, batch: batch[1], figures=["slope"]
+    )
+    trainer, _ = fitted(data, [callback], tmp_path, Linear("tensor"))
+    assert np.isfinite(trainer.callback_metrics["val_slope"].item())
+
+
+@pytest.mark.parametrize("returned", ["mapping", "tensor"])
+def test_what_is_not_there_is_named(data, tmp_path, returned):
+    with pytest.raises(InputError, match="preds: validation_step returned .*not a mapping with 'preds'"):
+        fitted(data, [AssessmentCallback()], tmp_path, Linear(returned))
+
+
+class Taking(Logger):
+    """A logger that takes pictures, in one of the ways that there are."""
+
+    name, version, save_dir = "taking", 0, None
+
+    def __init__(self, way):
+        super().__init__()
+        self.taken = []
+        if way == "image":
+            self.log_image = lambda key, images, step: self.taken.append((key, step, *images))
+        self.board = type("Board", (), {"add_figure": lambda _, *a: self.taken.append((a[0], a[2], a[1]))})()
+
+    @property
+    def experiment(self):
+        return self.board
+
+    def log_metrics(self, metrics, step=None):
+        pass
+
+    def log_hyperparams(self, *_, **__):
+        pass
+
+
+@pytest.mark.parametrize("way", ["image", "figure"])
+def test_loggers_take_the_picture(data, tmp_path, way):
+    logger = Taking(way)
+    fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger)
+    assert [(name, step) for name, step, _ in logger.taken] == [("val_assessment", 4), ("val_assessment", 8)]
+    assert all(figure.axes for *_, figure in logger.taken)
+
+
+def test_else_it_lies_in_the_folder(data, tmp_path):
+    logger = CSVLogger(tmp_path)
+    fitted(data, [AssessmentCallback("logits", from_logits=True)], tmp_path, logger=logger)
+    pictures = sorted(path.name for path in (tmp_path / "lightning_logs").rglob("*.png"))
+    assert pictures == ["val_assessment-epoch=0.png", "val_assessment-epoch=1.png"]
+    fitted(data, [AssessmentCallback("logits", from_logits=True, picture=False)], tmp_path / "none", logger=logger)
+    assert not list((tmp_path / "none").rglob("*.png"))
