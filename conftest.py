@@ -9,4 +9,5 @@ else:
     import os
 
     os.environ.setdefault("MPLBACKEND", "Agg")  # the examples draw, and no window is to open
+    os.environ.setdefault("KERAS_BACKEND", "torch")
     pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md", "docs/*.md"]).pytest()

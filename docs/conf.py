@@ -1,5 +1,7 @@
 """Settings of the documentation: Sphinx, pages in MyST Markdown, the furo theme."""
 
+import os
+
 from unperplexed import __version__
 
 project = "unperplexed"
@@ -7,6 +9,7 @@ author = "The unperplexed developers"
 project_copyright = author
 release = version = __version__
 
+os.environ.setdefault("KERAS_BACKEND", "torch")  # whatever else is installed
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

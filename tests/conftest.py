@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 mpl.use("Agg")
+os.environ.setdefault("KERAS_BACKEND", "torch")
 
 if find_spec("hypothesis"):  # the minimal install has none
     from hypothesis import settings

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-EXTRAS = {"sklearn": "sklearn", "torch": "torch", "torchmetrics": "torch", "lightning": "lightning"}
+EXTRAS = {"sklearn": "sklearn", "torch": "torch", "torchmetrics": "torch", "lightning": "lightning", "keras": "keras"}
 """By module."""
 
 

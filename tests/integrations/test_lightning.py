@@ -9,8 +9,8 @@ from lightning.pytorch.loggers import CSVLogger, Logger
 from torch.utils.data import DataLoader, TensorDataset
 
 from unperplexed import InputError, assess
+from unperplexed.integrations._figures import HEADLINE
 from unperplexed.integrations.lightning import AssessmentCallback
-from unperplexed.integrations.torchmetrics import HEADLINE
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Lightning's advice on workers, and what it deprecates of its own

@@ -10,7 +10,8 @@ from torchmetrics import MetricCollection
 from torchmetrics.classification import MulticlassAccuracy
 
 from unperplexed import SCORES, InputError, Tally, assess
-from unperplexed.integrations.torchmetrics import HEADLINE, ForecastMetric
+from unperplexed.integrations._figures import HEADLINE
+from unperplexed.integrations.torchmetrics import ForecastMetric
 
 
 def forecasts(n, classes, seed=1, dtype=torch.float64):

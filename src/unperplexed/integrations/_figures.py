@@ -31,3 +31,16 @@ SMALLER: dict[str, Figure] = {
 """Of which smaller is better."""
 
 FIGURES = LARGER | SMALLER
+
+HEADLINE = (
+    "reported_geometric_accuracy",
+    "reported_decisiveness",
+    "reported_robustness",
+    "measured_geometric_accuracy",
+    "prediction_accuracy",
+    "slope",
+    "divergence_probability",
+    "log_loss",
+    "brier_score",
+)
+"""Figures of an assessment that metrics and callbacks give by default, by their names in ``Assessment.figures()``."""

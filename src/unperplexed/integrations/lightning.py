@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from ..errors import InputError
 from ..outputs import write_whole
 from ..plots import SIZES
-from .torchmetrics import HEADLINE, ForecastMetric
+from ._figures import HEADLINE
+from .torchmetrics import ForecastMetric
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -35,7 +36,7 @@ class AssessmentCallback(Callback):
         it returns and of the batch, such as ``lambda outputs, batch: batch[1]``.
     prefix : str, default "val_"
         What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
-    figures : sequence of str, default `HEADLINE`
+    figures : sequence of str, default the headline figures
         Which figures, by their names in ``Assessment.figures()``.
     picture : bool, default True
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,

@@ -19,6 +19,7 @@ from ..forecasts import SUM_TOLERANCE, Notes
 from ..means import DEFAULT_FLOOR
 from ..scores import SCORES
 from ..tally import FRACTION_BITS, Tally
+from ._figures import HEADLINE
 
 try:
     import torch
@@ -33,19 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HEADLINE = (
-    "reported_geometric_accuracy",
-    "reported_decisiveness",
-    "reported_robustness",
-    "measured_geometric_accuracy",
-    "prediction_accuracy",
-    "slope",
-    "divergence_probability",
-    "log_loss",
-    "brier_score",
-)
-"""Figures that `ForecastMetric` gives by default, by their names in ``Assessment.figures()``."""
-
 _SUMS = ("total", "happened", "squared", *MOMENTS)
 """Columns of cells that add up, in the order in which they are kept."""
 
@@ -58,7 +46,7 @@ class ForecastMetric(Metric):
 
     Parameters
     ----------
-    figures : str or sequence of str, default `HEADLINE`
+    figures : str or sequence of str, default the headline figures
         Names in ``Assessment.figures()``. A sequence makes `compute` give a dictionary, a name its one value.
     from_logits : bool, default False
         Whether predictions are logits instead of probabilities.

@@ -1,0 +1,330 @@
+"""Training losses for Keras 3 on any backend, and a callback that assesses a whole data set each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..assessment import assess
+from ..errors import InputError
+from . import _rules
+from ._figures import HEADLINE
+from ._rules import Rule
+
+try:
+    import keras
+    from keras import ops
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise ImportError(
+        "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]'"
+    ) from error
+
+Array = Any
+"""Of the backend."""
+
+
+class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
+    """A rule, and the options that all have in common."""
+
+    _settings: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        rule: Rule,
+        name: str,
+        *,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        if not 0 <= label_smoothing <= 1:
+            raise InputError(f"label_smoothing: expected a share from 0 to 1, got {label_smoothing!r}.")
+        self._rule = rule
+        self.from_logits, self.label_smoothing, self.axis = from_logits, label_smoothing, axis
+
+    def call(self, y_true: Array, y_pred: Array) -> Array:
+        """Score each row."""
+        given, y_pred = _last(y_pred, self.axis), ops.convert_to_tensor(y_pred)
+        if given.shape[-1] == 1:  # of two classes the second
+            other = ops.zeros_like(given) if self.from_logits else 1 - given
+            given = ops.concatenate([other, given], axis=-1)
+        dtype = keras.backend.standardize_dtype(given.dtype)
+        if dtype in ("float16", "bfloat16"):
+            given = ops.cast(given, "float32")
+        least = float(np.finfo("float64" if dtype == "float64" else "float32").tiny)
+        log_p = ops.log_softmax(given, axis=-1) if self.from_logits else ops.log(ops.maximum(given, least))
+        n_classes = given.shape[-1]
+        bend = _rules.bend_at(65504.0 if dtype == "float16" else float(np.finfo("float32").max))
+        each = self._rule.score(log_p, log_p, ops, bend)
+        if self._rule.penalty is not None:
+            each = each + self._rule.penalty(n_classes) * _rules.wrong(given, given, ops)
+        shares = ops.cast(_shares(y_true, y_pred, n_classes, self.axis), each.dtype)
+        shares = shares * (1 - self.label_smoothing) + self.label_smoothing / n_classes
+        return ops.sum(ops.where(shares == 0, ops.zeros_like(each), shares * each), axis=-1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the settings, by which a saved model makes the loss again."""
+        names = (*self._settings, "from_logits", "label_smoothing", "axis")
+        config = {key: value for key, value in super().get_config().items() if key != "name"}
+        return {**config, **{name: getattr(self, name) for name in names}}
+
+
+def _last(x: Array, axis: int) -> Array:
+    """Put the classes into the last place."""
+    x = ops.convert_to_tensor(x)
+    return x if axis in (-1, len(x.shape) - 1) else ops.moveaxis(x, axis, -1)
+
+
+def _shares(y_true: Array, y_pred: Array, n_classes: int, axis: int) -> Array:
+    """Share of each class: as given, or all of the one whose number is given."""
+    y = ops.convert_to_tensor(y_true)
+    if len(y.shape) == len(y_pred.shape) and y.shape[axis] == n_classes:
+        return _last(y, axis)
+    if len(y.shape) == len(y_pred.shape) and y.shape[axis] == 1:
+        y = ops.squeeze(_last(y, axis), axis=-1)
+    if len(y.shape) != len(y_pred.shape) - 1:
+        raise InputError(
+            f"y_true: expected numbers of classes, or what share each of {n_classes} classes has, for predictions of"
+            f" shape {tuple(y_pred.shape)}; got shape {tuple(y.shape)}."
+        )
+    return ops.one_hot(ops.cast(y, "int32"), n_classes)
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class BrierLoss(_RuleLoss):
+    """Brier score, summed over classes. Smaller is better; strictly proper.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether predictions are logits instead of probabilities. With logits it is stable however far out they are.
+    label_smoothing : float, default 0
+        Share of each target that is dealt evenly to all classes.
+    axis : int, default -1
+        Where the classes are. One column alone is the second of two classes.
+    reduction, dtype
+        As of any Keras loss.
+
+    Raises
+    ------
+    InputError
+        For settings out of range; when called, for targets whose shape does not go with the predictions.
+
+    Notes
+    -----
+    ``1 - 2 p_c + sum_j p_j^2`` with c what happened (Brier 1950). Targets are numbers of classes, or the share that
+    each class has, as one-hot rows are; of shares it is the expectation.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import BrierLoss
+    >>> round(float(BrierLoss()([1, 1], [[0.33, 0.34, 0.33], [0.51, 0.49, 0.0]])), 4)
+    0.5868
+    """
+
+    def __init__(self, name: str = "brier_score", **options: Any) -> None:
+        super().__init__(_rules.BRIER, name, **options)
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class PenalizedBrierLoss(_RuleLoss):
+    """Brier score plus a penalty for a wrong top class. Smaller is better; strictly proper.
+
+    The penalty is constant wherever it is smooth, so that the gradient is that of the Brier score: it is for stopping
+    and choosing more than for descending. Parameters are those of `BrierLoss`; the formula is that of
+    `unperplexed.penalized_brier_score`.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import PenalizedBrierLoss
+    >>> round(float(PenalizedBrierLoss()([1], [[0.51, 0.49, 0.0]])), 4)
+    1.1869
+    """
+
+    def __init__(self, name: str = "penalized_brier_score", **options: Any) -> None:
+        super().__init__(_rules.PENALIZED_BRIER, name, **options)
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class PenalizedLogLoss(_RuleLoss):
+    """Cross-entropy plus a penalty for a wrong top class. Smaller is better; strictly proper.
+
+    As of `PenalizedBrierLoss` the gradient is that without the penalty. Parameters are those of `BrierLoss`; the
+    formula is that of `unperplexed.penalized_log_loss`.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import PenalizedLogLoss
+    >>> round(float(PenalizedLogLoss()([1], [[0.51, 0.49, 0.0]])), 4)
+    1.812
+    """
+
+    def __init__(self, name: str = "penalized_log_loss", **options: Any) -> None:
+        super().__init__(_rules.PENALIZED_LOG, name, **options)
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class GeneralizedSurprisalLoss(_RuleLoss):
+    """Generalized surprisal of order r: risk-averse below 0, risk-seeking above. Smaller is better; proper at 0 alone.
+
+    ``r`` is an order above -1; the other parameters are those of `BrierLoss`, the formula that of
+    `unperplexed.generalized_surprisal`. Of orders below 0 it goes on in a straight line where powers would overflow.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import GeneralizedSurprisalLoss
+    >>> round(float(GeneralizedSurprisalLoss(-0.5)([1, 0], [[0.2, 0.8], [0.5, 0.5]])), 4)
+    0.2661
+    """
+
+    _settings = ("r",)
+
+    def __init__(self, r: float, name: str = "generalized_surprisal", **options: Any) -> None:
+        super().__init__(_rules.surprisal_rule(r), name, **options)
+        self.r = float(r)
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class PowerLoss(_RuleLoss):
+    """Power score of order r: cross-entropy at 0, the Brier score at 1. Smaller is better; strictly proper.
+
+    ``r`` is an order above -1: the lower it is, the more improbable classes that happen weigh. The other parameters are
+    those of `BrierLoss`, the formula that of `unperplexed.power_score`.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import PowerLoss
+    >>> round(float(PowerLoss(-0.5)([1, 0], [[0.2, 0.8], [0.5, 0.5]])), 4)
+    0.6441
+    """
+
+    _settings = ("r",)
+
+    def __init__(self, r: float, name: str = "power_score", **options: Any) -> None:
+        super().__init__(_rules.power_rule(r), name, **options)
+        self.r = float(r)
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class RiskLoss(_RuleLoss):
+    """Weigh decisiveness, geometric accuracy and robustness in one loss. Smaller is better; proper by default.
+
+    ``decisiveness``, ``accuracy`` and ``robustness`` are the weights of the rules of order 1, 0 and -2/3: of power
+    scores, or with ``proper=False`` of generalized surprisals. The other parameters are those of `BrierLoss`.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import RiskLoss
+    >>> round(float(RiskLoss(robustness=0)([1, 0], [[0.2, 0.8], [0.5, 0.5]])), 4)
+    0.3741
+    """
+
+    _settings = ("decisiveness", "accuracy", "robustness", "proper")
+
+    def __init__(
+        self,
+        decisiveness: float = 1.0,
+        accuracy: float = 1.0,
+        robustness: float = 1.0,
+        proper: bool = True,
+        name: str = "risk",
+        **options: Any,
+    ) -> None:
+        super().__init__(_rules.risk_rule(decisiveness, accuracy, robustness, proper), name, **options)
+        self.decisiveness, self.accuracy, self.robustness = decisiveness, accuracy, robustness
+        self.proper = proper
+
+
+class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Assesses forecasts of a whole data set after each epoch, for checkpoints and early stopping to monitor.
+
+    Parameters
+    ----------
+    x : array_like, or iterable of batches
+        Inputs of the validation set; without ``y`` batches of inputs and outcomes, which can be gone through again.
+    y : array_like, optional
+        Outcomes: numbers of classes, or one-hot rows.
+    prefix : str, default "val_"
+        What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
+    figures : sequence of str, default the headline figures
+        Which figures, by their names in ``Assessment.figures()``.
+    batch_size : int, optional
+        Of prediction.
+    **settings
+        Of `unperplexed.assess`: ``from_logits``, ``floor``, ``measured``, ``view`` ...
+
+    Attributes
+    ----------
+    assessment : Assessment
+        The latest, with intervals and verdict; None before the first epoch has ended.
+
+    Raises
+    ------
+    InputError
+        For a figure that is none, and as `unperplexed.assess`.
+
+    Notes
+    -----
+    Callbacks run in the order of the list: this one comes before those that monitor what it logs.
+
+    Examples
+    --------
+    >>> import keras
+    >>> import numpy as np
+    >>> from unperplexed.integrations.keras import AssessmentCallback
+    >>> x, y = np.random.default_rng(1).normal(size=(60, 4)), np.arange(60) % 3
+    >>> model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
+    >>> model.compile(loss="sparse_categorical_crossentropy")
+    >>> history = model.fit(x, y, verbose=0, callbacks=[AssessmentCallback(x, y, figures=["slope"])])
+    >>> [*history.history]
+    ['loss', 'val_slope']
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        prefix: str = "val_",
+        figures: Sequence[str] = HEADLINE,
+        batch_size: int | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        known = assess([0, 1], [0.5, 0.5], resamples=0).figures()
+        if unknown := [name for name in figures if name not in known]:
+            raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(known)}.")
+        self.x, self.y, self.prefix, self.figures = x, y, prefix, tuple(figures)
+        self.batch_size, self.settings = batch_size, settings
+        self.assessment: Any = None
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        """Assess, and log."""
+        if self.y is None:
+            y, p = _of_batches(self.model, self.x)
+        else:
+            y, p = np.asarray(self.y), self.model.predict(self.x, batch_size=self.batch_size, verbose=0)
+        p = np.asarray(p)
+        p = p[:, 0] if p.ndim == 2 and p.shape[1] == 1 else p
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        labels = range(2 if p.ndim == 1 else p.shape[1])
+        self.assessment = assess(y, p, **({"labels": labels} | self.settings))
+        if logs is not None:
+            found = self.assessment.figures()
+            logs.update({self.prefix + name: found[name] for name in self.figures})
+
+
+def _of_batches(model: Any, batches: Iterable[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Outcomes and predictions of batches of inputs and outcomes."""
+    outcomes, said = [], []
+    for x, y, *_ in batches:
+        outcomes.append(ops.convert_to_numpy(y))
+        said.append(np.asarray(model.predict_on_batch(x)))
+    if not said:
+        raise InputError("x: no batches; an iterator is used up after one epoch, a list or data set is not.")
+    return np.concatenate(outcomes), np.concatenate(said)

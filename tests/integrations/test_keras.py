@@ -1,0 +1,197 @@
+"""Keras losses and the callback, on the backend that KERAS_BACKEND names; the last test runs the others on JAX."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from unperplexed import InputError, assess, row_scores
+from unperplexed.integrations._figures import HEADLINE
+from unperplexed.integrations.keras import (
+    AssessmentCallback,
+    BrierLoss,
+    GeneralizedSurprisalLoss,
+    PenalizedBrierLoss,
+    PenalizedLogLoss,
+    PowerLoss,
+    RiskLoss,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras' own, of torch
+LOSSES = {
+    "brier_score": BrierLoss,
+    "penalized_brier_score": PenalizedBrierLoss,
+    "penalized_log_loss": PenalizedLogLoss,
+    **{f"power_score({r})": lambda r=r, **o: PowerLoss(r, **o) for r in (-0.9, -0.5, 0, 1, 5)},
+    **{f"generalized_surprisal({r})": lambda r=r, **o: GeneralizedSurprisalLoss(r, **o) for r in (-0.5, 0, 1)},
+}
+EVERY = LOSSES | {"mixed": lambda **o: RiskLoss(robustness=2, **o)}
+
+
+@pytest.fixture
+def rows(rng):
+    z = rng.normal(0, 2, (60, 4)).astype(np.float32)
+    z[::5] = 0
+    z[::7, 0] = z[::7, 1] = 9
+    return z, rng.integers(0, 4, 60)
+
+
+def softmax(z):
+    e = np.exp(z.astype(float) - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+class TestValues:
+    def test_those_of_the_numpy_rules(self, rows, name):
+        z, y = rows
+        expected = row_scores(y, softmax(z), name, labels=range(4))
+        each = LOSSES[name](from_logits=True, reduction=None)(y, z)
+        np.testing.assert_allclose(ops.convert_to_numpy(each), expected, rtol=2e-5, atol=2e-6)
+        assert float(LOSSES[name](from_logits=True)(y, z)) == pytest.approx(expected.mean(), rel=1e-5)
+
+    def test_kinds_of_targets_and_predictions(self, rows, name):
+        z, y = rows
+        p, loss = softmax(z).astype(np.float32), float(LOSSES[name](from_logits=True)(y, z))
+        for y_true in (y, y[:, None], np.eye(4)[y]):
+            assert float(LOSSES[name]()(y_true, p)) == pytest.approx(loss, rel=1e-4)
+        first = LOSSES[name](from_logits=True, axis=1)(y.reshape(10, 6), z.reshape(10, 6, 4).transpose(0, 2, 1))
+        assert float(first) == pytest.approx(loss, rel=1e-5)
+
+    def test_one_column_is_the_second_class(self, rows, name):
+        z, y = rows[0][:, :1], rows[1] % 2
+        both = np.concatenate([np.zeros_like(z), z], axis=1)
+        expected = float(LOSSES[name](from_logits=True)(y, both))
+        assert float(LOSSES[name](from_logits=True)(y[:, None], z)) == pytest.approx(expected, rel=1e-6)
+        assert float(LOSSES[name]()(y[:, None], 1 / (1 + np.exp(-z)))) == pytest.approx(expected, rel=1e-3)
+
+    def test_weights_and_smoothing(self, rows, rng, name):
+        z, y = rows
+        w = rng.uniform(size=60).astype(np.float32)
+        each = row_scores(y, softmax(z), name, labels=range(4))
+        found = LOSSES[name](from_logits=True, reduction="sum")(y, z, sample_weight=w)
+        assert float(found) == pytest.approx((w * each).sum(), rel=1e-5)
+        by_class = np.stack([row_scores(np.full(60, c), softmax(z), name, labels=range(4)) for c in range(4)], axis=1)
+        smoothed = 0.8 * each + 0.2 * by_class.mean(axis=1)
+        found = LOSSES[name](from_logits=True, label_smoothing=0.2)(y, z)
+        assert float(found) == pytest.approx(smoothed.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", EVERY)
+class TestTraining:
+    def test_far_out_it_still_trains(self, name):
+        """Logits of +-1e4, right and wrong; and probabilities of exactly 0 and 1."""
+        z = np.array([[1e4, -1e4, 0], [0, 1e4, -1e4], [-1e4, 0, 1e4]], dtype=np.float32)
+        layer = keras.layers.Dense(3, use_bias=False, kernel_initializer="identity")
+        model = keras.Sequential([keras.Input((3,)), layer])
+        for y in ([0, 1, 2], [1, 2, 0]):
+            layer.set_weights([np.eye(3, dtype=np.float32)])
+            model.compile(keras.optimizers.SGD(1e-30), EVERY[name](from_logits=True))
+            assert np.isfinite(model.train_on_batch(z, np.array(y)))
+            assert np.isfinite(layer.get_weights()[0]).all()
+        assert np.isfinite(float(EVERY[name]()(np.array([0, 1]), np.array([[1.0, 0, 0], [1, 0, 0]]))))
+
+    def test_it_is_saved_with_its_settings(self, rows, tmp_path, name):
+        z, y = rows
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])
+        model.compile("adam", EVERY[name](from_logits=True, label_smoothing=0.1))
+        model.fit(z, y, verbose=0)
+        model.save(tmp_path / "model.keras")
+        again = keras.saving.load_model(tmp_path / "model.keras")
+        assert again.loss.get_config() == model.loss.get_config()
+        assert float(again.loss(y, z)) == pytest.approx(float(model.loss(y, z)), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", [*(each for each in LOSSES if not each.startswith("generalized")), "mixed"])
+def test_the_minimum_is_the_truth(name):
+    truth = np.array([[0.5, 0.3, 0.15, 0.05]], dtype=np.float32)
+    layer = keras.layers.Dense(4, use_bias=False, kernel_initializer="zeros")
+    model = keras.Sequential([keras.Input((1,)), layer])
+    model.compile(keras.optimizers.Adam(0.03), EVERY[name](from_logits=True))
+    model.fit(np.ones((3200, 1)), np.repeat(truth, 3200, axis=0), batch_size=2, verbose=0)
+    np.testing.assert_allclose(softmax(layer.get_weights()[0]), truth, atol=0.02)
+
+
+class TestCallback:
+    @pytest.fixture
+    def data(self, rng):
+        x = rng.normal(size=(300, 5)).astype(np.float32)
+        y = (x @ rng.normal(size=(5, 3)) + rng.normal(size=(300, 3))).argmax(axis=1)
+        return x, y
+
+    def fitted(self, data, callbacks, classes=3, **settings):
+        keras.utils.set_random_seed(1)
+        activation = "sigmoid" if classes == 1 else "softmax"
+        model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(classes, activation=activation)])
+        model.compile(keras.optimizers.Adam(0.05), PowerLoss(0.5))
+        return model, model.fit(*data, verbose=0, callbacks=callbacks, **settings)
+
+    def test_it_logs_the_assessment(self, data):
+        x, y = data
+        callback = AssessmentCallback(x, y, resamples=40)
+        model, history = self.fitted((x[:150], y[:150]), [callback], epochs=3)
+        expected = assess(y, model.predict(x, verbose=0), resamples=0).figures()
+        for name in HEADLINE:
+            assert len(history.history[f"val_{name}"]) == 3
+            assert history.history[f"val_{name}"][-1] == pytest.approx(expected[name], rel=1e-6)
+        assert callback.assessment.intervals["slope"].low < callback.assessment.slope
+
+    def test_checkpoints_and_early_stopping_go_by_it(self, data, tmp_path):
+        x, y = data
+        callbacks = [
+            AssessmentCallback(x[150:], y[150:], figures=["reported_geometric_accuracy"], resamples=0),
+            keras.callbacks.EarlyStopping("val_reported_geometric_accuracy", mode="max", patience=2),
+            keras.callbacks.ModelCheckpoint(
+                tmp_path / "best.keras", "val_reported_geometric_accuracy", mode="max", save_best_only=True
+            ),
+        ]
+        _, history = self.fitted((x[:20], y[:20]), callbacks, epochs=300)
+        found = history.history["val_reported_geometric_accuracy"]
+        assert len(found) < 300
+        best = keras.saving.load_model(tmp_path / "best.keras")
+        told = assess(y[150:], best.predict(x[150:], verbose=0), resamples=0).reported.geometric_accuracy
+        assert told == pytest.approx(max(found), rel=1e-6)
+
+    def test_batches_and_two_classes(self, data):
+        x, y = data[0], data[1] % 2
+        batches = [(x[at : at + 50], y[at : at + 50]) for at in range(0, 300, 50)]
+        for given in ((x, y), (x, y[:, None]), (batches,)):
+            callback = AssessmentCallback(*given, figures=["log_loss"], resamples=0)
+            model, history = self.fitted((x, y), [callback], classes=1)
+            p = model.predict(x, verbose=0)[:, 0].astype(float)
+            assert history.history["val_log_loss"][-1] == pytest.approx(row_scores(y, p, "log_loss").mean(), rel=1e-5)
+
+    def test_used_up_batches_and_unknown_figures(self, data):
+        batches = iter([data])
+        with pytest.raises(InputError, match="x: no batches; an iterator is used up after one epoch"):
+            self.fitted(data, [AssessmentCallback(batches, resamples=0)], epochs=2)
+        with pytest.raises(InputError, match="figures: no figure 'auc'"):
+            AssessmentCallback(*data, figures=["auc"])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PowerLoss(-1), "r: the order must be a finite number above -1"),
+        (lambda: RiskLoss(robustness=-1), "robustness: expected a weight of at least 0"),
+        (lambda: BrierLoss(label_smoothing=2), "label_smoothing: expected a share"),
+        (lambda: BrierLoss()(np.zeros((4, 2, 2)), np.ones((4, 3)) / 3), "y_true: expected numbers of classes"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+if keras.backend.backend() != "jax" and find_spec("jax"):
+
+    def test_all_of_it_on_jax():
+        environment = os.environ | {"KERAS_BACKEND": "jax"}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+        run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert run.returncode == 0, run.stdout[-3000:]
