@@ -13,7 +13,6 @@ from ..errors import InputError
 from ..outputs import write_whole
 from ..plots import SIZES
 from ._figures import HEADLINE
-from .torchmetrics import ForecastMetric
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -21,6 +20,8 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError(
         "unperplexed.integrations.lightning needs Lightning: pip install 'unperplexed[lightning]'"
     ) from error
+
+from .torchmetrics import ForecastMetric  # after Lightning, which brings PyTorch
 
 Taken = str | Callable[[Any, Any], Any]
 """A key of what ``validation_step`` returned, or a function of that and the batch."""
