@@ -234,6 +234,16 @@ def test_bad_input(make, message):
         make()
 
 
+def test_other_numbers_of_classes_are_refused_until_reset():
+    metric = ForecastMetric(from_logits=True)
+    metric.update(*forecasts(10, 3))
+    with pytest.raises(InputError, match="preds: of 4 classes, those before of 3"):
+        metric.update(*forecasts(10, 4))
+    metric.reset()
+    metric.update(*forecasts(10, 4))
+    assert metric.tally().n_classes == 4
+
+
 def test_nothing_counted():
     with pytest.raises(InputError):
         ForecastMetric().assessment()

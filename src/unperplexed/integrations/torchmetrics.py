@@ -115,6 +115,7 @@ class ForecastMetric(Metric):
         if unknown := [name for name in self._names if name not in known]:
             raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")
         self.whole: Tally | None = None
+        self._seen = 0
         size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
         self.add_state("counts", torch.zeros(2, len(_SUMS), size, dtype=torch.float64), "sum")
         self.add_state("lowest", torch.full((2, size), math.inf, dtype=torch.float64), "min")
@@ -123,6 +124,11 @@ class ForecastMetric(Metric):
         self.add_state("weights", torch.zeros(2, dtype=torch.float64), "sum")
         self.add_state("rows", torch.zeros(5, dtype=torch.int64), "sum")  # all, weighing, weighted, ignored, invalid
         self.add_state("n_classes", torch.zeros((), dtype=torch.int64), "max")
+
+    def reset(self) -> None:
+        """Forget what was counted."""
+        super().reset()
+        self._seen = 0
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -161,6 +167,9 @@ class ForecastMetric(Metric):
         w = None if sample_weight is None else sample_weight.detach().reshape(-1).double()
         if w is not None and w.shape != y.shape:
             raise InputError(f"sample_weight: expected one for each of {len(y)} targets, got {len(w)}.")
+        if self._seen not in (0, p.shape[1]):
+            raise InputError(f"preds: of {p.shape[1]} classes, those before of {self._seen}; reset() begins anew.")
+        self._seen = p.shape[1]
         self.n_classes.fill_(p.shape[1])
         step = max(_AT_ONCE // p.shape[1], 1)
         for at in range(0, len(y), step):
