@@ -10,11 +10,23 @@ import numpy as np
 import pytest
 from keras import ops
 
-from unperplexed import InputError, assess, row_scores
+from unperplexed import (
+    InputError,
+    assess,
+    brier_score,
+    decisiveness,
+    geometric_accuracy,
+    log_loss,
+    penalized_brier_score,
+    penalized_log_loss,
+    robustness,
+    row_scores,
+)
 from unperplexed.integrations._figures import HEADLINE
 from unperplexed.integrations.keras import (
     AssessmentCallback,
     BrierLoss,
+    ForecastMetric,
     GeneralizedSurprisalLoss,
     PenalizedBrierLoss,
     PenalizedLogLoss,
@@ -117,6 +129,72 @@ def test_the_minimum_is_the_truth(name):
     np.testing.assert_allclose(softmax(layer.get_weights()[0]), truth, atol=0.02)
 
 
+FIGURES = {
+    "decisiveness": decisiveness,
+    "geometric_accuracy": geometric_accuracy,
+    "robustness": robustness,
+    "log_loss": log_loss,
+    "brier_score": brier_score,
+    "penalized_brier_score": penalized_brier_score,
+    "penalized_log_loss": penalized_log_loss,
+}
+
+
+class TestMetric:
+    @pytest.mark.parametrize("name", FIGURES)
+    @pytest.mark.parametrize("from_logits", [False, True])
+    def test_those_of_the_functions(self, rows, rng, name, from_logits):
+        z, y = rows
+        given, w = z if from_logits else softmax(z).astype(np.float32), rng.integers(0, 3, 60).astype(np.float32)
+        metric = ForecastMetric(name, from_logits=from_logits)
+        for weights in (None, w):
+            metric.reset_state()
+            for at in range(0, 60, 25):
+                here = slice(at, at + 25)
+                metric.update_state(y[here], given[here], None if weights is None else weights[here])
+            expected = FIGURES[name](y, softmax(z), sample_weight=weights, labels=range(4))
+            assert float(metric.result()) == pytest.approx(expected, rel=1e-6)
+        again = ForecastMetric.from_config(metric.get_config())
+        assert again.get_config() == metric.get_config()
+
+    def test_prediction_accuracy_shares_ties(self, rows):
+        z, y = rows
+        metric = ForecastMetric("prediction_accuracy")
+        metric.update_state(np.eye(4)[y], softmax(z).astype(np.float32))
+        assert float(metric.result()) == pytest.approx(assess(y, softmax(z), resamples=0).prediction_accuracy, rel=1e-6)
+
+    def test_many_rows_stay_exact(self):
+        """A float32 count stops at 2**24; the figure of equal batches is that of one."""
+        metric = ForecastMetric("prediction_accuracy")
+        p, y = np.tile(np.float32([[0.05, 0.95]]), (1_000_000, 1)), (np.arange(1_000_000) % 10 > 0).astype(int)
+        for _ in range(50):
+            metric.update_state(y, p)
+        kept = ops.convert_to_numpy(metric.sums).astype(float).sum(axis=0)
+        assert kept.tolist() == [45_000_000, 50_000_000]
+        assert float(metric.result()) == np.float32(0.9)
+
+    def test_in_training(self, rows, tmp_path):
+        z, y = rows
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])
+        metrics = [ForecastMetric(name, from_logits=True) for name in ("robustness", "penalized_brier_score")]
+        model.compile("adam", BrierLoss(from_logits=True), metrics=metrics)
+        history = model.fit(z, y, validation_data=(z, y), verbose=0, epochs=2).history
+        p = softmax(model.predict(z, verbose=0))
+        assert history["val_robustness"][-1] == pytest.approx(robustness(y, p, labels=range(4)), rel=1e-5)
+        model.save(tmp_path / "model.keras")
+        again = keras.saving.load_model(tmp_path / "model.keras")
+        found = again.evaluate(z, y, verbose=0, return_dict=True)
+        assert found["robustness"] == pytest.approx(history["val_robustness"][-1], rel=1e-5)
+
+    def test_what_was_given_nothing(self):
+        metric = ForecastMetric("geometric_accuracy", floor=0)
+        metric.update_state(np.array([1, 0]), np.array([[1.0, 0.0], [0.5, 0.5]], dtype=np.float32))
+        assert float(metric.result()) < 1e-15
+        floored = ForecastMetric("geometric_accuracy")
+        floored.update_state(np.array([1]), np.array([[1.0, 0.0]], dtype=np.float32))
+        assert float(floored.result()) == pytest.approx(0.005)
+
+
 class TestCallback:
     @pytest.fixture
     def data(self, rng):
@@ -178,6 +256,8 @@ class TestCallback:
     ("make", "message"),
     [
         (lambda: PowerLoss(-1), "r: the order must be a finite number above -1"),
+        (lambda: ForecastMetric("slope"), "figure: no figure 'slope'. Known: decisiveness, "),
+        (lambda: ForecastMetric(floor=2), "floor: expected a probability"),
         (lambda: RiskLoss(robustness=-1), "robustness: expected a weight of at least 0"),
         (lambda: BrierLoss(label_smoothing=2), "label_smoothing: expected a share"),
         (lambda: BrierLoss()(np.zeros((4, 2, 2)), np.ones((4, 3)) / 3), "y_true: expected numbers of classes"),

@@ -1,14 +1,17 @@
-"""Training losses for Keras 3 on any backend, and a callback that assesses a whole data set each epoch."""
+"""Losses and metrics for Keras 3 on any backend, and a callback that assesses a whole data set each epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..assessment import assess
 from ..errors import InputError
+from ..means import DEFAULT_FLOOR, ROBUST
 from . import _rules
 from ._figures import HEADLINE
 from ._rules import Rule
@@ -49,29 +52,58 @@ class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
 
     def call(self, y_true: Array, y_pred: Array) -> Array:
         """Score each row."""
-        given, y_pred = _last(y_pred, self.axis), ops.convert_to_tensor(y_pred)
-        if given.shape[-1] == 1:  # of two classes the second
-            other = ops.zeros_like(given) if self.from_logits else 1 - given
-            given = ops.concatenate([other, given], axis=-1)
-        dtype = keras.backend.standardize_dtype(given.dtype)
-        if dtype in ("float16", "bfloat16"):
-            given = ops.cast(given, "float32")
-        least = float(np.finfo("float64" if dtype == "float64" else "float32").tiny)
-        log_p = ops.log_softmax(given, axis=-1) if self.from_logits else ops.log(ops.maximum(given, least))
-        n_classes = given.shape[-1]
-        bend = _rules.bend_at(65504.0 if dtype == "float16" else float(np.finfo("float32").max))
-        each = self._rule.score(log_p, log_p, ops, bend)
-        if self._rule.penalty is not None:
-            each = each + self._rule.penalty(n_classes) * _rules.wrong(given, given, ops)
-        shares = ops.cast(_shares(y_true, y_pred, n_classes, self.axis), each.dtype)
-        shares = shares * (1 - self.label_smoothing) + self.label_smoothing / n_classes
-        return ops.sum(ops.where(shares == 0, ops.zeros_like(each), shares * each), axis=-1)
+        rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis)
+        shares = rows.shares * (1 - self.label_smoothing) + self.label_smoothing / rows.n_classes
+        return rows.expected(rows.scores(self._rule), shares)
 
     def get_config(self) -> dict[str, Any]:
         """Give the settings, by which a saved model makes the loss again."""
         names = (*self._settings, "from_logits", "label_smoothing", "axis")
         config = {key: value for key, value in super().get_config().items() if key != "name"}
         return {**config, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Predictions with the classes in the last place, and what share of the outcome each class has."""
+
+    given: Array
+    """Probabilities or logits, in float32 or float64."""
+    log_p: Array
+    shares: Array
+    largest: float
+    """That a gradient can be."""
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.given.shape[-1])
+
+    @classmethod
+    def of(cls, y_true: Array, y_pred: Array, from_logits: bool, axis: int) -> _Rows:
+        y_pred = ops.convert_to_tensor(y_pred)
+        given = _last(y_pred, axis)
+        if given.shape[-1] == 1:  # of two classes the second
+            other = ops.zeros_like(given) if from_logits else 1 - given
+            given = ops.concatenate([other, given], axis=-1)
+        dtype = keras.backend.standardize_dtype(given.dtype)
+        if dtype in ("float16", "bfloat16"):
+            given = ops.cast(given, "float32")
+        numbers = np.finfo("float64" if dtype == "float64" else "float32")
+        log_p = ops.log_softmax(given, axis=-1) if from_logits else ops.log(ops.maximum(given, float(numbers.tiny)))
+        shares = ops.cast(_shares(y_true, y_pred, given.shape[-1], axis), given.dtype)
+        # Gradients of float64 pass through optimizers in float32.
+        return cls(given, log_p, shares, 65504.0 if dtype == "float16" else float(np.finfo("float32").max))
+
+    def scores(self, rule: Rule) -> Array:
+        """What each row scores for each class."""
+        each = rule.score(self.log_p, self.log_p, ops, _rules.bend_at(self.largest))
+        if rule.penalty is not None:
+            each = each + rule.penalty(self.n_classes) * _rules.wrong(self.given, self.given, ops)
+        return each
+
+    def expected(self, each: Array, shares: Array) -> Array:
+        """Weigh what each class has by shares; what has none counts nothing, also where it is infinite."""
+        return ops.sum(ops.where(shares == 0, ops.zeros_like(each), shares * each), axis=-1)
 
 
 def _last(x: Array, axis: int) -> Array:
@@ -238,6 +270,113 @@ class RiskLoss(_RuleLoss):
         super().__init__(_rules.risk_rule(decisiveness, accuracy, robustness, proper), name, **options)
         self.decisiveness, self.accuracy, self.robustness = decisiveness, accuracy, robustness
         self.proper = proper
+
+
+_REPORTED: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "decisiveness": (ops.exp, lambda mean: mean),
+    "geometric_accuracy": (lambda log_p: log_p, ops.exp),
+    "robustness": (lambda log_p: ops.exp(ROBUST * log_p), lambda mean: mean ** (1 / ROBUST)),
+}
+"""Of each mean what it is the mean of, by the logarithms of floored probabilities, and what makes it of that."""
+
+_SCORES = {
+    "log_loss": _rules.LOG,
+    "brier_score": _rules.BRIER,
+    "penalized_brier_score": _rules.PENALIZED_BRIER,
+    "penalized_log_loss": _rules.PENALIZED_LOG,
+}
+
+
+@keras.saving.register_keras_serializable(package="unperplexed")
+class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
+    """A figure of the probabilities given to what happened, over all batches of an epoch.
+
+    Those that take a measured probability cannot be had inside a compiled step; `AssessmentCallback` has them.
+
+    Parameters
+    ----------
+    figure : str
+        ``decisiveness``, ``geometric_accuracy``, ``robustness`` or ``prediction_accuracy``, of which larger is better;
+        ``log_loss``, ``brier_score``, ``penalized_brier_score`` or ``penalized_log_loss``, of which smaller is.
+    floor : float, default 0.005
+        Probabilities below it are raised to it in the first three.
+    from_logits, axis
+        As in `BrierLoss`.
+    name, dtype
+        As of any Keras metric; by default the figure's name.
+
+    Raises
+    ------
+    InputError
+        For a figure that is none, a floor that is none; when called, as `BrierLoss`.
+
+    Notes
+    -----
+    Sums are kept in two float32 numbers each, of which the second holds what the first rounds off: counts are exact up
+    to 2**48 rows, on backends without float64 too.
+
+    Examples
+    --------
+    >>> from unperplexed.integrations.keras import ForecastMetric
+    >>> metric = ForecastMetric("geometric_accuracy")
+    >>> metric.update_state([0, 1], [[0.8, 0.2], [0.5, 0.5]])
+    >>> round(float(metric.result()), 4)
+    0.6325
+    """
+
+    def __init__(
+        self,
+        figure: str = "geometric_accuracy",
+        *,
+        floor: float = DEFAULT_FLOOR,
+        from_logits: bool = False,
+        axis: int = -1,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(name=name or figure, dtype=dtype)
+        known = (*_REPORTED, "prediction_accuracy", *_SCORES)
+        if figure not in known:
+            raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(known)}.")
+        if not 0 <= floor <= 1:
+            raise InputError(f"floor: expected a probability, got {floor!r}.")
+        self.figure, self.floor, self.from_logits, self.axis = figure, floor, from_logits, axis
+        # Sum and weight, each as what is kept and what that has rounded off.
+        self.sums = self.add_variable(shape=(2, 2), initializer="zeros", dtype="float32", name="sums")
+
+    def update_state(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> None:
+        """Count a batch."""
+        rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis)
+        x = ops.cast(rows.expected(self._each(rows), rows.shares), "float32")
+        w = ops.ones_like(x)
+        if sample_weight is not None:
+            given = ops.cast(ops.convert_to_tensor(sample_weight), "float32")
+            w = ops.broadcast_to(ops.squeeze(given, -1) if len(given.shape) > len(x.shape) else given, x.shape)
+        found = ops.stack([ops.sum(ops.where(w == 0, ops.zeros_like(x), w * x)), ops.sum(w)])
+        kept, rounded = self.sums[0], self.sums[1]
+        total = kept + found
+        back = total - kept
+        rounded = rounded + ((kept - (total - back)) + (found - back))  # Knuth: what the sum has rounded off
+        self.sums.assign(ops.stack([total, rounded]))
+
+    def _each(self, rows: _Rows) -> Array:
+        if self.figure in _SCORES:
+            return rows.scores(_SCORES[self.figure])
+        if self.figure == "prediction_accuracy":
+            return 1 - _rules.wrong(rows.given, rows.given, ops)
+        least = math.log(self.floor) if self.floor else -math.inf
+        return _REPORTED[self.figure][0](ops.maximum(rows.log_p, least))
+
+    def result(self) -> Array:
+        """Give the figure; NaN before anything was counted."""
+        total = self.sums[0] + ops.where(ops.isfinite(self.sums[1]), self.sums[1], ops.zeros_like(self.sums[1]))
+        mean = total[0] / total[1]
+        return _REPORTED[self.figure][1](mean) if self.figure in _REPORTED else mean
+
+    def get_config(self) -> dict[str, Any]:
+        """Give the settings, by which a saved model makes the metric again."""
+        names = ("figure", "floor", "from_logits", "axis")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
