@@ -43,11 +43,11 @@ class AssessmentCallback(Callback):
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
         ``log_image`` of Weights & Biases), else into a file in the logger's folder.
     **settings
-        Of `ForecastMetric`: ``from_logits``, ``ignore_index``, ``floor``, ``measured``, ``view``.
+        Of the metric of torchmetrics: ``from_logits``, ``ignore_index``, ``floor``, ``measured``, ``view``.
 
     Attributes
     ----------
-    metric : ForecastMetric
+    metric : unperplexed.integrations.torchmetrics.ForecastMetric
         Counts of the latest validation epoch; ``metric.assessment()`` is its assessment.
 
     Notes
