@@ -25,6 +25,7 @@ _NEEDED = {
     "torchmetrics": "torchmetrics",
     "boosting": "xgboost",
     "lightning": "lightning",
+    "keras": "keras",
 }
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 
