@@ -392,20 +392,16 @@ def _verdict(
     ]
     if said and len(finite) < 2:
         head = f"{finite[0]} is first" if finite else "nobody is first"
-    elif len(ranked) == 2 and _alike([of_rule[ranked[0], ranked[1]] for of_rule in differences.values()]):
+    elif len(ranked) == 2 and all(of_rule[ranked[0], ranked[1]].equal for of_rule in differences.values()):
         head = f"{ranked[0]} and {ranked[1]} score the same in every row"
     else:
         head = _best(finite[0], {name: differences[LOG_LOSS][finite[0], name] for name in finite[1:]}, level)
     return "; ".join([head, *([_first_three(said)] if said else [])])
 
 
-def _alike(differences: Iterable[Difference]) -> bool:
-    return all(each.p_value == 1 and each.standard_error == 0 for each in differences)
-
-
 def _best(first: str, others: Mapping[str, Difference], level: float) -> str:
     """Say whether the first is best by adjusted p-values against each of the others."""
-    tied = [first, *(name for name, each in others.items() if _alike([each]))]
+    tied = [first, *(name for name, each in others.items() if each.equal)]
     if len(tied) > len(others):
         return f"{_first_three(tied, ' and ')} have the same log loss in every row"
     close = {name: p for name, each in others.items() if name not in tied and not (p := each.adjusted_p_value) < level}

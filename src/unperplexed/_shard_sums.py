@@ -49,7 +49,8 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     alike = _alike(happened[:, above], total[:, above]) if above.any() else _alike(happened, total)
     parts = _independent(rows, rows, alike) if grouped else rows
     blocks = np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
-    null = np.concatenate([_t(_calibrated(counts, odds, parts, block.size, rng), rounding) for block in blocks])
+    ways = _Ways.of(counts, odds)
+    null = np.concatenate([_t(_calibrated(ways, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
     slack = 1e-9 * abs(statistic) if math.isfinite(statistic) else 0.0
     nearer = max(np.count_nonzero(null < statistic - slack), np.count_nonzero(null > statistic + slack))
@@ -96,9 +97,9 @@ def _alike(happened: Floats, total: Floats) -> float:
     return min(max(1 - float(differ[some].sum()) / expected, 0.0), 1.0) if expected > 0 else 1.0
 
 
-def _calibrated(counts: CellCounts, odds: Floats, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
+def _calibrated(ways: _Ways, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
     """Draw the sums of calibrated shards, one sample a row, from as many independent parts."""
-    ways, parts = _Ways.of(counts, odds), np.maximum(np.rint(parts), 1.0)
+    parts = np.maximum(np.rint(parts), 1.0)
     variance, third = ways.moments()
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = np.where(variance > 0, third / (variance * np.sqrt(variance)), 0.0) / np.sqrt(parts)

@@ -61,6 +61,11 @@ class Difference:
     carried_by: float
     """How many rows' worth, or groups', carry the standard error: of few, it and what follows from it are rough."""
 
+    @property
+    def equal(self) -> bool:
+        """Whether both score the same in every row."""
+        return self.p_value == 1 and self.standard_error == 0
+
     def mirrored(self) -> Difference:
         """The second less the first."""
         low, high = self.interval

@@ -18,11 +18,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._kernels import row_sums
+from ._kernels import row_primitives, row_sums
 from ._typing import Floats
 from .coupled import expm1_ratio
 from .errors import InputError, check_choice
-from .forecasts import Block, Forecasts
+from .forecasts import Block, Forecasts, Notes
 from .labels import Label
 from .means import apply_limit, weighted_sum
 
@@ -221,10 +221,10 @@ def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float
     Rules have both at forecasts that are certain of the first class: if it happens, and if another does, of ordered
     classes the last.
     """
-    certain = np.zeros((2, n_classes))
+    certain, truth = np.zeros((2, n_classes)), np.array([0, n_classes - 1])
     certain[:, 0] = 1
-    rule = partial(scores_at_floor, score, floor=floor)
-    values, _ = Forecasts([0, n_classes - 1], certain, labels=range(n_classes)).per_row(rule)
+    block = Block(certain, truth, None, row_primitives(certain, truth), np.arange(2), Notes())
+    values = scores_at_floor(score, block, floor)
     return float(values.min()), float(values.max())
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import calibration, profile
 from .. import scores as rules
+from ..assessment import assess
+from ..errors import InputError
 
 Figure = Callable[..., float]
 
@@ -44,3 +47,10 @@ HEADLINE = (
     "brier_score",
 )
 """Figures of an assessment that metrics and callbacks give by default, by their names in ``Assessment.figures()``."""
+
+
+def check_figures(names: Sequence[str], **settings: Any) -> None:
+    """Refuse names that are none in ``Assessment.figures()``, and settings of `assess` that it refuses."""
+    known = assess([0, 1], [0.5, 0.5], resamples=0, **settings).figures()
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")

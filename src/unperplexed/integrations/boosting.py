@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from ..errors import InputError
 from ._figures import FIGURES, LARGER
@@ -174,17 +175,10 @@ def _value(figure: str, from_logits: bool, settings: dict[str, Any]) -> Callable
 
     def value(y_true: Any, predictions: Any, weights: Any) -> float:
         y, p = np.asarray(y_true).astype(np.int64), np.asarray(predictions, dtype=np.float64)
-        if from_logits:
-            p = _probabilities(p)
+        if from_logits:  # of one column with 0 for the other class, so that neither side loses what is small
+            p = softmax(np.stack([np.zeros_like(p), p], axis=1) if p.ndim == 1 else p, axis=1)
         w = None if weights is None or len(weights) == 0 else np.asarray(weights, dtype=np.float64)
         labels = range(2 if p.ndim == 1 else p.shape[1])
         return FIGURES[figure](y, p, sample_weight=w, labels=labels, **settings)
 
     return value
-
-
-def _probabilities(margins: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Softmax, of one column with 0 for the other class, so that neither side loses what is small."""
-    z = np.stack([np.zeros_like(margins), margins], axis=1) if margins.ndim == 1 else margins
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))

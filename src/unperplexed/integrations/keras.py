@@ -13,8 +13,8 @@ from ..assessment import assess
 from ..errors import InputError
 from ..means import DEFAULT_FLOOR, ROBUST
 from . import _rules
-from ._figures import HEADLINE
-from ._rules import Rule
+from ._figures import HEADLINE, check_figures
+from ._rules import Array, Rule
 
 try:
     import keras
@@ -23,9 +23,6 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError(
         "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]'"
     ) from error
-
-Array = Any
-"""Of the backend."""
 
 
 class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
@@ -435,9 +432,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         **settings: Any,
     ) -> None:
         super().__init__()
-        known = assess([0, 1], [0.5, 0.5], resamples=0).figures()
-        if unknown := [name for name in figures if name not in known]:
-            raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(known)}.")
+        check_figures(figures)
         self.x, self.y, self.prefix, self.figures = x, y, prefix, tuple(figures)
         self.batch_size, self.settings = batch_size, settings
         self.assessment: Any = None

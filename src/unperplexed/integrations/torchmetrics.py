@@ -19,7 +19,7 @@ from ..forecasts import SUM_TOLERANCE, Notes
 from ..means import DEFAULT_FLOOR
 from ..scores import SCORES
 from ..tally import FRACTION_BITS, Tally
-from ._figures import HEADLINE
+from ._figures import HEADLINE, check_figures
 
 try:
     import torch
@@ -111,9 +111,7 @@ class ForecastMetric(Metric):
         self.from_logits, self.ignore_index = from_logits, ignore_index
         self._how: dict[str, Any] = {"floor": floor, "measured": measured, "view": view}
         self._bits = fraction_bits
-        known = set(assess([0, 1], [0.5, 0.5], resamples=0, **self._how).figures())  # refuses settings that are none
-        if unknown := [name for name in self._names if name not in known]:
-            raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")
+        check_figures(self._names, **self._how)
         self.whole: Tally | None = None
         self._seen = 0
         size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
@@ -202,11 +200,13 @@ class ForecastMetric(Metric):
         self.weights += torch.stack([w.sum(), w.square().sum()])
         happened, rate = torch.stack([correct, top]), torch.stack([w, w * hit])
         self.counts[0, 0].index_add_(0, self._places(p.reshape(-1))[0], w.repeat_interleave(n_classes))
-        self.counts[1, 0].index_add_(0, self._places(top)[0], w)
         for table in (0, 1):
             x, weight = happened[table], rate[table]
             code, place = self._places(x)
-            high, low = place * place >> HALF_BITS, place * place & (1 << HALF_BITS) - 1
+            square = place * place
+            high, low = square >> HALF_BITS, square & (1 << HALF_BITS) - 1
+            if table == 1:  # of the top labels what is counted is what can happen
+                self.counts[1, 0].index_add_(0, code, w)
             for column, amount in enumerate((weight, w * weight, weight * place, weight * high, weight * low), 1):
                 self.counts[table, column].index_add_(0, code, amount)
             some = weight > 0

@@ -115,7 +115,7 @@ def _estimate(value: float, interval: Interval) -> tuple[str, str]:
 def _rows(pair: PairedComparison, n_rows: int) -> Iterator[str]:
     c, first, second = pair.contributions, short_name(pair.first), short_name(pair.second)
     if not len(c):
-        same = all(each.p_value == 1 and each.standard_error == 0 for each in pair.differences.values())
+        same = all(each.equal for each in pair.differences.values())
         yield f"{first} and {second} {'score the same' if same else 'have the same log loss'} in every row"
         return
     yield f"rows behind {first} less {second}, log loss"
