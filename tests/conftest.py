@@ -18,6 +18,8 @@ if find_spec("hypothesis"):  # the minimal install has none
 
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.
 collect_ignore_glob = [] if os.environ.get("UNPERPLEXED_DATA") else ["shared/*"]
+# Nor are those on a device, which run on request.
+collect_ignore_glob += [] if os.environ.get("UNPERPLEXED_DEVICE") else ["gpu/*"]
 # So are tests of libraries that are not installed; where all are, none may be missing.
 _NEEDED = {
     "sklearn": "sklearn",

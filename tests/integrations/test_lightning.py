@@ -134,3 +134,29 @@ def test_else_it_lies_in_the_folder(data, tmp_path):
     assert pictures == ["val_assessment-epoch=0.png", "val_assessment-epoch=1.png"]
     fitted(data, [AssessmentCallback("logits", from_logits=True, picture=False)], tmp_path / "none", logger=logger)
     assert not list((tmp_path / "none").rglob("*.png"))
+
+
+def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
+    """Under DistributedDataParallel, on two processes."""
+    logger = CSVLogger(tmp_path)
+    callback = AssessmentCallback("logits", from_logits=True)
+    trainer = pl.Trainer(
+        max_epochs=2,
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp_fork",
+        callbacks=[callback, ModelCheckpoint(tmp_path, monitor="val_reported_geometric_accuracy", mode="max")],
+        logger=logger,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
+    model = Linear()
+    trainer.fit(model, *(DataLoader(part, batch_size=32) for part in data))
+    x, y = data[1].tensors
+    p = torch.softmax(model.layer(x).double(), dim=1).detach().numpy()
+    expected = assess(y.numpy(), p, exact_limit=0, resamples=0).figures()
+    for name in HEADLINE:
+        assert trainer.callback_metrics[f"val_{name}"].item() == pytest.approx(expected[name], rel=1e-5)
+    pictures = sorted(path.name for path in (tmp_path / "lightning_logs").rglob("*.png"))
+    assert pictures == ["val_assessment-epoch=0.png", "val_assessment-epoch=1.png"]

@@ -53,7 +53,8 @@ class AssessmentCallback(Callback):
     Notes
     -----
     The sanity check before training is not logged. With several processes the counts of all are added up, and the first
-    draws the picture.
+    draws the picture. Lightning deals the rows so that all processes get equally many, which repeats some unless their
+    number divides; ``Trainer(use_distributed_sampler=False)`` and a sampler of one's own leave them as they are.
 
     Examples
     --------
@@ -100,7 +101,8 @@ class AssessmentCallback(Callback):
             return
         found = self.metric.compute()
         assert isinstance(found, dict)
-        pl_module.log_dict({self.prefix + name: value.float() for name, value in found.items()})
+        # All processes have the same figures; the mean of them is what Lightning expects to be asked for.
+        pl_module.log_dict({self.prefix + name: value.float() for name, value in found.items()}, sync_dist=True)
         if self.picture and trainer.loggers and trainer.is_global_zero:
             figure = Figure(figsize=SIZES["reported"], layout="tight")
             self.metric.assessment(self.metric.whole).plot(figure.subplots())
