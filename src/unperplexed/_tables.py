@@ -152,8 +152,8 @@ HALF_BITS = 14
 """Squares of places are kept in two parts, the lower of so many bits."""
 
 
-def moments(place: Ints, w: Floats) -> tuple[Floats, Floats, Floats]:
-    """Give the columns of that name for values at these places, each of its weight."""
+def moments(place: Any, w: Any) -> tuple[Any, Any, Any]:
+    """Give the columns of that name for values at these places, each of its weight; arrays of any library."""
     square = place * place
     return w * place, w * (square >> HALF_BITS), w * (square & ((1 << HALF_BITS) - 1))
 

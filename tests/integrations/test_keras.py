@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import keras
 import numpy as np
 import pytest
+import torch
 from keras import ops
 
 from unperplexed import (
@@ -116,7 +117,25 @@ class TestTraining:
         model.save(tmp_path / "model.keras")
         again = keras.saving.load_model(tmp_path / "model.keras")
         assert again.loss.get_config() == model.loss.get_config()
+        named = type(model.loss).from_config({**model.loss.get_config(), "name": "mine"})
+        assert named.name == "mine"
         assert float(again.loss(y, z)) == pytest.approx(float(model.loss(y, z)), rel=1e-6)
+
+
+def test_shares_of_one_column():
+    p, y = np.float32([[0.6], [0.9]]), np.float32([[0.7], [1.0]])
+    both = np.concatenate([1 - p, p], axis=1), np.concatenate([1 - y, y], axis=1)
+    assert float(BrierLoss()(y, p)) == pytest.approx(float(BrierLoss()(both[1], both[0])), rel=1e-6)
+
+
+def test_gradients_have_room_in_half_precision():
+    z = np.float32([[1, 0, 0]])
+    layer = keras.layers.Dense(3, use_bias=False, dtype="mixed_float16")
+    model = keras.Sequential([keras.Input((3,)), layer])
+    layer.set_weights([60 * np.eye(3)])
+    model.compile(keras.optimizers.SGD(1e-5), PowerLoss(-2 / 3, from_logits=True), auto_scale_loss=False)
+    assert np.isfinite(model.train_on_batch(z, np.array([1])))
+    assert np.isfinite(layer.get_weights()[0]).all()
 
 
 @pytest.mark.parametrize("name", [*(each for each in LOSSES if not each.startswith("generalized")), "mixed"])
@@ -164,14 +183,55 @@ class TestMetric:
         assert float(metric.result()) == pytest.approx(assess(y, softmax(z), resamples=0).prediction_accuracy, rel=1e-6)
 
     def test_many_rows_stay_exact(self):
-        """A float32 count stops at 2**24; the figure of equal batches is that of one."""
+        """A float32 count stops at 2**24; nor does what it rounds off stop there."""
         metric = ForecastMetric("prediction_accuracy")
-        p, y = np.tile(np.float32([[0.05, 0.95]]), (1_000_000, 1)), (np.arange(1_000_000) % 10 > 0).astype(int)
-        for _ in range(50):
-            metric.update_state(y, p)
-        kept = ops.convert_to_numpy(metric.sums).astype(float).sum(axis=0)
-        assert kept.tolist() == [45_000_000, 50_000_000]
-        assert float(metric.result()) == np.float32(0.9)
+        p, y = np.float32([[0.05, 0.95]] * 33), (np.arange(33) % 11 > 0).astype(int)
+        for begun in (2**24, 2**30, 2**40):
+            metric.sums.assign(np.float32([[begun, begun], [0, 0]]))
+            for _ in range(40):
+                metric.update_state(y, p)
+            kept = ops.convert_to_numpy(metric.sums).astype(float).sum(axis=0)
+            assert kept.tolist() == [begun + 40 * 30, begun + 40 * 33]
+            # What is rounded off does not fill up in its turn: it goes where there is room.
+            whole, rounded = ops.convert_to_numpy(metric.sums)
+            assert (np.abs(rounded) <= np.spacing(whole) / 2).all()
+
+    def test_weights_of_rows_of_many_steps(self, rng):
+        z, y, w = rng.normal(size=(3, 3, 4)).astype(np.float32), rng.integers(0, 4, (3, 3)), np.float32([1, 0, 2])
+        each = row_scores(y.ravel(), softmax(z.reshape(-1, 4)), "log_loss", labels=range(4)).reshape(3, 3)
+        expected = (w[:, None] * each).sum() / (3 * w.sum())
+        for given in (w, w[:, None], np.tile(w[:, None], 3)):
+            metric = ForecastMetric("log_loss", from_logits=True)
+            metric.update_state(y, z, given)
+            assert float(metric.result()) == pytest.approx(expected, rel=1e-6)
+
+    def test_masked_steps_count_nothing(self, rng):
+        x, y = rng.normal(size=(20, 6, 3)).astype(np.float32), rng.integers(0, 4, (20, 6))
+        x[:, 3:] = 0
+        layers = [keras.Input((6, 3)), keras.layers.Masking(), keras.layers.TimeDistributed(keras.layers.Dense(4))]
+        model = keras.Sequential(layers)
+        model.compile("adam", PowerLoss(0, from_logits=True), metrics=[ForecastMetric("log_loss", from_logits=True)])
+        found = model.evaluate(x, y, verbose=0, return_dict=True)
+        kept = softmax(model.predict(x, verbose=0)[:, :3].reshape(-1, 4))
+        expected = row_scores(y[:, :3].ravel(), kept, "log_loss", labels=range(4)).mean()
+        assert found["log_loss"] == pytest.approx(expected, rel=1e-5)
+        assert found["loss"] == pytest.approx(expected, rel=1e-5)
+
+    def test_outcomes_that_are_no_class_are_seen(self):
+        p = np.float32([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
+        for y in ([0, -1], [0, 3], [0.0, 0.5]):
+            metric = ForecastMetric("geometric_accuracy")
+            metric.update_state(np.array(y), p)
+            assert np.isnan(float(metric.result()))
+            assert np.isnan(float(BrierLoss()(np.array(y), p)))
+        assert np.isnan(float(BrierLoss()(np.array([0, 2]), p[:, :1])))
+
+    def test_zero_is_zero(self):
+        metric = ForecastMetric("log_loss")
+        metric.update_state(np.array([0, 1]), np.array([[0.5, 0.5], [1, 0]]))
+        assert float(metric.result()) == np.inf
+        metric.update_state(np.array([0]), np.array([[0.5, 0.5]]))
+        assert float(metric.result()) == np.inf
 
     def test_in_training(self, rows, tmp_path):
         z, y = rows
@@ -189,7 +249,7 @@ class TestMetric:
     def test_what_was_given_nothing(self):
         metric = ForecastMetric("geometric_accuracy", floor=0)
         metric.update_state(np.array([1, 0]), np.array([[1.0, 0.0], [0.5, 0.5]], dtype=np.float32))
-        assert float(metric.result()) < 1e-15
+        assert float(metric.result()) == 0
         floored = ForecastMetric("geometric_accuracy")
         floored.update_state(np.array([1]), np.array([[1.0, 0.0]], dtype=np.float32))
         assert float(floored.result()) == pytest.approx(0.005)
@@ -244,12 +304,76 @@ class TestCallback:
             p = model.predict(x, verbose=0)[:, 0].astype(float)
             assert history.history["val_log_loss"][-1] == pytest.approx(row_scores(y, p, "log_loss").mean(), rel=1e-5)
 
-    def test_used_up_batches_and_unknown_figures(self, data):
-        batches = iter([data])
-        with pytest.raises(InputError, match="x: no batches; an iterator is used up after one epoch"):
-            self.fitted(data, [AssessmentCallback(batches, resamples=0)], epochs=2)
+    def test_weights_of_batches(self, data, rng):
+        x, y = data
+        w = rng.uniform(size=300)
+        batches = [(x[at : at + 50], y[at : at + 50], w[at : at + 50]) for at in range(0, 300, 50)]
+        for callback in (
+            AssessmentCallback(batches, figures="log_loss", resamples=0),
+            AssessmentCallback(x, y, sample_weight=w, figures="log_loss", resamples=0),
+        ):
+            model, history = self.fitted(data, [callback])
+            expected = log_loss(y, model.predict(x, verbose=0), sample_weight=w, labels=range(3))
+            assert history.history["val_log_loss"][-1] == pytest.approx(expected, rel=1e-5)
+
+    def test_data_sets_of_other_kinds(self, data):
+        class Halves(keras.utils.PyDataset):
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, at):
+                return data[0][at::2], data[1][at::2]
+
+        tensors = torch.utils.data.TensorDataset(*(torch.tensor(part) for part in data))
+        for given in (Halves(), torch.utils.data.DataLoader(tensors, batch_size=90)):
+            callback = AssessmentCallback(given, figures="log_loss", resamples=0)
+            model, history = self.fitted(data, [callback])
+            expected = log_loss(data[1], model.predict(data[0], verbose=0), labels=range(3))
+            assert history.history["val_log_loss"][-1] == pytest.approx(expected, rel=1e-5)
+
+    @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+    def test_half_precision(self, data, dtype):
+        x, y = data
+        dense = keras.layers.Dense(1, activation="sigmoid", dtype=dtype)
+        model = keras.Sequential([keras.Input((5,)), dense])
+        model.compile("adam", BrierLoss())
+        callback = AssessmentCallback(x, y % 2, figures="log_loss", resamples=0)
+        found = model.fit(x, y % 2, verbose=0, callbacks=[callback]).history["val_log_loss"][-1]
+        assert 0.1 < found < 3
+
+    def test_of_a_model_that_has_diverged_figures_are_nan(self, data):
+        x, y = data
+        callback = AssessmentCallback(x, y, figures=["log_loss", "slope"], resamples=0)
+        model, _ = self.fitted(data, [callback])
+        model.layers[0].set_weights([np.full((5, 3), np.nan), np.zeros(3)])
+        logs = {}
+        with pytest.warns(UserWarning, match="some predictions are NaN"):
+            callback.on_epoch_end(0, logs)
+        assert np.isnan([logs["val_log_loss"], logs["val_slope"]]).all()
+        assert callback.assessment is None
+
+    def test_what_cannot_be_assessed_is_said_at_once(self, data):
+        for given in (iter([data]), data, lambda: iter([data])):
+            with pytest.raises(InputError, match="x: without y, expected batches that can be gone through again"):
+                AssessmentCallback(given)
         with pytest.raises(InputError, match="figures: no figure 'auc'"):
             AssessmentCallback(*data, figures=["auc"])
+        with pytest.raises(InputError, match="magic"):
+            AssessmentCallback(*data, measured="magic")
+        inputs = keras.Input((5,))
+        model = keras.Model(inputs, [keras.layers.Dense(3)(inputs), keras.layers.Dense(3)(inputs)])
+        callback = AssessmentCallback(*data)
+        callback.set_model(model)
+        with pytest.raises(InputError, match="the model has several outputs"):
+            callback.on_epoch_end(0)
+
+    def test_predictions_for_many_places(self, rng):
+        x, y = rng.normal(size=(20, 6, 5)).astype(np.float32), rng.integers(0, 3, (20, 6))
+        model = keras.Sequential([keras.Input((6, 5)), keras.layers.Dense(3, activation="softmax")])
+        callback = AssessmentCallback(x, y, resamples=0)
+        callback.set_model(model)
+        callback.on_epoch_end(0)
+        assert callback.assessment.n_rows == 120
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 
 from unperplexed import InputError, row_scores
+from unperplexed.integrations import _rules
 from unperplexed.integrations import torch as losses
 
 RULES = {
@@ -72,7 +73,20 @@ class TestValues:
         for y in ([0, 0], [1, 2]):
             expected = row_scores(y, p, name, labels=range(3))
             found = RULES[name][0](x, torch.tensor(y), reduction="none")
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)  # powers of e^-300 are bent
+
+    @pytest.mark.parametrize("r", [-0.9, -2 / 3])
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+    @pytest.mark.parametrize("truth", [1e-3, 1e-6, 1e-7, 1e-9])
+    def test_propriety_holds_beyond_the_bend(self, r, dtype, truth):
+        """Where powers go on straight, so does their sum: no probability has less than the true one."""
+        away = torch.tensor([0.99, 0.5, 0.01, 1.01, 2, 100], dtype=torch.float64).sub(1)
+        p = truth + torch.cat([torch.zeros(1, dtype=torch.float64), away * truth])
+        log_p = torch.stack([torch.log1p(-p), p.log()], dim=1)
+        each = _rules.power_rule(r).score(log_p, log_p, torch, _rules.bend_at(torch.finfo(dtype).max))
+        expected = (1 - truth) * each[:, 0] + truth * each[:, 1]
+        assert (expected[1:] >= expected[0] - 1e-15).all()
+        assert (expected[2:] > expected[0]).all()
 
     def test_mixtures_are_weighted_means(self, generator):
         x, y = logits(generator, 20, 4), classes(generator, 4, 20)
@@ -272,3 +286,22 @@ def test_bad_input(arguments, message):
 def test_bad_options(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_gradients_of_each_sample(generator):
+    x, y = logits(generator, 5, 3), classes(generator, 3, 5)
+    each = torch.func.vmap(torch.func.grad(lambda z, t: losses.power_loss(z, t, r=-0.5)))(x, y)
+    whole = x.clone().requires_grad_()
+    losses.power_loss(whole, y, r=-0.5, reduction="sum").backward()
+    torch.testing.assert_close(each, whole.grad)
+
+
+def test_classes_to_ignore_are_none_of_distributions():
+    with pytest.raises(InputError, match="ignore_index: targets are distributions"):
+        losses.brier_loss(torch.zeros(2, 3), torch.full((2, 3), 1 / 3), ignore_index=1)
+
+
+def test_orders_next_to_0_are_0():
+    x, y = torch.tensor([[1.0, 2.0]]), torch.tensor([0])
+    for r in (1e-40, -1e-45):
+        assert losses.power_loss(x, y, r) == functional.cross_entropy(x, y)

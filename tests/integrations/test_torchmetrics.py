@@ -1,12 +1,13 @@
 """The metric of PyTorch: figures of `assess`, whatever the batches, shapes and processes; counts that stay exact."""
 
 import pickle
+from dataclasses import fields
 
 import numpy as np
 import pytest
 import torch
 from torch import distributed
-from torchmetrics import MetricCollection
+from torchmetrics import MetricCollection, MetricTracker
 from torchmetrics.classification import MulticlassAccuracy
 
 from unperplexed import SCORES, InputError, Tally, assess
@@ -33,6 +34,15 @@ def assert_same(metric, expected, **tolerance):
     assert found == pytest.approx(expected.figures(), nan_ok=True, **({"rel": 1e-12} | tolerance))
 
 
+def assert_tables(found, expected):
+    """All columns of the tables of both views are the same, and in the same cells."""
+    for view in ("all-classes", "top-label"):
+        one, other = found._table(view), expected._table(view)
+        np.testing.assert_array_equal(one.key, other.key)
+        for column in fields(one)[1:]:
+            np.testing.assert_allclose(getattr(one, column.name), getattr(other, column.name), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 10, 300])
 @pytest.mark.parametrize("view", ["all-classes", "top-label"])
 class TestFigures:
@@ -46,9 +56,8 @@ class TestFigures:
         metric = in_batches(ForecastMetric(view=view), p, y)
         tally = Tally.of(y.numpy(), p.numpy(), labels=range(classes), exact_limit=0)
         assert_same(metric, assess(tally, view=view, resamples=0))
+        assert_tables(metric.tally(), tally)
         mine = metric.tally()
-        assert mine.pairs_table.total.tolist() == tally.pairs_table.total.tolist()
-        assert mine.pairs_table.happened.tolist() == tally.pairs_table.happened.tolist()
         for name in SCORES:
             expected = tally.score_standard_error(name)
             assert mine.score_standard_error(name) == pytest.approx(expected, rel=1e-9, nan_ok=True)
@@ -80,6 +89,28 @@ class TestShapes:
         metric.update(images, y.reshape(10, 6, 10))
         assert_same(metric, in_batches(ForecastMetric(from_logits=True), z, y).assessment(resamples=0))
 
+    def test_one_column_of_an_image(self):
+        z, y = forecasts(600, 2)
+        metric = ForecastMetric(from_logits=True)
+        metric.update((z[:, 1] - z[:, 0]).reshape(10, 1, 6, 10), y.reshape(10, 6, 10))
+        both = in_batches(ForecastMetric(from_logits=True), z, y)
+        assert_same(metric, both.assessment(resamples=0), rel=1e-6)
+
+    def test_infinite_logits_of_one_column_are_certain(self):
+        metric = ForecastMetric("prediction_accuracy", from_logits=True)
+        metric.update(torch.tensor([np.inf, -np.inf, 0.0]), torch.tensor([1, 1, 0]))
+        assert metric.compute().item() == 0.5
+        assert metric.tally().score("brier_score") == pytest.approx((0 + 2 + 0.5) / 3)
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    def test_one_column_in_half_precision(self, dtype):
+        """As `assess` takes the same numbers: what is left to the other class is not rounded once more."""
+        p = torch.linspace(0.001, 0.999, 500).to(dtype)
+        y = (torch.arange(500) % 3 == 0).long()
+        metric = ForecastMetric()
+        metric.update(p, y)
+        assert_same(metric, assess(Tally.of(y.numpy(), p.float().numpy(), exact_limit=0), resamples=0), rel=1e-9)
+
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
     def test_half_precision(self, dtype):
         """Rows are taken as they are: cells, and what 1 - p of them is, do not depend on a wider type."""
@@ -100,8 +131,33 @@ class TestCounts:
         p = torch.softmax(z, dim=1).numpy()[kept]
         tally = Tally.of(y.numpy()[kept], p, sample_weight=w.numpy()[kept], labels=range(4), exact_limit=0)
         assert_same(metric, assess(tally, resamples=0))
+        assert_tables(metric.tally(), tally)
         assert metric.tally().notes.ignored == int((~kept).sum())
         assert metric.tally().effective_rows == pytest.approx(tally.effective_rows)
+
+    @pytest.mark.parametrize("w", [-1.0, np.nan, np.inf])
+    def test_weights_that_are_none(self, w):
+        metric = ForecastMetric()
+        metric.update(torch.tensor([[0.5, 0.5], [0.25, 0.75]]), torch.tensor([0, 1]), torch.tensor([1.0, w]))
+        with pytest.raises(InputError, match="1 of 2 rows .* weight out of range"):
+            metric.compute()
+
+    @pytest.mark.parametrize("at_once", [1, 7, 64])
+    def test_large_batches_are_counted_piece_by_piece(self, monkeypatch, at_once):
+        z, y = forecasts(100, 3)
+        whole = in_batches(ForecastMetric(from_logits=True), z, y)
+        monkeypatch.setattr("unperplexed.integrations.torchmetrics._AT_ONCE", at_once)
+        assert_same(in_batches(ForecastMetric(from_logits=True), z, y), whole.assessment(resamples=0))
+
+    def test_cells_at_the_edges(self):
+        """Of 0, 1, 1/2, subnormal numbers and what is next to them."""
+        ends = [0.0, 1e-310, 1e-45, 1e-38, 2.0**-20, np.nextafter(0.5, 0), 0.5, np.nextafter(0.5, 1), 0.75]
+        p = np.array([*ends, np.nextafter(1, 0), 1.0])
+        p = np.stack([p, 1 - p], axis=1)
+        y = np.arange(len(p)) % 2
+        metric = ForecastMetric()
+        metric.update(torch.tensor(p), torch.tensor(y))
+        assert_tables(metric.tally(), Tally.of(y, p, exact_limit=0))
 
     def test_many_equal_rows_stay_exact(self):
         """In float32 counts would stop at 2**24."""
@@ -139,6 +195,14 @@ class TestContract:
         assert torch.equal(first.counts[:, :2], whole.counts[:, :2])
         assert_same(first, whole.assessment(resamples=0))
 
+    def test_of_other_classes_or_cells_none_is_merged(self):
+        first, second = (in_batches(ForecastMetric(from_logits=True), *forecasts(20, c)) for c in (3, 4))
+        first.merge_state(second)
+        with pytest.raises(InputError, match="preds: of 4 classes and of 3; they do not add up"):
+            first.compute()
+        with pytest.raises(InputError, match="fraction_bits: 7 and 9 do not add up"):
+            ForecastMetric().merge_state(ForecastMetric(fraction_bits=7))
+
     def test_forward_gives_the_batch_and_keeps_the_whole(self):
         z, y = forecasts(400, 3)
         metric = ForecastMetric("log_loss", from_logits=True)
@@ -159,6 +223,8 @@ class TestContract:
 
     def test_states_keep_their_precision(self):
         metric = in_batches(ForecastMetric(from_logits=True), *forecasts(100, 3)).half().bfloat16().float()
+        torch.nn.ModuleList([metric]).to(torch.bfloat16)
+        metric.set_dtype(torch.float32)
         assert {state.dtype for state in metric.metric_state.values()} == {torch.float64, torch.int64}
         copy = pickle.loads(pickle.dumps(metric))
         assert_same(copy, metric.assessment(resamples=0))
@@ -166,6 +232,25 @@ class TestContract:
         other = ForecastMetric(from_logits=True)
         other.load_state_dict(metric.state_dict())
         assert_same(other, metric.assessment(resamples=0))
+
+    def test_which_values_are_better(self):
+        better = {"log_loss": False, "measured_robustness": True, "prediction_accuracy": True, "slope": None}
+        assert {name: ForecastMetric(name).higher_is_better for name in better} == better
+        assert ForecastMetric(["log_loss"]).higher_is_better is None
+        tracker = MetricTracker(ForecastMetric("log_loss", from_logits=True))
+        for n in (50, 100, 150):
+            tracker.increment()
+            tracker.update(*forecasts(n, 3))
+        assert tracker.best_metric() == min(tracker.compute_all())
+
+    def test_the_assessment_is_that_of_the_latest_computation(self):
+        z, y = forecasts(300, 3)
+        metric = in_batches(ForecastMetric(from_logits=True), z[:200], y[:200])
+        metric.compute()
+        metric.whole += Tally.of(y[200:].numpy(), z[200:].softmax(dim=1).numpy(), labels=range(3), exact_limit=0)
+        assert metric.assessment().n_rows == 300  # what other processes counted as well
+        metric.update(z[:50], y[:50])
+        assert metric.assessment().n_rows == 250
 
     def test_picture(self):
         figure, ax = in_batches(ForecastMetric(from_logits=True), *forecasts(200, 3)).plot()
@@ -199,7 +284,6 @@ def test_two_processes_are_the_whole(tmp_path):
     ("p", "y"),
     [
         ([[0.5, 0.6]], [0]),
-        ([[np.nan, 0.5]], [0]),
         ([[-0.1, 1.1]], [0]),
         ([[0.5, 0.5]], [2]),
         ([[3.0, -1.0]], [0]),
@@ -234,11 +318,29 @@ def test_bad_input(make, message):
         make()
 
 
+def test_of_a_model_that_has_diverged_figures_are_nan():
+    metric = ForecastMetric("log_loss", from_logits=True)
+    metric.update(torch.tensor([[0.5, 0.5], [np.nan, 0.5]]), torch.tensor([0, 1]))
+    with pytest.warns(UserWarning, match="1 rows of predictions are NaN"):
+        assert metric.compute().isnan()
+    with pytest.raises(InputError, match="1 of 2 rows have a NaN or infinite logit"):
+        metric.assessment()
+    metric.reset()
+    assert in_batches(metric, *forecasts(10, 3)).compute().isfinite()
+
+
+def test_of_batches_without_rows_figures_are_nan():
+    metric = ForecastMetric("log_loss", from_logits=True, ignore_index=-1)
+    assert metric(torch.zeros(2, 3), torch.tensor([-1, -1])).isnan()
+    assert metric(torch.zeros(2, 3), torch.tensor([-1, 1])).item() == pytest.approx(np.log(3))
+
+
 def test_other_numbers_of_classes_are_refused_until_reset():
     metric = ForecastMetric(from_logits=True)
     metric.update(*forecasts(10, 3))
-    with pytest.raises(InputError, match="preds: of 4 classes, those before of 3"):
-        metric.update(*forecasts(10, 4))
+    metric.update(*forecasts(10, 4))
+    with pytest.raises(InputError, match="preds: of 4 classes and of 3; they do not add up"):
+        metric.compute()
     metric.reset()
     metric.update(*forecasts(10, 4))
     assert metric.tally().n_classes == 4

@@ -49,8 +49,18 @@ HEADLINE = (
 """Figures of an assessment that metrics and callbacks give by default, by their names in ``Assessment.figures()``."""
 
 
+def larger_is_better(figure: str) -> bool | None:
+    """Whether larger values are better of a figure in ``Assessment.figures()``; None if neither are, as of slopes."""
+    score = next((score for name, score in rules.SCORES.items() if figure == name), None)
+    if score is not None:
+        return score.larger_is_better
+    means = ("decisiveness", "geometric_accuracy", "robustness")
+    of_means = [f"{kind}_{mean}" for kind in ("reported", "measured") for mean in means]
+    return True if figure in (*of_means, "prediction_accuracy", "divergence_probability") else None
+
+
 def check_figures(names: Sequence[str], **settings: Any) -> None:
     """Refuse names that are none in ``Assessment.figures()``, and settings of `assess` that it refuses."""
-    known = assess([0, 1], [0.5, 0.5], resamples=0, **settings).figures()
+    known = assess([0, 1], [0.5, 0.5], **{**settings, "resamples": 0}).figures()
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")

@@ -60,8 +60,13 @@ def _surprisal(log_c: Array, r: float, xp: Any, bend: float) -> Array:
     return -(1 + r) / r * (xp.expm1(within) + xp.exp(within) * (log_power - within))
 
 
-def _power_sum(log_p: Array, r: float, xp: Any) -> Array:
-    return xp.sum(xp.exp((1 + r) * log_p), axis=-1, keepdims=True)
+def _power_sum(log_p: Array, r: float, xp: Any, bend: float) -> Array:
+    powers = xp.exp((1 + r) * log_p)
+    if r < 0:
+        # Where the surprisal goes on straight in ln p, this does in p: of proper rules its slope is p times that one's.
+        straight = (1 + r) * math.exp(bend) * xp.exp(log_p) - r * math.exp(bend + bend / r)
+        powers = xp.where(r * log_p > bend, straight, powers)
+    return xp.sum(powers, axis=-1, keepdims=True)
 
 
 def _log(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
@@ -69,7 +74,7 @@ def _log(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
 
 
 def _brier(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
-    return 1 - 2 * xp.exp(log_c) + _power_sum(log_p, 1, xp)
+    return 1 - 2 * xp.exp(log_c) + _power_sum(log_p, 1, xp, bend)
 
 
 def _generalized(log_c: Array, log_p: Array, xp: Any, bend: float, *, r: float) -> Array:
@@ -78,7 +83,7 @@ def _generalized(log_c: Array, log_p: Array, xp: Any, bend: float, *, r: float) 
 
 def _power(log_c: Array, log_p: Array, xp: Any, bend: float, *, r: float) -> Array:
     local = _surprisal(log_c, r, xp, bend)
-    return local if r == 0 else local + (_power_sum(log_p, r, xp) - 1)
+    return local if r == 0 else local + (_power_sum(log_p, r, xp, bend) - 1)
 
 
 def _mixed(log_c: Array, log_p: Array, xp: Any, bend: float, *, parts: tuple[tuple[float, Rule], ...]) -> Array:
@@ -125,7 +130,7 @@ def _shares(weights: Mapping[float, float]) -> dict[float, float]:
 
 
 def _order(r: Any) -> float:
-    """Check an order; those at which the rules are no scoring rules are refused."""
+    """Refuse orders at which the rules are no scoring rules; those that no power tells from 0 are 0."""
     if isinstance(r, bool) or not isinstance(r, int | float) or not -1 < r < math.inf:
         raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
-    return float(r)
+    return float(r) if abs(r) > 1e-30 else 0.0

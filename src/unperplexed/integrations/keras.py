@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,18 @@ try:
     from keras import ops
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError(
-        "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]'"
+        f"unperplexed.integrations.keras: Keras finds no backend ({error}). Install PyTorch or JAX, and say which"
+        " before Keras is imported: KERAS_BACKEND=torch or KERAS_BACKEND=jax in the environment."
+        if find_spec("keras")
+        else "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]' torch"
     ) from error
+
+try:  # JAX's arrays take no attributes: Keras keeps their masks elsewhere, where nothing public reads them
+    from keras.src.backend import get_keras_mask as _mask_of
+except ImportError:  # pragma: no cover - depends on the version
+
+    def _mask_of(x: Array) -> Array | None:
+        return getattr(x, "_keras_mask", None)
 
 
 class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
@@ -46,18 +58,30 @@ class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
             raise InputError(f"label_smoothing: expected a share from 0 to 1, got {label_smoothing!r}.")
         self._rule = rule
         self.from_logits, self.label_smoothing, self.axis = from_logits, label_smoothing, axis
+        self._half = False
+
+    def __call__(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> Array:
+        """Score the rows, and reduce."""
+        # Keras makes float32 of what it hands on, but gradients go back to float16, which has little room.
+        self._half = keras.backend.standardize_dtype(ops.convert_to_tensor(y_pred).dtype) == "float16"
+        return super().__call__(y_true, y_pred, sample_weight)
 
     def call(self, y_true: Array, y_pred: Array) -> Array:
         """Score each row."""
-        rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis)
+        rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis, least=_LEAST)
         shares = rows.shares * (1 - self.label_smoothing) + self.label_smoothing / rows.n_classes
-        return rows.expected(rows.scores(self._rule), shares)
+        # Gradients of float64 pass through optimizers in float32.
+        largest = 65504.0 if self._half or rows.half else float(np.finfo("float32").max)
+        return rows.expected(rows.scores(self._rule, _rules.bend_at(largest)), shares)
 
     def get_config(self) -> dict[str, Any]:
         """Give the settings, by which a saved model makes the loss again."""
         names = (*self._settings, "from_logits", "label_smoothing", "axis")
-        config = {key: value for key, value in super().get_config().items() if key != "name"}
-        return {**config, **{name: getattr(self, name) for name in names}}
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+_LEAST = float(np.finfo("float32").tiny)
+"""Probabilities below it are taken as that by losses, whose gradients are to be finite."""
 
 
 @dataclass(frozen=True)
@@ -68,32 +92,31 @@ class _Rows:
     """Probabilities or logits, in float32 or float64."""
     log_p: Array
     shares: Array
-    largest: float
-    """That a gradient can be."""
+    half: bool
+    """Whether predictions came in float16."""
 
     @property
     def n_classes(self) -> int:
         return int(self.given.shape[-1])
 
     @classmethod
-    def of(cls, y_true: Array, y_pred: Array, from_logits: bool, axis: int) -> _Rows:
+    def of(cls, y_true: Array, y_pred: Array, from_logits: bool, axis: int, least: float = 0.0) -> _Rows:
         y_pred = ops.convert_to_tensor(y_pred)
+        half = keras.backend.standardize_dtype(y_pred.dtype) == "float16"
         given = _last(y_pred, axis)
+        if keras.backend.standardize_dtype(given.dtype) in ("float16", "bfloat16"):
+            given = ops.cast(given, "float32")
+        shares = ops.cast(_shares(y_true, y_pred, max(given.shape[-1], 2), axis), given.dtype)
         if given.shape[-1] == 1:  # of two classes the second
             other = ops.zeros_like(given) if from_logits else 1 - given
             given = ops.concatenate([other, given], axis=-1)
-        dtype = keras.backend.standardize_dtype(given.dtype)
-        if dtype in ("float16", "bfloat16"):
-            given = ops.cast(given, "float32")
-        numbers = np.finfo("float64" if dtype == "float64" else "float32")
-        log_p = ops.log_softmax(given, axis=-1) if from_logits else ops.log(ops.maximum(given, float(numbers.tiny)))
-        shares = ops.cast(_shares(y_true, y_pred, given.shape[-1], axis), given.dtype)
-        # Gradients of float64 pass through optimizers in float32.
-        return cls(given, log_p, shares, 65504.0 if dtype == "float16" else float(np.finfo("float32").max))
+        if from_logits:
+            return cls(given, ops.log_softmax(given, axis=-1), shares, half)
+        return cls(given, ops.log(ops.maximum(given, ops.full_like(given, least)) if least else given), shares, half)
 
-    def scores(self, rule: Rule) -> Array:
+    def scores(self, rule: Rule, bend: float) -> Array:
         """What each row scores for each class."""
-        each = rule.score(self.log_p, self.log_p, ops, _rules.bend_at(self.largest))
+        each = rule.score(self.log_p, self.log_p, ops, bend)
         if rule.penalty is not None:
             each = each + rule.penalty(self.n_classes) * _rules.wrong(self.given, self.given, ops)
         return each
@@ -110,18 +133,28 @@ def _last(x: Array, axis: int) -> Array:
 
 
 def _shares(y_true: Array, y_pred: Array, n_classes: int, axis: int) -> Array:
-    """Share of each class: as given, or all of the one whose number is given."""
+    """Share of each class: as given, or all of the one whose number is given; NaN where that is none."""
     y = ops.convert_to_tensor(y_true)
-    if len(y.shape) == len(y_pred.shape) and y.shape[axis] == n_classes:
+    alike = len(y.shape) == len(y_pred.shape)
+    if alike and y.shape[axis] == n_classes:
         return _last(y, axis)
-    if len(y.shape) == len(y_pred.shape) and y.shape[axis] == 1:
-        y = ops.squeeze(_last(y, axis), axis=-1)
-    if len(y.shape) != len(y_pred.shape) - 1:
+    if alike and y.shape[axis] == 1:
+        y = _last(y, axis)
+    elif len(y.shape) == len(y_pred.shape) - 1:
+        y = ops.expand_dims(y, -1)
+    else:
         raise InputError(
             f"y_true: expected numbers of classes, or what share each of {n_classes} classes has, for predictions of"
             f" shape {tuple(y_pred.shape)}; got shape {tuple(y.shape)}."
         )
-    return ops.one_hot(ops.cast(y, "int32"), n_classes)
+    y = y if "float" in keras.backend.standardize_dtype(y.dtype) else ops.cast(y, "int32")
+    if n_classes == 2:  # of two classes the share of the second, of which numbers of classes are a special case
+        first = ops.cast(1 - y, "float32")
+        shares, known = ops.concatenate([first, ops.cast(y, "float32")], axis=-1), (y >= 0) & (y <= 1)
+    else:
+        shares = ops.cast(y == ops.arange(n_classes, dtype=y.dtype), "float32")
+        known = ops.any(shares > 0, axis=-1, keepdims=True)
+    return ops.where(known, shares, ops.full_like(shares, math.nan))
 
 
 @keras.saving.register_keras_serializable(package="unperplexed")
@@ -147,7 +180,8 @@ class BrierLoss(_RuleLoss):
     Notes
     -----
     ``1 - 2 p_c + sum_j p_j^2`` with c what happened (Brier 1950). Targets are numbers of classes, or the share that
-    each class has, as one-hot rows are; of shares it is the expectation.
+    each class has, as one-hot rows are; of shares it is the expectation. Of targets that are no class it is NaN. Where
+    it has logarithms, probabilities below the smallest normal number of float32, 1.2e-38, are taken as that.
 
     Examples
     --------
@@ -310,7 +344,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
     Notes
     -----
     Sums are kept in two float32 numbers each, of which the second holds what the first rounds off: counts are exact up
-    to 2**48 rows, on backends without float64 too.
+    to 2**48 rows, on backends without float64 too. Masked steps count nothing. Targets that are no class make it NaN.
 
     Examples
     --------
@@ -343,22 +377,21 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     def update_state(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> None:
         """Count a batch."""
+        mask = _mask_of(y_pred)
         rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis)
         x = ops.cast(rows.expected(self._each(rows), rows.shares), "float32")
         w = ops.ones_like(x)
-        if sample_weight is not None:
-            given = ops.cast(ops.convert_to_tensor(sample_weight), "float32")
-            w = ops.broadcast_to(ops.squeeze(given, -1) if len(given.shape) > len(x.shape) else given, x.shape)
+        for given in (sample_weight, mask):
+            if given is not None:
+                w = w * _beside(ops.cast(ops.convert_to_tensor(given), "float32"), x)
         found = ops.stack([ops.sum(ops.where(w == 0, ops.zeros_like(x), w * x)), ops.sum(w)])
-        kept, rounded = self.sums[0], self.sums[1]
-        total = kept + found
-        back = total - kept
-        rounded = rounded + ((kept - (total - back)) + (found - back))  # Knuth: what the sum has rounded off
-        self.sums.assign(ops.stack([total, rounded]))
+        total, rounded = _two_sum(self.sums[0], found)
+        rounded = ops.where(ops.isfinite(total), self.sums[1] + rounded, ops.zeros_like(rounded))
+        self.sums.assign(ops.stack(_two_sum(total, rounded)))
 
     def _each(self, rows: _Rows) -> Array:
         if self.figure in _SCORES:
-            return rows.scores(_SCORES[self.figure])
+            return rows.scores(_SCORES[self.figure], math.inf)
         if self.figure == "prediction_accuracy":
             return 1 - _rules.wrong(rows.given, rows.given, ops)
         least = math.log(self.floor) if self.floor else -math.inf
@@ -366,7 +399,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     def result(self) -> Array:
         """Give the figure; NaN before anything was counted."""
-        total = self.sums[0] + ops.where(ops.isfinite(self.sums[1]), self.sums[1], ops.zeros_like(self.sums[1]))
+        total = self.sums[0] + ops.where(ops.isfinite(self.sums[0]), self.sums[1], ops.zeros_like(self.sums[1]))
         mean = total[0] / total[1]
         return _REPORTED[self.figure][1](mean) if self.figure in _REPORTED else mean
 
@@ -376,13 +409,30 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
+def _beside(w: Array, x: Array) -> Array:
+    """Weights with as many axes as what they weigh: of rows, the same for all that a row has."""
+    if len(w.shape) > len(x.shape):
+        w = ops.squeeze(w, -1)
+    for _ in range(len(x.shape) - len(w.shape)):
+        w = ops.expand_dims(w, -1)
+    return w
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Sum, and what it has rounded off (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
 class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     """Assesses forecasts of a whole data set after each epoch, for checkpoints and early stopping to monitor.
 
     Parameters
     ----------
     x : array_like, or iterable of batches
-        Inputs of the validation set; without ``y`` batches of inputs and outcomes, which can be gone through again.
+        Inputs of the validation set; without ``y`` batches of inputs and outcomes, and weights if there are three,
+        which can be gone through again: a list, a `keras.utils.PyDataset`, a data loader.
     y : array_like, optional
         Outcomes: numbers of classes, or one-hot rows.
     prefix : str, default "val_"
@@ -392,12 +442,12 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     batch_size : int, optional
         Of prediction.
     **settings
-        Of `unperplexed.assess`: ``from_logits``, ``floor``, ``measured``, ``view`` ...
+        Of `unperplexed.assess`: ``from_logits``, ``floor``, ``measured``, ``view``, ``sample_weight`` ...
 
     Attributes
     ----------
     assessment : Assessment
-        The latest, with intervals and verdict; None before the first epoch has ended.
+        The latest, with intervals and verdict; None before the first epoch has ended, and after one of NaN.
 
     Raises
     ------
@@ -406,7 +456,9 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     Notes
     -----
-    Callbacks run in the order of the list: this one comes before those that monitor what it logs.
+    Callbacks run in the order of the list: this one comes before those that monitor what it logs. What a compiled
+    metric of the same name logs of ``validation_data`` is overwritten; another ``prefix`` keeps both. Where predictions
+    are NaN the figures are, with a warning.
 
     Examples
     --------
@@ -432,33 +484,67 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         **settings: Any,
     ) -> None:
         super().__init__()
-        check_figures(figures)
-        self.x, self.y, self.prefix, self.figures = x, y, prefix, tuple(figures)
+        self.figures = (figures,) if isinstance(figures, str) else tuple(figures)
+        check_figures(self.figures, **{name: value for name, value in settings.items() if name not in _OF_ROWS})
+        if y is None and (callable(x) or isinstance(x, tuple) or iter(x) is x):
+            raise InputError(
+                "x: without y, expected batches that can be gone through again, as a list, a PyDataset and a data"
+                f" loader can; got {type(x).__name__}."
+            )
+        self.x, self.y, self.prefix = x, y, prefix
         self.batch_size, self.settings = batch_size, settings
         self.assessment: Any = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Assess, and log."""
+        weights: dict[str, Any] = {}
         if self.y is None:
-            y, p = _of_batches(self.model, self.x)
+            y, said, weights = _of_batches(self.model, self.x)
         else:
-            y, p = np.asarray(self.y), self.model.predict(self.x, batch_size=self.batch_size, verbose=0)
-        p = np.asarray(p)
-        p = p[:, 0] if p.ndim == 2 and p.shape[1] == 1 else p
-        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        labels = range(2 if p.ndim == 1 else p.shape[1])
-        self.assessment = assess(y, p, **({"labels": labels} | self.settings))
-        if logs is not None:
+            y, said = np.asarray(self.y), self.model.predict(self.x, batch_size=self.batch_size, verbose=0)
+        if not hasattr(said, "ndim"):
+            raise InputError(
+                "x: the model has several outputs; the callback assesses one. Give it a model of that one."
+            )
+        p = np.asarray(said, dtype=np.float32 if said.dtype.itemsize < 4 else None)
+        n_classes = 1 if p.ndim == 1 else p.shape[-1]
+        y = y.reshape(-1, n_classes) if y.ndim == p.ndim and y.shape[-1] == n_classes > 1 else y.reshape(-1)
+        p = p.reshape(-1) if n_classes == 1 else p.reshape(-1, n_classes)
+        found = dict.fromkeys(self.figures, math.nan)
+        if np.isnan(p).any():
+            self.assessment = None
+            warnings.warn("AssessmentCallback: some predictions are NaN, and so are the figures.", stacklevel=2)
+        else:
+            self.assessment = assess(y, p, **({"labels": range(max(n_classes, 2))} | weights | self.settings))
             found = self.assessment.figures()
+        if logs is not None:
             logs.update({self.prefix + name: found[name] for name in self.figures})
 
 
-def _of_batches(model: Any, batches: Iterable[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Outcomes and predictions of batches of inputs and outcomes."""
-    outcomes, said = [], []
-    for x, y, *_ in batches:
-        outcomes.append(ops.convert_to_numpy(y))
-        said.append(np.asarray(model.predict_on_batch(x)))
+_OF_ROWS = ("labels", "pos_label", "ignore_label", "sample_weight", "groups")
+"""Settings of `assess` that go with data."""
+
+
+def _of_batches(model: Any, batches: Any) -> tuple[np.ndarray[Any, Any], Any, dict[str, Any]]:
+    """Outcomes and predictions of batches of inputs and outcomes, and the weights of their rows if they have some."""
+    outcomes, said, weights = [], [], []
+    # Data sets of Keras have a length and no end.
+    whole = (batches[at] for at in range(len(batches))) if hasattr(batches, "__getitem__") else batches
+    for batch in whole:
+        x, y, *w = keras.tree.map_structure(_numpy, batch)
+        outcomes.append(np.asarray(y))
+        said.append(model.predict_on_batch(x))
+        weights += [np.asarray(each) for each in w]
     if not said:
-        raise InputError("x: no batches; an iterator is used up after one epoch, a list or data set is not.")
-    return np.concatenate(outcomes), np.concatenate(said)
+        raise InputError("x: no batches.")
+    if not hasattr(said[0], "ndim"):
+        return np.concatenate(outcomes), said, {}
+    if weights and len(weights) != len(said):
+        raise InputError("x: some batches have weights, others none.")
+    of_rows = {"sample_weight": np.concatenate(weights).reshape(-1)} if weights else {}
+    return np.concatenate(outcomes), np.concatenate([np.asarray(each) for each in said]), of_rows
+
+
+def _numpy(x: Any) -> Any:
+    """Arrays of any library as NumPy's."""
+    return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)

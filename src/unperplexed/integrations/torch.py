@@ -483,6 +483,8 @@ def _loss(
 
     weights = None if weight is None else weight.to(log_p.dtype)
     if target.is_floating_point():
+        if ignore_index >= 0:
+            raise InputError("ignore_index: targets are distributions; none of them is a class to ignore.")
         shares = target.movedim(min(target.ndim - 1, 1), -1).to(log_p.dtype)
         shares = shares * (1 - label_smoothing) + label_smoothing / n_classes
         shares = shares if weights is None else shares * weights
@@ -490,8 +492,9 @@ def _loss(
         losses = torch.where(shares == 0, 0.0, shares * scores(log_p, logits)).sum(dim=-1)
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
     kept = target != ignore_index
-    _check_range(target[kept] if _may_look(target) else None, n_classes)
     at = torch.where(kept, target, 0).long().unsqueeze(-1)
+    if _may_look(target):
+        _check_range(at, n_classes)
     losses = scores(log_p.gather(-1, at), logits.gather(-1, at)).squeeze(-1)
     counts = torch.ones_like(losses) if weights is None else weights[at.squeeze(-1)]
     losses = losses * counts
@@ -508,12 +511,16 @@ def _may_look(target: Tensor) -> bool:
     return target.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def _check_range(target: Tensor | None, n_classes: int) -> None:
-    if target is not None and target.numel():
+def _check_range(target: Tensor, n_classes: int) -> None:
+    if not target.numel():
+        return
+    try:
         least, most = int(target.min()), int(target.max())
-        if least < 0 or most >= n_classes:
-            wrong = least if least < 0 else most
-            raise InputError(f"target: class {wrong} of {n_classes}; they are numbered from 0 to {n_classes - 1}.")
+    except RuntimeError:  # under torch.func.vmap values cannot be looked at
+        return
+    if least < 0 or most >= n_classes:
+        wrong = least if least < 0 else most
+        raise InputError(f"target: class {wrong} of {n_classes}; they are numbered from 0 to {n_classes - 1}.")
 
 
 def _check_options(label_smoothing: float, reduction: str) -> None:

@@ -7,19 +7,20 @@ any order. Nothing waits for the device until figures are asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from .._counting import ScoreSums
 from .._sums import ExactSum
-from .._tables import HALF_BITS, MOMENTS, Cells, grid_of
+from .._tables import MOMENTS, Cells, grid_of, moments
 from ..assessment import Assessment, assess
 from ..errors import InputError
 from ..forecasts import SUM_TOLERANCE, Notes
 from ..means import DEFAULT_FLOOR
 from ..scores import SCORES
 from ..tally import FRACTION_BITS, Tally
-from ._figures import HEADLINE, check_figures
+from ._figures import HEADLINE, check_figures, larger_is_better
 
 try:
     import torch
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 
 _SUMS = ("total", "happened", "squared", *MOMENTS)
 """Columns of cells that add up, in the order in which they are kept."""
+
+_ROWS = ("counted", "weighing", "weighted", "ignored", "invalid", "nan")
+"""What numbers of rows are kept."""
+
+_MANY = 1 << 62
+"""More classes than there are."""
 
 _AT_ONCE = 1 << 22
 """Probabilities that are taken at once, for the memory."""
@@ -55,20 +62,26 @@ class ForecastMetric(Metric):
     floor, measured, view
         As in `unperplexed.assess`; not the each-class view.
     fraction_bits : int, default 9
-        Cells have relative width 2**-fraction_bits: three megabytes of state at 7, twelve at 9.
+        Cells have relative width 2**-fraction_bits: four megabytes of state at 7, sixteen at 9.
     **settings
         Of `torchmetrics.Metric`.
 
     Notes
     -----
-    Invalid rows are counted, left out, and refused by `compute`, so that no batch waits for the device. With
-    ``sync_dist`` or under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is
-    exact. Devices without float64 (MPS) are not supported.
+    Invalid rows are counted, left out, and refused by `compute`, so that no batch waits for the device; predictions
+    that are NaN, as those of a model that has diverged, make the figures NaN, with a warning. With ``sync_dist`` or
+    under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is exact. States
+    keep their data types, whatever that of the module they are in. Devices without float64 (MPS) are not supported.
+
+    A `MetricCollection` lets metrics share counts that were equal after the first batch. Where members differ in
+    ``ignore_index``, give it ``compute_groups=False``.
 
     Attributes
     ----------
     whole : Tally
-        Counts of all processes as of the latest `compute`; None before.
+        Counts of all processes as of the latest `compute`; None before, and once more was counted.
+    higher_is_better : bool or None
+        Of one figure; None of several, and of the slope.
 
     Examples
     --------
@@ -81,7 +94,6 @@ class ForecastMetric(Metric):
     """
 
     is_differentiable = False
-    higher_is_better = None
     full_state_update = False
 
     counts: Tensor
@@ -90,7 +102,8 @@ class ForecastMetric(Metric):
     sums: Tensor
     weights: Tensor
     rows: Tensor
-    n_classes: Tensor
+    most_classes: Tensor
+    fewest_classes: Tensor
 
     def __init__(
         self,
@@ -113,20 +126,47 @@ class ForecastMetric(Metric):
         self._bits = fraction_bits
         check_figures(self._names, **self._how)
         self.whole: Tally | None = None
-        self._seen = 0
         size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
         self.add_state("counts", torch.zeros(2, len(_SUMS), size, dtype=torch.float64), "sum")
         self.add_state("lowest", torch.full((2, size), math.inf, dtype=torch.float64), "min")
         self.add_state("highest", torch.full((2, size), -math.inf, dtype=torch.float64), "max")
         self.add_state("sums", torch.zeros(len(SCORES), 3, dtype=torch.float64), "sum")
         self.add_state("weights", torch.zeros(2, dtype=torch.float64), "sum")
-        self.add_state("rows", torch.zeros(5, dtype=torch.int64), "sum")  # all, weighing, weighted, ignored, invalid
-        self.add_state("n_classes", torch.zeros((), dtype=torch.int64), "max")
+        self.add_state("rows", torch.zeros(len(_ROWS), dtype=torch.int64), "sum")
+        self.add_state("most_classes", torch.zeros((), dtype=torch.int64), "max")
+        self.add_state("fewest_classes", torch.full((), _MANY), "min")
+
+    @property
+    def higher_is_better(self) -> bool | None:  # type: ignore[override]
+        """Whether larger values are better, of one figure."""
+        return larger_is_better(self.figures) if isinstance(self.figures, str) else None
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> Self:
+        """Move to a device; data types stay, for counts in others would not be right."""
+
+        def moved(x: Tensor) -> Tensor:
+            return x.to(fn(x.new_empty(0)).device)
+
+        super()._apply(moved, exclude_state)
+        return self
+
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Count what another metric has counted as well.
+
+        Raises
+        ------
+        InputError
+            For a metric of other cells.
+        """
+        if isinstance(incoming_state, ForecastMetric) and incoming_state._bits != self._bits:
+            raise InputError(f"fraction_bits: {incoming_state._bits} and {self._bits} do not add up.")
+        super().merge_state(incoming_state)
+        self.whole = None
 
     def reset(self) -> None:
         """Forget what was counted."""
         super().reset()
-        self._seen = 0
+        self.whole = None
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -137,8 +177,9 @@ class ForecastMetric(Metric):
 
         Parameters
         ----------
-        preds : Tensor of shape (N, C), (N, C, d1, ...), (N,) or (N, 1)
-            Probabilities, or logits; of the second of two classes if there is one column.
+        preds : Tensor of shape (N, C), (N, C, d1, ...) or (N,)
+            Probabilities, or logits; of the second of two classes if C is 1. Probabilities in half precision may be too
+            coarse to sum to 1 within 0.001; logits are not.
         target : Tensor of shape (N,) or (N, d1, ...)
             Numbers of the classes that happened.
         sample_weight : Tensor of the shape of ``target``, optional
@@ -149,26 +190,24 @@ class ForecastMetric(Metric):
         InputError
             For shapes that do not go together.
         """
-        p = preds.detach()
-        if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1 and target.shape[0] == p.shape[0]):
-            p = p.reshape(-1)
-            # The softmax of 0 and a logit are the probabilities that it stands for.
-            p = torch.stack([torch.zeros_like(p) if self.from_logits else 1 - p, p], dim=1)
-        elif p.ndim > 2:
-            p = p.movedim(1, -1).reshape(-1, p.shape[1])
-        y = target.detach().reshape(-1)
-        if not p.is_floating_point() or p.ndim != 2 or y.shape[0] != p.shape[0] or y.is_floating_point():
+        p, y = preds.detach(), target.detach()
+        shape = p.shape[:1] + p.shape[2:]
+        if not p.is_floating_point() or not p.ndim or y.shape != shape or y.is_floating_point():
             raise InputError(
                 f"preds, target: expected floats of shape (N, C, ...) and whole numbers of shape (N, ...), got"
                 f" {preds.dtype} of shape {tuple(preds.shape)} and {target.dtype} of shape {tuple(target.shape)}."
             )
+        y = y.reshape(-1)
+        p = p.float() if p.dtype.itemsize < 4 else p
+        p = p.unsqueeze(1) if p.ndim == 1 else p
+        p = p.movedim(1, -1).reshape(-1, p.shape[1])
         w = None if sample_weight is None else sample_weight.detach().reshape(-1).double()
         if w is not None and w.shape != y.shape:
             raise InputError(f"sample_weight: expected one for each of {len(y)} targets, got {len(w)}.")
-        if self._seen not in (0, p.shape[1]):
-            raise InputError(f"preds: of {p.shape[1]} classes, those before of {self._seen}; reset() begins anew.")
-        self._seen = p.shape[1]
-        self.n_classes.fill_(p.shape[1])
+        self.whole = None
+        n_classes = max(p.shape[1], 2)
+        self.most_classes.clamp_(min=n_classes)
+        self.fewest_classes.clamp_(max=n_classes)
         step = max(_AT_ONCE // p.shape[1], 1)
         for at in range(0, len(y), step):
             here = slice(at, at + step)
@@ -176,8 +215,8 @@ class ForecastMetric(Metric):
 
     def _count(self, p: Tensor, y: Tensor, given: Tensor | None) -> None:
         """Count some rows; those that are left out have weight 0."""
-        if self.from_logits:
-            p = torch.softmax(p.double(), dim=1)
+        numbers = ~p.isnan().any(dim=1)
+        p = _probabilities(p, self.from_logits)
         kept = torch.ones_like(y, dtype=torch.bool) if self.ignore_index is None else y != self.ignore_index
         n_classes = p.shape[1]
         usual = (p >= 0) & (p <= 1)
@@ -196,18 +235,18 @@ class ForecastMetric(Metric):
         squares = p.double().square().sum(dim=1)
 
         weighted = counted if given is not None else torch.zeros_like(counted)
-        self.rows += torch.stack([x.sum() for x in (counted, w > 0, weighted, ~kept, kept & ~sound)])
+        invalid = kept & ~sound
+        rows = (counted, w > 0, weighted, ~kept, invalid & numbers, invalid & ~numbers)
+        self.rows += torch.stack([x.sum() for x in rows])
         self.weights += torch.stack([w.sum(), w.square().sum()])
         happened, rate = torch.stack([correct, top]), torch.stack([w, w * hit])
         self.counts[0, 0].index_add_(0, self._places(p.reshape(-1))[0], w.repeat_interleave(n_classes))
         for table in (0, 1):
             x, weight = happened[table], rate[table]
             code, place = self._places(x)
-            square = place * place
-            high, low = square >> HALF_BITS, square & (1 << HALF_BITS) - 1
             if table == 1:  # of the top labels what is counted is what can happen
                 self.counts[1, 0].index_add_(0, code, w)
-            for column, amount in enumerate((weight, w * weight, weight * place, weight * high, weight * low), 1):
+            for column, amount in enumerate((weight, weight * weight, *moments(place, weight)), 1):
                 self.counts[table, column].index_add_(0, code, amount)
             some = weight > 0
             ends = torch.where(some, x, math.inf), torch.where(some, x, -math.inf)
@@ -235,30 +274,36 @@ class ForecastMetric(Metric):
         InputError
             For rows that were no probabilities, and targets that were no classes.
         """
-        n_rows, weighing, weighted, ignored, invalid = self.rows.tolist()
-        if invalid:
-            raise InputError(
-                f"preds, target: {invalid:,} of {n_rows + invalid:,} rows hold what is no probability, do not sum to 1"
-                " within 0.001, or have a target or weight out of range. Logits take from_logits=True."
+        rows = dict(zip(_ROWS, self.rows.tolist(), strict=True))
+        if invalid := rows["invalid"] + rows["nan"]:
+            what = (
+                "have a NaN or infinite logit, or a target or weight out of range."
+                if self.from_logits
+                else "hold what is no probability, do not sum to 1 within 0.001 (half precision is too coarse for many"
+                " classes), or have a target or weight out of range. Logits take from_logits=True."
             )
+            raise InputError(f"preds, target: {invalid:,} of {rows['counted'] + invalid:,} rows {what}")
+        n_classes = int(self.most_classes)
+        if rows["counted"] and int(self.fewest_classes) != n_classes:
+            raise InputError(f"preds: of {n_classes} classes and of {int(self.fewest_classes)}; they do not add up.")
         weight, weight_squared = self.weights.tolist()
         pairs, top = self._tables()
         sums = dict(zip(SCORES, self.sums.tolist(), strict=True))
         return Tally(
             exact_limit=0,
             fraction_bits=self._bits,
-            n_rows=n_rows,
-            n_weighing=weighing,
-            n_classes=int(self.n_classes),
-            labels=tuple(range(int(self.n_classes))),
-            weighted=weighted > 0,
+            n_rows=rows["counted"],
+            n_weighing=rows["weighing"],
+            n_classes=n_classes,
+            labels=tuple(range(n_classes)),
+            weighted=rows["weighted"] > 0,
             weight=weight,
             weight_squared=weight_squared,
             exact=False,
             pairs_table=pairs,
             top_tables={1: top},
             score_sums={name: _score_sums(values) for name, values in sums.items()},
-            notes=Notes(ignored=ignored),
+            notes=Notes(ignored=rows["ignored"]),
         )
 
     def _tables(self) -> Iterable[Cells]:
@@ -275,23 +320,41 @@ class ForecastMetric(Metric):
         Parameters
         ----------
         tally : Tally, optional
-            What to assess instead of what this process counted: `whole`, or a sum of tallies.
+            What to assess instead of `whole`, or of what this process has counted where nothing was computed since.
         **settings
             Of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``, ``floor`` ...
         """
-        return assess(self.tally() if tally is None else tally, **(self._how | settings))
+        tally = tally or self.whole or self.tally()
+        return assess(tally, **(self._how | settings))
 
     def compute(self) -> Tensor | dict[str, Tensor]:
         """Give the figures that were asked for, as float64 scalars; of all processes, whose tally is then `whole`."""
-        self.whole = self.tally()
-        found = self.assessment(self.whole, resamples=0).figures()
+        nothing = self._nothing()
+        self.whole = None if nothing else self.tally()
+        found = dict.fromkeys(self._names, math.nan) if nothing else self.assessment(resamples=0).figures()
         values = {name: torch.tensor(found[name], dtype=torch.float64, device=self.device) for name in self._names}
         return values[self.figures] if isinstance(self.figures, str) else values
+
+    def _nothing(self) -> bool:
+        """Whether there is nothing to assess; says so of a model that has diverged."""
+        counted, nan = (int(self.rows[_ROWS.index(name)]) for name in ("counted", "nan"))
+        if nan:
+            warnings.warn(f"ForecastMetric: {nan:,} rows of predictions are NaN, and so are the figures.", stacklevel=3)
+        return bool(nan) or not (counted or int(self.rows[_ROWS.index("invalid")]))
 
     def plot(self, val: Any = None, ax: Axes | None = None) -> tuple[Figure, Axes]:
         """Draw measured against reported probability, whatever figures were asked for; returns figure and Axes."""
         ax = self.assessment().plot(ax)
         return ax.figure, ax  # type: ignore[return-value]
+
+
+def _probabilities(p: Tensor, from_logits: bool) -> Tensor:
+    """Probabilities of all classes, of one column of both."""
+    if p.shape[1] > 1:
+        return torch.softmax(p.double(), dim=1) if from_logits else p
+    if from_logits:  # each side by itself, so that neither loses what is small
+        return torch.cat([torch.sigmoid(-p.double()), torch.sigmoid(p.double())], dim=1)
+    return torch.cat([1 - p, p], dim=1)
 
 
 def _scores(correct: Tensor, squares: Tensor, hit: Tensor, n_classes: int) -> list[Tensor]:
