@@ -1,5 +1,8 @@
 """Evaluation functions of LightGBM and XGBoost: the figures of what the models then predict, margins told apart."""
 
+import pickle
+
+import joblib
 import lightgbm
 import numpy as np
 import pytest
@@ -169,3 +172,39 @@ def test_early_stopping_knows_the_direction():
 def test_unknown_figure(make):
     with pytest.raises(InputError, match="figure: no figure 'accuracy'. Known: geometric_accuracy, "):
         make("accuracy")
+
+
+@pytest.mark.parametrize(
+    "make", [lightgbm_metric, lightgbm_classifier_metric, xgboost_metric, xgboost_classifier_metric]
+)
+def test_they_can_be_sent(make):
+    metric = pickle.loads(pickle.dumps(make("power_score", r=0.5)))
+    assert (metric.figure, metric.settings) == ("power_score", {"r": 0.5})
+
+
+def test_a_classifier_can_be_kept_with_its_metric(tmp_path):
+    x, y = load_breast_cancer(return_X_y=True)
+    metric = xgboost_classifier_metric("neg_geometric_accuracy")
+    model = xgboost.XGBClassifier(n_estimators=40, eval_metric=metric, n_jobs=1, early_stopping_rounds=3)
+    model.fit(x[::2], y[::2], eval_set=[(x[1::2], y[1::2])], verbose=False)
+    assert model.best_iteration > 0
+    joblib.dump(model, tmp_path / "model")
+    again = joblib.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+
+
+def test_negative_figures_are_smaller_where_they_are_better():
+    value, larger = lightgbm_classifier_metric("neg_decisiveness")([0, 1], [0.2, 0.7], None)[1:]
+    assert (value, larger) == (pytest.approx(-0.75), False)
+
+
+@pytest.mark.parametrize("labels", [[0.2, 1.0], [np.nan, 1.0], [np.inf, 0.0]])
+def test_labels_that_are_no_classes(labels):
+    with pytest.raises(InputError, match="labels: expected numbers of classes, got"):
+        lightgbm_classifier_metric("log_loss")(labels, [0.2, 0.7], None)
+
+
+def test_settings_are_checked_when_it_is_made():
+    for make in (lambda: lightgbm_metric("log_loss", flor=1), lambda: xgboost_metric("power_score")):
+        with pytest.raises(TypeError):
+            make()

@@ -90,6 +90,42 @@ def test_functions_say_where_things_are(data, tmp_path):
     assert np.isfinite(trainer.callback_metrics["val_slope"].item())
 
 
+def test_each_loader_is_assessed_by_itself(data, tmp_path):
+    class Two(Linear):
+        def validation_step(self, batch, batch_idx, dataloader_idx=0):
+            return super().validation_step(batch, batch_idx)
+
+    logger = CSVLogger(tmp_path)
+    callback = AssessmentCallback("logits", from_logits=True, figures="log_loss", prefix="val/")
+    trainer = pl.Trainer(
+        max_epochs=1, accelerator="cpu", callbacks=[callback], logger=logger, enable_progress_bar=False
+    )
+    model = Two()
+    loaders = [DataLoader(part, batch_size=64) for part in (data[1], torch.utils.data.Subset(data[1], range(80)))]
+    trainer.fit(model, DataLoader(data[0], batch_size=64), loaders)
+    x, y = data[1].tensors
+    for at, n in enumerate((200, 80)):
+        assert callback.metrics[at].assessment().n_rows == n
+        expected = torch.nn.functional.cross_entropy(model.layer(x[:n]).double(), y[:n]).item()
+        found = trainer.callback_metrics[f"val/log_loss/dataloader_idx_{at}"].item()
+        assert found == pytest.approx(expected, rel=1e-5)
+    pictures = sorted(path.name for path in tmp_path.rglob("*.png"))
+    assert pictures == [f"val_assessment_dataloader_idx_{at}-epoch=0.png" for at in (0, 1)]
+    trainer.validate(model, loaders[0])
+    assert len(callback.metrics) == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_model_that_has_diverged_does_not_end_the_run(data, tmp_path):
+    model = Linear()
+    torch.nn.init.constant_(model.layer.weight, np.nan)
+    callback = AssessmentCallback("logits", from_logits=True, figures=["slope", "log_loss"])
+    with pytest.warns(UserWarning, match="200 rows of predictions are NaN"):
+        trainer, _ = fitted(data, [callback], tmp_path, model, logger=CSVLogger(tmp_path))
+    assert trainer.callback_metrics["val_log_loss"].isnan()
+    assert not list(tmp_path.rglob("*.png"))
+
+
 @pytest.mark.parametrize("returned", ["mapping", "tensor"])
 def test_what_is_not_there_is_named(data, tmp_path, returned):
     with pytest.raises(InputError, match="preds: validation_step returned .*not a mapping with 'preds'"):

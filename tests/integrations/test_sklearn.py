@@ -11,9 +11,13 @@ import sklearn
 from matplotlib.figure import Figure
 from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import LogisticRegression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
+    RepeatedStratifiedKFold,
     StratifiedKFold,
     TunedThresholdClassifierCV,
     cross_val_score,
@@ -94,14 +98,59 @@ class TestScorers:
             balanced = TunedThresholdClassifierCV(GaussianNB(), scoring="accuracy", cv=3).fit(x, y)
             assert 1 + tuned.best_score_ / 2 == pytest.approx(balanced.best_score_, abs=1e-12)
 
-    def test_a_fold_without_a_class(self, flowers):
-        x, y = flowers[0], np.array(["setosa", "versicolor", "virginica"])[flowers[1]]
+    @pytest.mark.parametrize("names", [["setosa", "versicolor", "virginica"], [1, 2, 3], [0, 2, 4], [-1.0, 0.0, 1.0]])
+    def test_a_fold_without_a_class(self, flowers, names):
+        """The classifier says which class each column is."""
+        x, y = flowers[0], np.array(names)[flowers[1]]
         for rows, model in ((100, GaussianNB().fit(x, y)), (50, GaussianNB().fit(x[:100], y[:100]))):
-            with pytest.raises(InputError, match="labels"):
-                scorer("neg_brier_score")(model, x[:rows], y[:rows])
-            found = scorer("neg_brier_score", labels=model.classes_)(model, x[:rows], y[:rows])
             expected = unperplexed.brier_score(y[:rows], model.predict_proba(x[:rows]), labels=list(model.classes_))
-            assert found == pytest.approx(-expected, rel=1e-6)
+            for settings in ({}, {"labels": model.classes_}):
+                metric = scorer("neg_brier_score", **settings)
+                assert metric(model, x[:rows], y[:rows]) == pytest.approx(-expected, rel=1e-6)
+                found = check_scoring(model, {"score": metric})(model, x[:rows], y[:rows])["score"]
+                assert found == pytest.approx(-expected, rel=1e-6)
+
+    def test_outcomes_and_labels_that_are_not_the_classifier_s(self, flowers):
+        x, y = flowers[0], np.array(["red", "rose", "white"])[flowers[1]]
+        model = GaussianNB().fit(x[y != "red"], y[y != "red"])
+        with pytest.raises(InputError, match="red"):
+            scorer("geometric_accuracy")(model, x[:100], y[:100])
+        with pytest.raises(InputError, match="labels: the classifier's are, in this order, .*'rose', 'white'"):
+            scorer("geometric_accuracy", labels=["white", "rose"])(model, x[50:], y[50:])
+
+    def test_either_class_is_the_positive(self, tumours):
+        x, y = tumours
+        model = GaussianNB().fit(x, y)
+        found = [
+            scorer("neg_brier_score", **s)(model, x, y)
+            for s in ({}, {"pos_label": "benign"}, {"pos_label": "malignant"})
+        ]
+        expected = -unperplexed.brier_score(y, model.predict_proba(x), labels=["benign", "malignant"])
+        assert found == pytest.approx([expected] * 3, rel=1e-9)
+
+    @pytest.mark.parametrize("names", [[0.0, 1.0], [1.0, 2.0], [False, True]])
+    def test_thresholds_of_classes_that_are_numbers(self, tumours, names):
+        x, y = tumours[0], np.array(names)[(tumours[1] == "malignant").astype(int)]
+        balanced = TunedThresholdClassifierCV(GaussianNB(), scoring="accuracy", cv=3).fit(x, y)
+        for pos_label in names:
+            metric = scorer("neg_brier_score", pos_label=pos_label)
+            tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=metric, cv=3).fit(x, y)
+            assert 1 + tuned.best_score_ / 2 == pytest.approx(balanced.best_score_, abs=1e-12)
+
+    def test_thresholds_by_what_is_infinite_for_certain_forecasts(self, tumours):
+        with pytest.raises(
+            InputError, match="log_loss: of classes instead of probabilities it is infinite; give a floor"
+        ):
+            TunedThresholdClassifierCV(GaussianNB(), scoring=scorer("neg_log_loss"), cv=3).fit(*tumours)
+        found = TunedThresholdClassifierCV(GaussianNB(), scoring=scorer("neg_log_loss", floor=0.01), cv=3).fit(*tumours)
+        assert np.isfinite(found.best_score_)
+
+    def test_settings_are_checked_when_it_is_made(self):
+        for make in (lambda: scorer("geometric_accuracy", flor=1), lambda: scorer("neg_power_score")):
+            with pytest.raises(TypeError):
+                make()
+        with pytest.raises(InputError, match="floor"):
+            scorer("neg_log_loss", floor=2)
 
     def test_weights_are_routed(self, tumours, rng):
         x, y = tumours
@@ -197,6 +246,62 @@ class TestDisplays:
         at = found["indices"]["test"][1]
         one = risk_profile(y[at], p[at], labels=labels, sample_weight=weights[at])
         np.testing.assert_array_equal(profiles.profiles[1].values, one.values)
+
+    def test_groups_go_with_their_rows(self, tumours, rng):
+        x, y = tumours
+        groups = rng.integers(0, 40, len(y))
+        cv = GroupKFold(3)
+        found = cross_validate(GaussianNB(), x, y, groups=groups, cv=cv, return_estimator=True, return_indices=True)
+        at = np.concatenate(found["indices"]["test"])
+        folds = zip(found["estimator"], found["indices"]["test"], strict=True)
+        p = np.concatenate([model.predict_proba(x[rows]) for model, rows in folds])
+        labels = ["benign", "malignant"]
+        expected = assess(y[at], p, labels=labels, groups=groups[at], resamples=40)
+        for given in (groups, groups.tolist(), {"id": groups}, pd.DataFrame({"id": groups})):
+            display = AssessmentDisplay.from_cv_results(found, x, y, groups=given, resamples=40)
+            assert display.assessment.intervals["brier_score"] == expected.intervals["brier_score"]
+
+    def test_rows_that_were_left_out_several_times_are_no_more_rows(self, tumours):
+        x, y = tumours
+        found = cross_validate(
+            GaussianNB(),
+            x,
+            y,
+            cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=5, random_state=0),
+            return_estimator=True,
+            return_indices=True,
+        )
+        once = {"estimator": found["estimator"][:3], "indices": {"test": found["indices"]["test"][:3]}}
+        many, one = (AssessmentDisplay.from_cv_results(each, x, y, resamples=40).assessment for each in (found, once))
+        assert many.n_rows == 5 * one.n_rows
+
+        def width(a):
+            low, high = a.intervals["brier_score"][:2]
+            return high - low
+
+        assert 0.7 < width(many) / width(one) < 1.3
+
+    def test_what_cannot_be_drawn_is_said(self, tumours):
+        x, y = tumours
+        found = cross_validate(GaussianNB(), x, y, cv=3, return_estimator=True, return_indices=True)
+        with pytest.raises(InputError, match="X, y: expected the rows that were cross-validated, got 500 and 500"):
+            AssessmentDisplay.from_cv_results(found, x[:500], y[:500])
+        with pytest.raises(NotFittedError):
+            AssessmentDisplay.from_estimator(LinearRegression(), x, y)
+        with pytest.raises(InputError, match="estimator: LinearRegression has no predict_proba"):
+            RiskProfileDisplay.from_estimator(LinearRegression().fit(x, y == "benign"), x, y)
+        with pytest.raises(InputError, match="pos_label: 'no' is none of two classes"):
+            AssessmentDisplay.from_estimator(GaussianNB().fit(x, y), x, y, pos_label="no")
+
+    def test_either_class_may_be_the_positive(self, tumours):
+        x, y = tumours
+        model = GaussianNB().fit(x, y)
+        drawn = [
+            AssessmentDisplay.from_estimator(model, x, y, pos_label=label, resamples=0)
+            for label in ("benign", "malignant")
+        ]
+        assert drawn[0].assessment.figures() == pytest.approx(drawn[1].assessment.figures(), rel=1e-9)
+        assert drawn[0].assessment.labels == ("malignant", "benign")
 
     def test_a_class_that_a_fold_did_not_see_has_no_probability(self, flowers):
         x, y = flowers

@@ -59,6 +59,11 @@ def larger_is_better(figure: str) -> bool | None:
     return True if figure in (*of_means, "prediction_accuracy", "divergence_probability") else None
 
 
+def check_settings(figure: str, **settings: Any) -> None:
+    """Call a figure once, so that it refuses settings that it does not have."""
+    FIGURES[figure]([0, 1], [0.5, 0.5], **settings)
+
+
 def check_figures(names: Sequence[str], **settings: Any) -> None:
     """Refuse names that are none in ``Assessment.figures()``, and settings of `assess` that it refuses."""
     known = assess([0, 1], [0.5, 0.5], **{**settings, "resamples": 0}).figures()

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ..errors import InputError
-from ._figures import FIGURES, LARGER
+from ._figures import FIGURES, LARGER, check_settings
 
 _Triple = tuple[str, float, bool]
 
@@ -26,7 +26,8 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
         One of ``geometric_accuracy``, ``decisiveness``, ``robustness``, ``spherical_score`` (larger is better, which
         LightGBM is told), ``log_loss``, ``brier_score``, ``penalized_brier_score``, ``penalized_log_loss``,
         ``ranked_probability_score``, ``power_score``, ``generalized_surprisal``, ``expected_calibration_error``,
-        ``smooth_calibration_error`` (smaller is better).
+        ``smooth_calibration_error`` (smaller is better); or ``neg_`` and one of the first four, of which smaller is
+        better again.
     from_logits : bool, default False
         Whether LightGBM hands over margins, as it does with an objective of one's own, instead of probabilities.
     **settings
@@ -40,7 +41,14 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
     Raises
     ------
     InputError
-        For a figure that is none; when called, for predictions that are no probabilities.
+        For a figure that is none; when called, for predictions that are no probabilities and labels that are no
+        numbers of classes.
+    TypeError
+        For settings that the figure does not have, or lacks.
+
+    Notes
+    -----
+    Margins of two classes that all lie between 0 and 1 cannot be told from probabilities: say ``from_logits``.
 
     Examples
     --------
@@ -51,12 +59,7 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
     >>> lightgbm_metric("geometric_accuracy")([0.8, 0.5], Data)
     ('geometric_accuracy', 0.6324555320336759, True)
     """
-    value = _value(figure, from_logits, settings)
-
-    def metric(predictions: Any, data: Any) -> _Triple:
-        return figure, value(data.get_label(), predictions, data.get_weight()), figure in LARGER
-
-    return metric
+    return _OfDataset(figure, from_logits, settings)
 
 
 def lightgbm_classifier_metric(
@@ -85,12 +88,7 @@ def lightgbm_classifier_metric(
     >>> lightgbm_classifier_metric("brier_score")([1, 0], [0.8, 0.5], None)
     ('brier_score', 0.29000000000000004, False)
     """
-    value = _value(figure, from_logits, settings)
-
-    def metric(y_true: Any, y_pred: Any, weight: Any) -> _Triple:
-        return figure, value(y_true, y_pred, weight), figure in LARGER
-
-    return metric
+    return _OfArrays(figure, from_logits, settings)
 
 
 def xgboost_metric(
@@ -98,8 +96,9 @@ def xgboost_metric(
 ) -> Callable[[Any, Any], tuple[str, float]]:
     """Make an evaluation function for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
-    XGBoost takes smaller values for better ones unless told otherwise: of ``geometric_accuracy``, ``decisiveness``,
-    ``robustness`` and ``spherical_score`` stop by ``xgboost.callback.EarlyStopping(..., maximize=True)``.
+    XGBoost takes smaller values for better ones unless told otherwise: stop by ``neg_geometric_accuracy``, or by
+    ``geometric_accuracy`` with ``xgboost.callback.EarlyStopping(..., maximize=True)``; and so of ``decisiveness``,
+    ``robustness`` and ``spherical_score``.
 
     Parameters
     ----------
@@ -125,12 +124,7 @@ def xgboost_metric(
     >>> xgboost_metric("brier_score")([0.8, 0.5], Data)
     ('brier_score', 0.29000000000000004)
     """
-    value = _value(figure, from_logits, settings)
-
-    def metric(predictions: Any, data: Any) -> tuple[str, float]:
-        return figure, value(data.get_label(), predictions, data.get_weight())
-
-    return metric
+    return _OfMatrix(figure, from_logits, settings)
 
 
 def xgboost_classifier_metric(figure: str, *, from_logits: bool = False, **settings: Any) -> Callable[..., float]:
@@ -159,26 +153,61 @@ def xgboost_classifier_metric(figure: str, *, from_logits: bool = False, **setti
     >>> metric.__name__, metric([1, 0], [0.8, 0.5])
     ('brier_score', 0.29000000000000004)
     """
-    value = _value(figure, from_logits, settings)
-
-    def metric(y_true: Any, y_score: Any, sample_weight: Any = None) -> float:
-        return value(y_true, y_score, sample_weight)
-
-    metric.__name__ = figure  # by which XGBoost calls it
-    return metric
+    return _Alone(figure, from_logits, settings)
 
 
-def _value(figure: str, from_logits: bool, settings: dict[str, Any]) -> Callable[[Any, Any, Any], float]:
-    """Figure of outcomes, predictions as the libraries hand them over, and weights, if any."""
-    if figure not in FIGURES:
-        raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(FIGURES)}.")
+class _Metric:
+    """A figure of outcomes, of predictions as the libraries hand them over, and of weights, if any."""
 
-    def value(y_true: Any, predictions: Any, weights: Any) -> float:
-        y, p = np.asarray(y_true).astype(np.int64), np.asarray(predictions, dtype=np.float64)
-        if from_logits:  # of one column with 0 for the other class, so that neither side loses what is small
+    def __init__(self, figure: str, from_logits: bool, settings: dict[str, Any]) -> None:
+        names = (*FIGURES, *(f"neg_{name}" for name in LARGER))
+        if figure not in names:
+            raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(names)}.")
+        self.figure, self.from_logits, self.settings = figure, from_logits, settings
+        self._sign, self._name = (-1, figure.removeprefix("neg_")) if figure not in FIGURES else (1, figure)
+        self.larger_is_better = figure in LARGER
+        check_settings(self._name, **settings)
+
+    def value(self, y_true: Any, predictions: Any, weights: Any) -> float:
+        given, p = np.asarray(y_true, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
+        y = np.nan_to_num(given, nan=-1, posinf=-1, neginf=-1).astype(np.int64)
+        if (y != given).any():
+            raise InputError(f"labels: expected numbers of classes, got {given[y != given][0]:g}.")
+        if self.from_logits:  # of one column with 0 for the other class, so that neither side loses what is small
             p = softmax(np.stack([np.zeros_like(p), p], axis=1) if p.ndim == 1 else p, axis=1)
         w = None if weights is None or len(weights) == 0 else np.asarray(weights, dtype=np.float64)
         labels = range(2 if p.ndim == 1 else p.shape[1])
-        return FIGURES[figure](y, p, sample_weight=w, labels=labels, **settings)
+        try:
+            return self._sign * FIGURES[self._name](y, p, sample_weight=w, labels=labels, **self.settings)
+        except InputError as error:
+            raise InputError(
+                f"{self.figure}: predictions or labels are not what it takes; margins, as of an objective of one's own,"
+                f" take from_logits=True, and an objective that gives classes or rows that do not sum to 1 is none for"
+                f" it. {error}"
+            ) from None
 
-    return value
+
+# Each is called in its library's way, which is told by the number and the names of its arguments.
+class _OfDataset(_Metric):
+    def __call__(self, predictions: Any, data: Any) -> _Triple:
+        value = self.value(data.get_label(), predictions, data.get_weight())
+        return self.figure, value, self.larger_is_better
+
+
+class _OfArrays(_Metric):
+    def __call__(self, y_true: Any, y_pred: Any, weight: Any) -> _Triple:
+        return self.figure, self.value(y_true, y_pred, weight), self.larger_is_better
+
+
+class _OfMatrix(_Metric):
+    def __call__(self, predictions: Any, data: Any) -> tuple[str, float]:
+        return self.figure, self.value(data.get_label(), predictions, data.get_weight())
+
+
+class _Alone(_Metric):
+    def __init__(self, figure: str, from_logits: bool, settings: dict[str, Any]) -> None:
+        super().__init__(figure, from_logits, settings)
+        self.__name__ = figure  # by which XGBoost calls it
+
+    def __call__(self, y_true: Any, y_score: Any, sample_weight: Any = None) -> float:
+        return self.value(y_true, y_score, sample_weight)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class AssessmentCallback(Callback):
         it returns and of the batch, such as ``lambda outputs, batch: batch[1]``.
     prefix : str, default "val_"
         What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
-    figures : sequence of str, default the headline figures
+    figures : str or sequence of str, default the headline figures
         Which figures, by their names in ``Assessment.figures()``.
     picture : bool, default True
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
@@ -47,14 +48,18 @@ class AssessmentCallback(Callback):
 
     Attributes
     ----------
-    metric : unperplexed.integrations.torchmetrics.ForecastMetric
-        Counts of the latest validation epoch; ``metric.assessment()`` is its assessment.
+    metrics : list of unperplexed.integrations.torchmetrics.ForecastMetric
+        Counts of the latest validation epoch, one for each data loader.
 
     Notes
     -----
-    The sanity check before training is not logged. With several processes the counts of all are added up, and the first
-    draws the picture. Lightning deals the rows so that all processes get equally many, which repeats some unless their
-    number divides; ``Trainer(use_distributed_sampler=False)`` and a sampler of one's own leave them as they are.
+    The sanity check before training is not logged, and ``trainer.test`` is not assessed. Of several validation loaders
+    each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Figures of a model
+    that has diverged are NaN, with a warning.
+
+    With several processes the counts of all are added up, and the first draws the picture. Lightning deals the rows so
+    that all processes get equally many, which repeats some unless their number divides; with
+    ``Trainer(use_distributed_sampler=False)`` and a sampler of one's own they stay as they are.
 
     Examples
     --------
@@ -70,17 +75,28 @@ class AssessmentCallback(Callback):
         target: Taken = "target",
         *,
         prefix: str = "val_",
-        figures: tuple[str, ...] | list[str] = HEADLINE,
+        figures: str | Sequence[str] = HEADLINE,
         picture: bool = True,
         **settings: Any,
     ) -> None:
         super().__init__()
         self.preds, self.target, self.prefix, self.picture = preds, target, prefix, picture
-        self.metric = ForecastMetric(tuple(figures), **settings)
+        names = (figures,) if isinstance(figures, str) else tuple(figures)
+        self._make = partial(ForecastMetric, names, **settings)
+        self.metrics = [self._make()]
+
+    @property
+    def metric(self) -> ForecastMetric:
+        """Counts of the first validation loader; ``metric.assessment()`` is its assessment."""
+        return self.metrics[0]
 
     def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin anew, on the module's device."""
-        self.metric.to(pl_module.device).reset()
+        loaders = trainer.val_dataloaders
+        n = len(loaders) if isinstance(loaders, list | tuple) else 1
+        self.metrics = [*self.metrics[:n], *(self._make() for _ in range(n - len(self.metrics)))]
+        for metric in self.metrics:
+            metric.to(pl_module.device).reset()
 
     def on_validation_batch_end(
         self,
@@ -93,21 +109,24 @@ class AssessmentCallback(Callback):
     ) -> None:
         """Count a batch."""
         preds, target = _taken("preds", self.preds, outputs, batch), _taken("target", self.target, outputs, batch)
-        self.metric.update(preds, target)
+        self.metrics[dataloader_idx].update(preds, target)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log what was counted."""
         if trainer.sanity_checking:
             return
-        found = self.metric.compute()
-        assert isinstance(found, dict)
-        # All processes have the same figures; the mean of them is what Lightning expects to be asked for.
-        pl_module.log_dict({self.prefix + name: value.float() for name, value in found.items()}, sync_dist=True)
-        if self.picture and trainer.loggers and trainer.is_global_zero:
-            figure = Figure(figsize=SIZES["reported"], layout="tight")
-            self.metric.assessment(self.metric.whole).plot(figure.subplots())
-            for logger in trainer.loggers:
-                _log_picture(logger, f"{self.prefix}assessment", figure, trainer)
+        for at, metric in enumerate(self.metrics):
+            suffix = f"/dataloader_idx_{at}" if len(self.metrics) > 1 else ""
+            found = metric.compute()
+            assert isinstance(found, dict)
+            # All processes have the same figures; the mean of them is what Lightning expects to be asked for.
+            logged = {f"{self.prefix}{name}{suffix}": value.float() for name, value in found.items()}
+            pl_module.log_dict(logged, sync_dist=True, add_dataloader_idx=False)
+            if self.picture and trainer.loggers and trainer.is_global_zero and metric.whole:
+                figure = Figure(figsize=SIZES["reported"], layout="tight")
+                metric.assessment().plot(figure.subplots())
+                for logger in trainer.loggers:
+                    _log_picture(logger, f"{self.prefix}assessment{suffix}", figure, trainer)
 
 
 def _taken(name: str, how: Taken, outputs: Any, batch: Any) -> Any:
@@ -133,4 +152,5 @@ def _log_picture(logger: Any, name: str, figure: Figure, trainer: Trainer) -> No
         picture = io.BytesIO()
         figure.savefig(picture, format="png", dpi=150)
         Path(folder).mkdir(parents=True, exist_ok=True)
-        write_whole(Path(folder) / f"{name}-epoch={trainer.current_epoch}.png", picture.getvalue())
+        file = f"{name.replace('/', '_')}-epoch={trainer.current_epoch}.png"
+        write_whole(Path(folder) / file, picture.getvalue())

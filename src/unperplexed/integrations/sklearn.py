@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,12 @@ from ..assessment import Assessment, assess
 from ..errors import InputError
 from ..labels import Label
 from ..profile import RiskProfile, risk_profile
-from ._figures import FIGURES, LARGER, SMALLER
+from ._figures import FIGURES, LARGER, SMALLER, check_settings
 
 try:
     from sklearn.metrics import make_scorer
     from sklearn.utils import _safe_indexing
+    from sklearn.utils.validation import _num_samples, check_is_fitted
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError(
         "unperplexed.integrations.sklearn needs scikit-learn 1.6 or later: pip install 'unperplexed[sklearn]'"
@@ -33,7 +34,7 @@ SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
 
 @dataclass(frozen=True)
 class _Metric:
-    """A figure of forecasts as scikit-learn calls it: of two classes with the probabilities of one of them."""
+    """A figure of forecasts as scikit-learn calls it, when there is only what happened to tell the classes from."""
 
     __name__: str
 
@@ -47,26 +48,51 @@ class _Metric:
         pos_label: Label | None = None,
         **settings: Any,
     ) -> float:
-        figure = FIGURES[self.__name__]
         given = np.asarray(y_proba)
-        if given.ndim == 1:
-            negative, positive = _two_classes(y_true, labels, pos_label)
+        known = np.unique(np.asarray(y_true)).tolist() if labels is None else list(labels)
+        if given.ndim == 1 and len(known) == 2 and np.isin(given, known).all():
             # Thresholds make classes of probabilities: these are certain of one.
-            given = given if given.dtype.kind == "f" else (given == positive).astype(float)
-            labels, pos_label = [negative, positive], None
-        return figure(y_true, given, sample_weight=sample_weight, labels=labels, pos_label=pos_label, **settings)
+            value = self.of_classes(y_true, (given == known[1]).astype(float), known, None, sample_weight, settings)
+            if not np.isfinite(value):
+                raise InputError(f"{self.__name__}: of classes instead of probabilities it is infinite; give a floor.")
+            return value
+        return self.of_classes(y_true, given, known, pos_label, sample_weight, settings)
+
+    def of_classes(
+        self,
+        y_true: Any,
+        y_proba: Any,
+        classes: list[Label],
+        pos_label: Label | None,
+        sample_weight: ArrayLike | None,
+        settings: Mapping[str, Any],
+    ) -> float:
+        """Give the figure of probabilities of these classes, or of two classes of one, by default the second."""
+        n_columns = 2 if y_proba.ndim == 1 else y_proba.shape[1]
+        if len(classes) != n_columns or (pos_label is not None and pos_label not in classes):
+            raise InputError(
+                f"labels: probabilities of {n_columns} classes, and these are {classes!r}"
+                + ("" if pos_label is None else f" with pos_label {pos_label!r}")
+                + "; give those of the classifier, as in labels=classifier.classes_."
+            )
+        if y_proba.ndim == 1 and pos_label is not None and pos_label == classes[0]:
+            classes = classes[::-1]
+        return FIGURES[self.__name__](y_true, y_proba, sample_weight=sample_weight, labels=classes, **settings)
 
 
-def _two_classes(y_true: Any, labels: Sequence[Label] | None, pos_label: Label | None) -> tuple[Label, Label]:
-    """Negative and positive class: as given, or in the order that scikit-learn has them in ``classes_``."""
-    known = np.unique(np.asarray(y_true)).tolist() if labels is None else list(labels)
-    if len(known) != 2 or (pos_label is not None and pos_label not in known):
-        raise InputError(
-            f"labels: probabilities of one of two classes, and these are {known!r} with pos_label {pos_label!r}; give"
-            " both, as in scorer(..., labels=classifier.classes_)."
-        )
-    first, second = known
-    return (second, first) if pos_label is not None and pos_label == first else (first, second)
+class _Scorer(type(make_scorer(len))):  # type: ignore[misc]
+    """One of scikit-learn's, that asks the classifier which class each column is."""
+
+    def _score(self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> float:
+        settings = {**self._kwargs, **kwargs}
+        pos_label, weight = settings.pop("pos_label", None), settings.pop("sample_weight", None)
+        y_proba = method_caller(estimator, "predict_proba", X, pos_label=pos_label)
+        classes = np.asarray(estimator.classes_).tolist()
+        labels = settings.pop("labels", None)
+        if labels is not None and np.asarray(labels).tolist() != classes:
+            raise InputError(f"labels: the classifier's are, in this order, {classes!r}; got {list(labels)!r}.")
+        value: float = self._score_func.of_classes(y_true, np.asarray(y_proba), classes, pos_label, weight, settings)
+        return float(self._sign * value)
 
 
 def scorer(name: str, **settings: Any) -> Callable[..., float]:
@@ -77,23 +103,27 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
     name : str
         One of `SCORERS`, such as ``"neg_penalized_brier_score"`` or ``"geometric_accuracy"``.
     **settings
-        Those of the function of that name: ``floor``, ``r``, ``bins``, ``view``; and ``labels``, the classifier's
-        ``classes_``, which it takes where a fold may lack a class; or ``pos_label``.
+        Those of the function of that name: ``floor``, ``r``, ``bins``, ``view``; or ``labels``, the classifier's
+        ``classes_``, which it takes where it scores classes that a fold may lack; or ``pos_label``.
 
     Returns
     -------
     callable
-        ``scorer(classifier, X, y, sample_weight=None)``, made by `sklearn.metrics.make_scorer` of ``predict_proba``:
-        for ``scoring`` of `cross_validate`, `GridSearchCV` and their kin, and with metadata routing.
+        ``scorer(classifier, X, y, sample_weight=None)``, one of those that `sklearn.metrics.make_scorer` makes, of
+        ``predict_proba``: for ``scoring`` of `cross_validate`, `GridSearchCV` and their kin, and with metadata routing.
 
     Raises
     ------
     InputError
-        For a name that is none.
+        For a name that is none; when called, for outcomes that the classifier has not seen.
+    TypeError
+        For settings that the function does not have, or lacks.
 
     Notes
     -----
-    In `TunedThresholdClassifierCV`, which scores classes instead of probabilities, each counts as certain.
+    Which class each column is, the classifier says, so that a fold may lack some. In `TunedThresholdClassifierCV`,
+    which scores classes instead of probabilities, each counts as certain: scores that are then infinite take a
+    ``floor``.
 
     Of two classes scikit-learn hands over the probabilities of one; what is left to the other is rounded to multiples
     of 1e-16, at worst to 0, for which the log loss is infinite. A ``floor`` keeps it finite: ``scorer("neg_log_loss",
@@ -114,10 +144,12 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
         raise InputError(f"scorer: no scorer {name!r}. Known: {', '.join(SCORERS)}.")
     larger = name in LARGER
     metric = _Metric(name if larger else name.removeprefix("neg_"))
-    made: Callable[..., float] = make_scorer(
-        metric, response_method="predict_proba", greater_is_better=larger, **settings
-    )
+    check_settings(metric.__name__, **{key: value for key, value in settings.items() if key not in _OF_DATA})
+    made: Callable[..., float] = _Scorer(metric, 1 if larger else -1, settings, "predict_proba")
     return made
+
+
+_OF_DATA = ("labels", "pos_label", "sample_weight")
 
 
 def scorers(*names: str, **settings: Any) -> dict[str, Callable[..., float]]:
@@ -196,6 +228,7 @@ class AssessmentDisplay:
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
         name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
@@ -211,6 +244,8 @@ class AssessmentDisplay:
             Features, and the classes that happened.
         sample_weight : array_like of shape (n,), optional
             Non-negative importance weights.
+        pos_label : label, optional
+            Of two classes the one that is the positive.
         name : str, optional
             Title; by default that of the class.
         ax, axes
@@ -223,8 +258,8 @@ class AssessmentDisplay:
         AssessmentDisplay
         """
         name = type(estimator).__name__ if name is None else name
-        parts: dict[str, Any] = {"labels": list(estimator.classes_), "sample_weight": sample_weight, **settings}
-        return cls(assess(y, estimator.predict_proba(X), **parts), name=name).plot(ax, axes=axes)
+        parts: dict[str, Any] = {**_said(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
+        return cls(assess(y, **parts), name=name).plot(ax, axes=axes)
 
     @classmethod
     def from_predictions(
@@ -268,6 +303,7 @@ class AssessmentDisplay:
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
+        groups: Any = None,
         name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
@@ -281,6 +317,9 @@ class AssessmentDisplay:
             From `cross_validate` with ``return_estimator=True`` and ``return_indices=True``.
         X, y, sample_weight
             What was given to it.
+        groups : array_like of shape (n,) or (n, k), mapping or data frame, optional
+            What rows of X belong together. Where rows are in several folds, as of a repeated cross-validation, by
+            default the row itself: it was forecast several times, but happened once.
         name, ax, axes, **settings
             As in `from_estimator`.
 
@@ -291,17 +330,22 @@ class AssessmentDisplay:
         Raises
         ------
         InputError
-            For results without estimators or indices.
+            For results without estimators or indices, or of other data.
 
         Notes
         -----
         A class that a fold did not see has probability 0 there.
         """
         folds = _folds(cv_results, X, y, sample_weight)
-        y_true, y_proba = (np.concatenate(column) for column in list(zip(*folds, strict=True))[:2])
-        weights = None if sample_weight is None else np.concatenate([fold[2] for fold in folds])
+        at = np.concatenate([fold.at for fold in folds])
+        weights = None if sample_weight is None else np.concatenate([fold.weights for fold in folds])
+        if groups is not None:
+            groups = _rows_of(groups, at)
+        elif len(np.unique(at)) < len(at):
+            groups = at
         name = type(cv_results["estimator"][0]).__name__ if name is None else name
-        parts: dict[str, Any] = {"labels": _all_classes(cv_results), "sample_weight": weights, **settings}
+        parts = {"labels": _all_classes(cv_results), "sample_weight": weights, "groups": groups, **settings}
+        y_true, y_proba = (np.concatenate([getattr(fold, part) for fold in folds]) for part in ("y_true", "y_proba"))
         return cls(assess(y_true, y_proba, **parts), name=name).plot(ax, axes=axes)
 
     def plot(
@@ -366,6 +410,7 @@ class RiskProfileDisplay:
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
         name: str | None = None,
         ax: Axes | None = None,
         **settings: Any,
@@ -374,7 +419,7 @@ class RiskProfileDisplay:
 
         Parameters
         ----------
-        estimator, X, y, sample_weight, name, ax
+        estimator, X, y, sample_weight, pos_label, name, ax
             As in `AssessmentDisplay.from_estimator`.
         **settings
             Of `risk_profile`: ``orders``, ``floor``, ``limit``.
@@ -383,9 +428,9 @@ class RiskProfileDisplay:
         -------
         RiskProfileDisplay
         """
-        parts: dict[str, Any] = {"labels": list(estimator.classes_), "sample_weight": sample_weight, **settings}
+        parts: dict[str, Any] = {**_said(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
         name = type(estimator).__name__ if name is None else name
-        return cls([risk_profile(y, estimator.predict_proba(X), **parts)], [name]).plot(ax)
+        return cls([risk_profile(y, **parts)], [name]).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -442,7 +487,7 @@ class RiskProfileDisplay:
         """
         folds = _folds(cv_results, X, y, sample_weight)
         parts: dict[str, Any] = {"labels": _all_classes(cv_results), **settings}
-        profiles = [risk_profile(y_true, y_proba, sample_weight=w, **parts) for y_true, y_proba, w in folds]
+        profiles = [risk_profile(fold.y_true, fold.y_proba, sample_weight=fold.weights, **parts) for fold in folds]
         return cls(profiles, [f"fold {at}" for at in range(len(profiles))]).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -460,7 +505,29 @@ class RiskProfileDisplay:
         return self
 
 
-_Fold = tuple[Any, Any, Any]
+class _Fold(NamedTuple):
+    """What was left out of a fold."""
+
+    at: Any
+    """Which rows of all."""
+    y_true: Any
+    y_proba: Any
+    weights: Any
+
+
+def _said(estimator: Any, X: Any, pos_label: Label | None) -> dict[str, Any]:
+    """Probabilities and classes of a classifier, of two the positive one last."""
+    if not hasattr(estimator, "predict_proba"):
+        check_is_fitted(estimator)
+        raise InputError(f"estimator: {type(estimator).__name__} has no predict_proba.")
+    y_proba = np.asarray(estimator.predict_proba(X))
+    classes: list[Label] = np.asarray(estimator.classes_).tolist()
+    if pos_label is None:
+        return {"y_prob": y_proba, "labels": classes}
+    if len(classes) != 2 or pos_label not in classes:
+        raise InputError(f"pos_label: {pos_label!r} is none of two classes; these are {classes!r}.")
+    first = slice(None, None, 1 if pos_label == classes[1] else -1)
+    return {"y_prob": y_proba[:, first], "labels": classes[first]}
 
 
 def _all_classes(cv_results: Mapping[str, Any]) -> list[Label]:
@@ -476,11 +543,21 @@ def _folds(cv_results: Mapping[str, Any], X: Any, y: Any, sample_weight: ArrayLi
             "cv_results: has no estimators or indices; cross_validate(..., return_estimator=True, return_indices=True)"
             " gives them."
         )
+    left_out = cv_results["indices"]["test"]
+    n_rows = _num_samples(y)
+    if _num_samples(X) != n_rows or max(at.max(initial=-1) for at in left_out) >= n_rows:
+        raise InputError(f"X, y: expected the rows that were cross-validated, got {_num_samples(X):,} and {n_rows:,}.")
     classes, folds = _all_classes(cv_results), []
-    for estimator, at in zip(cv_results["estimator"], cv_results["indices"]["test"], strict=True):
-        said = estimator.predict_proba(_safe_indexing(X, at))
+    for estimator, at in zip(cv_results["estimator"], left_out, strict=True):
         y_proba = np.zeros((len(at), len(classes)))
-        y_proba[:, np.searchsorted(classes, estimator.classes_)] = said
+        y_proba[:, np.searchsorted(classes, estimator.classes_)] = estimator.predict_proba(_safe_indexing(X, at))
         weights = None if sample_weight is None else np.asarray(sample_weight)[at]
-        folds.append((np.asarray(_safe_indexing(y, at)), y_proba, weights))
+        folds.append(_Fold(at, np.asarray(_safe_indexing(y, at)), y_proba, weights))
     return folds
+
+
+def _rows_of(groups: Any, at: Any) -> Any:
+    """Groups of some rows, of one column or of several."""
+    if isinstance(groups, Mapping):
+        return {name: _safe_indexing(column, at) for name, column in groups.items()}
+    return _safe_indexing(groups, at)

@@ -80,8 +80,6 @@ class ForecastMetric(Metric):
     ----------
     whole : Tally
         Counts of all processes as of the latest `compute`; None before, and once more was counted.
-    higher_is_better : bool or None
-        Of one figure; None of several, and of the slope.
 
     Examples
     --------
@@ -138,7 +136,7 @@ class ForecastMetric(Metric):
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
-        """Whether larger values are better, of one figure."""
+        """Whether larger values are better, of one figure; None of several, and of the slope."""
         return larger_is_better(self.figures) if isinstance(self.figures, str) else None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> Self:
