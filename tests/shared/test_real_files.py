@@ -101,7 +101,7 @@ def test_tallies_of_processes_are_the_whole(tmp_path, capsys, name):
         groups=np.arange(len(y)),
         scores=["ranked_probability_score"],
     )
-    for order in itertools.permutations(paths):
+    for order in itertools.islice(itertools.permutations(paths), 0, None, 5):
         assert main(["merge", *map(str, order), "-o", str(tmp_path / "all.tally")]) == 0
         merged = Tally.load(tmp_path / "all.tally")
         assert sum(merged.sources.values()) == len(y)

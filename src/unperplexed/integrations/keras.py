@@ -26,7 +26,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
         f"unperplexed.integrations.keras: Keras finds no backend ({error}). Install PyTorch or JAX, and say which"
         " before Keras is imported: KERAS_BACKEND=torch or KERAS_BACKEND=jax in the environment."
         if find_spec("keras")
-        else "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]' torch"
+        else "unperplexed.integrations.keras needs Keras 3 and a backend: pip install 'unperplexed[keras]'"
     ) from error
 
 try:  # JAX's arrays take no attributes: Keras keeps their masks elsewhere, where nothing public reads them
