@@ -7,6 +7,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from unperplexed._compiled import kernel
+
 mpl.use("Agg")
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
@@ -29,6 +31,7 @@ _NEEDED = {
     "lightning": "lightning",
     "keras": "keras",
 }
+collect_ignore_glob += [] if kernel else ["test_compiled.py"]
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 
 

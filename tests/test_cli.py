@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose, row_scores
+from unperplexed._compiled import KERNEL
 from unperplexed.calibration import DEFAULT_BINS
 from unperplexed.cli import _FLAGS, _parser, main
 from unperplexed.forecasts import Forecasts
@@ -215,7 +216,7 @@ def test_version(capsys):
     with pytest.raises(SystemExit) as caught:
         run("--version")
     assert caught.value.code == 0
-    assert capsys.readouterr().out == f"unperplexed {__version__}\n"
+    assert capsys.readouterr().out == f"unperplexed {__version__} ({KERNEL})\n"
 
 
 def choices(command, option):

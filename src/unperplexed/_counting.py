@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from ._grouped import ClassCounter, GroupCounter, top_classes
 from ._parts import ShardCounter
 from ._row_sample import RowSampleCounter
 from ._sums import ExactSum, exact_sum
-from ._tables import Cells, DenseCells, Table, distinct_values, grid_of
+from ._tables import Cells, DenseCells, ExactCounts, Table, grid_of
 from ._typing import Floats
 from .errors import InputError
 from .forecasts import Block, Forecasts, Notes
@@ -33,8 +32,8 @@ class Counter:
         self, n_classes: int, exact_limit: int, fraction_bits: int, scores: Sequence[Score], parts: Sequence[str]
     ) -> None:
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
-        self.pairs: Table | DenseCells = Table.empty()
-        self.top: dict[int, Table | DenseCells] = {}
+        self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
+        self.top: dict[int, ExactCounts | DenseCells] = {}
         self.n_rows = self.n_weighing = 0
         self.weighted = False
         self.weight = self.weight_squared = 0.0
@@ -56,7 +55,7 @@ class Counter:
         if forecasts.grouped and self.shards is not None:
             self.shards.grouped = True
         rows_before = self.n_rows
-        for block in forecasts.blocks():
+        for block in forecasts.blocks(lambda: self.pairs.totals if isinstance(self.pairs, DenseCells) else None):
             self.notes += block.notes
             self.n_rows += len(block)
             self.weighted = self.weighted or block.weights is not None
@@ -73,11 +72,11 @@ class Counter:
         self.n_weighing += len(p)
         self.weight += float(w.sum())
         self.weight_squared += weighted_sum(w, w)
-        self._count_pairs(p, rows.correct, w, weights is None)
+        self._count_pairs(block)
         self.row_sample.add(rows, p)
         for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
             here = rows.ties == ties
-            self._count_top(ties, rows.highest[here], rows.hit[here] > 0, w[here])
+            self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
         if self.classes is not None:
             self.classes.add(p, block.truth, rows.correct, weights)
         if self.predictions is not None:
@@ -107,48 +106,47 @@ class Counter:
             )
         self.score_sums[name] = added(self.score_sums[name], found)
 
-    def _count_pairs(self, p: NDArray[Any], correct: Floats, w: Floats, unweighted: bool) -> None:
-        if isinstance(self.pairs, Table):
-            values, counts = distinct_values(p, None if unweighted else w)
-            if values.size <= self.exact_limit:
-                self.pairs += Table.of(values, counts, correct + 0.0, w)
-                if self.pairs.key.size <= self.exact_limit:
-                    return
+    def _count_pairs(self, block: Block) -> None:
+        p, weights = block.probabilities, block.weights
+        if not block.counted:
+            taken = self.pairs.add(p, weights)
+            if taken is not None and taken < p.size:
                 self._to_cells()
-                return
-            self._to_cells()
-        assert isinstance(self.pairs, DenseCells)
-        self.grid.count(p, self.pairs.total, None if unweighted else w)
-        self.pairs.add_happened(correct + 0.0, w)  # -0.0 is 0
+                rest = None if weights is None else np.repeat(weights, p.shape[1])[taken:]
+                self.pairs.add(p.reshape(-1)[taken:], rest)
+        self.pairs.add_happened(block.rows.correct + 0.0, weights)  # -0.0 is 0
 
-    def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], w: Floats) -> None:
-        cells = self.top.get(ties)
-        if isinstance(cells, DenseCells):
-            np.add.at(cells.total, self.grid.codes(highest), w)
-            cells.add_happened(highest[hit], w[hit])
-            return
-        found = Table.of(highest + 0.0, w, highest[hit] + 0.0, w[hit])
-        if isinstance(self.pairs, DenseCells):
-            found = found.in_cells(self.grid)
-        self.top[ties] = found if cells is None else cells + found
+    def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], weights: Floats | None) -> None:
+        if ties not in self.top:
+            # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
+            exact = ties > 1 or isinstance(self.pairs, ExactCounts)
+            self.top[ties] = ExactCounts(_ANY) if exact else DenseCells(self.grid, None)
+        self.top[ties].add(highest, weights)
+        self.top[ties].add_happened(highest[hit], None if weights is None else weights[hit])
 
     def _to_cells(self) -> None:
-        assert isinstance(self.pairs, Table)
-        self.pairs = DenseCells(self.grid, self.pairs.in_cells(self.grid))
-        # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
-        tables = {ties: table.in_cells(self.grid) for ties, table in self.top.items() if isinstance(table, Table)}
-        self.top = {**tables, 1: DenseCells(self.grid, tables.get(1))}
+        self.pairs = self._dense(self.pairs)
+        if 1 in self.top:
+            self.top[1] = self._dense(self.top[1])
+
+    def _dense(self, counts: ExactCounts | DenseCells) -> DenseCells:
+        return DenseCells(self.grid, counts.table().in_cells(self.grid))
 
     def tables(self) -> tuple[Table, dict[int, Table]]:
         """Pairs of all classes, and top-label pairs by the size of the tie."""
-        found = {ties: _kept(cells) for ties, cells in sorted(self.top.items())}
-        return _kept(self.pairs), {ties: table for ties, table in found.items() if table.key.size}
+        exact = isinstance(self.pairs, ExactCounts)
+        top = {ties: counts.table() for ties, counts in sorted(self.top.items())}
+        if not exact:
+            top = {
+                ties: table if isinstance(table, Cells) else table.in_cells(self.grid) for ties, table in top.items()
+            }
+        return self.pairs.table(), top
+
+
+_ANY = 1 << 62
+"""Room for any number of values."""
 
 
 def added(a: ScoreSums, b: ScoreSums) -> ScoreSums:
     """Sums of both parts."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def _kept(cells: Table | DenseCells) -> Table | Cells:
-    return cells if isinstance(cells, Table) else cells.table()

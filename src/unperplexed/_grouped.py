@@ -9,14 +9,13 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import COARSE, COARSE_CELLS, Rows
+from ._kernels import COARSE, COARSE_CELLS, Rows, moments
 from ._tables import (
     Cells,
     Keyed,
     Pairs,
     Points,
     Table,
-    moments,
     points_of,
     pooled,
     same_value,

@@ -1,19 +1,31 @@
-"""What is computed from every probability, block by block, in NumPy.
+"""What is computed from every probability, block by block: by the compiled kernel, or in NumPy with the same results.
 
 A kernel emits two things and nothing else: the per-row primitives that scores are functions of, and the cell
-counts of a tally. Blocks are small enough that their temporaries stay in cache.
+counts of a tally. Blocks are small enough that NumPy's temporaries stay in cache; the kernel, which has none, takes
+larger ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from ._typing import AnyFloats, Floats, Ints
+from ._compiled import kernel as _kernel
+from ._typing import AnyFloats, Bools, Floats, Ints
 
 BLOCK_ELEMENTS = 1 << 18
 """Probabilities in a block: two megabytes of float64."""
+
+COUNTED_ELEMENTS = BLOCK_ELEMENTS if _kernel is None else 1 << 22
+"""And in one that is counted into cells as it is read."""
+
+BLOCK_ROWS = 1 << 16
+"""And at most so many rows."""
+
+SUM_TOLERANCE = 1e-3
+"""How far a row's probabilities may sum from 1."""
 
 _FEW_CLASSES = 32
 
@@ -25,6 +37,7 @@ class Rows:
     correct: Floats
     """Probability of the class that happened."""
     lowest: Floats
+    """The lowest of the row that is below 0; 0 if there is none."""
     highest: Floats
     ties: Ints
     """How many classes share the highest probability."""
@@ -38,12 +51,48 @@ class Rows:
 
     def __getitem__(self, keep: slice | Ints | np.ndarray) -> Rows:
         """Select rows."""
-        kept = {name: getattr(self, name)[keep] for name in self.__slots__ if name != "n_classes"}
-        return Rows(**kept, n_classes=self.n_classes)
+        kept: dict[str, Any] = {name: getattr(self, name)[keep] for name in _PRIMITIVES}
+        return Rows(n_classes=self.n_classes, **kept)
+
+    @property
+    def usual(self) -> Bools:
+        """Whether a row is a distribution."""
+        return (self.lowest >= 0) & (self.highest <= 1) & (np.abs(self.total - 1) <= SUM_TOLERANCE * (1 + 1e-9))
 
 
-def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
-    """Primitives of a block of rows; NaN and infinity pass through for the caller to refuse."""
+_PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]
+
+
+@dataclass(frozen=True)
+class CellTotals:
+    """Where probabilities are counted: the weight in each cell of a grid."""
+
+    grid: Grid
+    total: Floats
+
+
+def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None) -> Rows:
+    """Primitives of a block of rows; NaN and infinity pass through for the caller to refuse.
+
+    Where cells are given, the probabilities of the usual rows are counted into them in the same pass.
+    """
+    if _kernel is not None:
+        out = np.empty((len(_PRIMITIVES), len(p)))
+        bits, total = (9, None) if into is None else (into.grid.fraction_bits, into.total)
+        _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
+        correct, lowest, highest, ties, hit, total, squares = out
+        return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
+    rows = _row_primitives(p, truth)
+    if into is not None:
+        usual = rows.usual
+        if usual.all():
+            into.grid.count(p, into.total, weights)
+        else:
+            into.grid.count(p[usual], into.total, None if weights is None else weights[usual])
+    return rows
+
+
+def _row_primitives(p: AnyFloats, truth: Ints) -> Rows:
     rows = np.arange(p.shape[0])
     if p.shape[1] < _FEW_CLASSES:
         # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
@@ -54,7 +103,7 @@ def row_primitives(p: AnyFloats, truth: Ints) -> Rows:
     total, squares = _sums(p)
     return Rows(
         correct=correct.astype(np.float64),
-        lowest=p.min(axis=1).astype(np.float64),
+        lowest=np.minimum(p.min(axis=1).astype(np.float64), 0.0),
         highest=highest.astype(np.float64),
         ties=ties,
         hit=(correct == highest) / np.maximum(ties, 1),
@@ -86,8 +135,28 @@ def _sums(p: AnyFloats) -> tuple[Floats, Floats]:
             squares += x * x
     else:
         p = np.ascontiguousarray(p, dtype=np.float64)
-        squares = np.einsum("ij,ij->i", p, p)
+        squares = (p * p).sum(axis=1)
     return row_sums(p), squares
+
+
+LIMB_BITS = 36
+LIMB_ROWS = 1 << 17
+"""Sums of so many whole numbers of a limb's bits are exact in float64."""
+
+
+def limb_sums(x: Floats, bits: int, limbs: int) -> list[int]:
+    """Cut values below 2**bits into limbs and sum these, the highest first; of `LIMB_ROWS` values at most.
+
+    Limbs are whole numbers, the last one rounded, so that their sums are exact in any order.
+    """
+    if _kernel is not None:
+        return list(_kernel.limb_sums(np.ascontiguousarray(x), bits, limbs))
+    left, found = x * 2.0 ** (LIMB_BITS - bits), []
+    for _ in range(limbs):
+        limb = np.rint(left)
+        found.append(int(limb.sum()))
+        left = (left - limb) * 2.0**LIMB_BITS
+    return found
 
 
 class Grid:
@@ -99,7 +168,7 @@ class Grid:
     """
 
     def __init__(self, fraction_bits: int) -> None:
-        self.shift = 23 - fraction_bits
+        self.fraction_bits, self.shift = fraction_bits, 23 - fraction_bits
         self.half = int(np.float32(0.5).view(np.uint32)) >> self.shift
         self.size = 2 * (self.half + 1) + 2
 
@@ -131,6 +200,9 @@ class Grid:
     def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
         """Add the elements of an array, each with its row's weight, to the counts of their cells."""
         flat = p.reshape(-1)
+        if _kernel is not None and p.ndim == 1:
+            _kernel.count(np.ascontiguousarray(p, dtype=np.float64), weights, self.fraction_bits, counts)
+            return
         if weights is not None:
             each = np.repeat(weights, p.size // weights.size)
             counts += np.bincount(self.codes(flat), weights=each, minlength=self.size)
@@ -144,6 +216,19 @@ class Grid:
         counts[1] -= zeros - raw[1 << (31 - self.shift) :].sum()  # the sign bit of -0.0 put it elsewhere
         np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
 
+    def count_happened(self, values: Floats, weights: Floats | None, columns: Floats) -> None:
+        """Add values that happened to the rows of ``columns``: their weight, its square, the moments and the ends."""
+        if _kernel is not None:
+            values = np.ascontiguousarray(values)
+            _kernel.happened(values, weights, self.fraction_bits, columns)
+            return
+        code, place = self.places(values)
+        w = np.ones(len(values)) if weights is None else weights
+        for column, amount in zip(columns, (w, w * w, *moments(place, w)), strict=False):
+            np.add.at(column, code, amount)
+        np.minimum.at(columns[-2], code, values)
+        np.maximum.at(columns[-1], code, values)
+
     def centres(self, code: Ints) -> Floats:
         """Middle of each cell, as a probability."""
         upper = code > self.half + 1
@@ -152,6 +237,45 @@ class Grid:
         low, high = np.minimum(edges.view(np.float32).astype(np.float64), 0.5)
         u = np.where(code % (self.size - 1) == 0, 0.0, (low + high) / 2)
         return np.where(upper, 1 - u, u)
+
+
+HALF_BITS = 14
+"""Squares of places are kept in two parts, the lower of so many bits."""
+
+
+def moments(place: Any, w: Any) -> tuple[Any, Any, Any]:
+    """Places and their squares, the latter in two parts, each with its weight; arrays of any library."""
+    square = place * place
+    return w * place, w * (square >> HALF_BITS), w * (square & ((1 << HALF_BITS) - 1))
+
+
+class DistinctValues:
+    """Distinct values, with the weight of each and its square, as long as there are not too many."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._compiled = most, None if _kernel is None else _kernel.Distinct(most)
+        self._found: tuple[Floats, ...] = (np.empty(0), np.empty(0), np.empty(0))
+
+    def add(self, p: AnyFloats, weights: Floats | None = None) -> int:
+        """Count the elements of a matrix, each with its row's weight, and say how many: all, or those that had room."""
+        if self._compiled is not None:
+            return int(self._compiled.add(p, weights))
+        flat = p.ravel().astype(np.float64) + 0.0  # -0.0 is 0
+        each = np.ones(flat.size) if weights is None else np.repeat(weights, p.shape[1])
+        values, inverse = np.unique(np.concatenate([self._found[0], flat]), return_inverse=True)
+        if values.size > self._most:
+            return 0
+        amounts = (np.concatenate(both) for both in zip(self._found[1:], (each, each * each), strict=True))
+        self._found = (values, *(np.bincount(inverse, x, values.size).astype(np.float64) for x in amounts))
+        return flat.size
+
+    def columns(self) -> tuple[Floats, ...]:
+        """Values in increasing order, the weight of each, and the sum of the squared weights."""
+        if self._compiled is None:
+            return self._found
+        found = self._compiled.columns()
+        order = np.argsort(found[0])
+        return tuple(column[order] for column in found)
 
 
 COARSE_CELLS = 256

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._kernels import LIMB_BITS, LIMB_ROWS, limb_sums
 from ._typing import Floats
 
 UNIT_BITS = 124
 """Sums are whole multiples of 2**-124."""
-
-_LIMB = 36
-_ROWS = 1 << 17
-"""Sums of so many whole numbers of a limb's bits are exact in float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +47,11 @@ def exact_sum(x: Floats, bits: int = 10, limbs: int = 3) -> ExactSum:
         rest = float(x[~finite].sum())
         units = sum(_units(value) for value in x[finite & ~usual].tolist())
         x = x[usual]
-    for start in range(0, x.size, _ROWS):
-        left, whole = x[start : start + _ROWS] * 2.0 ** (_LIMB - bits), 0
-        for _ in range(limbs):
-            limb = np.rint(left)
-            whole = (whole << _LIMB) + int(limb.sum())
-            left = (left - limb) * 2.0**_LIMB
-        units += whole << (UNIT_BITS + bits - limbs * _LIMB)
+    for start in range(0, x.size, LIMB_ROWS):
+        whole = 0
+        for limb in limb_sums(x[start : start + LIMB_ROWS], bits, limbs):
+            whole = (whole << LIMB_BITS) + limb
+        units += whole << (UNIT_BITS + bits - limbs * LIMB_BITS)
     return ExactSum(units, rest)
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import CoarseGrid, Grid
-from ._typing import Floats, Ints
+from ._kernels import HALF_BITS, CellTotals, CoarseGrid, DistinctValues, Grid, moments
+from ._typing import AnyFloats, Floats, Ints
 
 
 class Pairs(NamedTuple):
@@ -89,13 +89,6 @@ class Table(Keyed):
         """The probability of each entry."""
         return np.asarray(self.key, dtype=np.float64)
 
-    @staticmethod
-    def of(values: Floats, weights: Floats, happened: Floats, happened_weights: Floats) -> Table:
-        """Count values exactly; happened holds those of them that happened, each with its own weight."""
-        w, absent = happened_weights, np.zeros_like(values)
-        pairs = Table(values, weights, absent, absent)
-        return pairs.beside(Table(happened, np.zeros_like(w), w, w * w)).merged()
-
     def in_cells(self, grid: Grid) -> Cells:
         """Count by cell what was counted by value."""
         code, place = grid.places(self.key)
@@ -146,16 +139,7 @@ class Cells(Table):
 
 
 MOMENTS = ("first", "second_high", "second_low")
-"""Columns of cells that are sums over the values that happened, in the order in which they are computed."""
-
-HALF_BITS = 14
-"""Squares of places are kept in two parts, the lower of so many bits."""
-
-
-def moments(place: Any, w: Any) -> tuple[Any, Any, Any]:
-    """Give the columns of that name for values at these places, each of its weight; arrays of any library."""
-    square = place * place
-    return w * place, w * (square >> HALF_BITS), w * (square & ((1 << HALF_BITS) - 1))
+"""Columns of cells that are sums over the values that happened, in the order of `moments`."""
 
 
 @lru_cache(maxsize=4)
@@ -164,36 +148,52 @@ def grid_of(fraction_bits: int) -> Grid:
     return Grid(fraction_bits)
 
 
+class ExactCounts:
+    """A table being filled, of the probabilities themselves."""
+
+    def __init__(self, most: int) -> None:
+        self._all, self._happened = DistinctValues(most), DistinctValues(most)
+
+    def add(self, p: AnyFloats, weights: Floats | None) -> int:
+        """Add values, whether they happened or not, and say how many: all, or those for which there was room."""
+        return self._all.add(p.reshape(len(p), -1), weights)
+
+    def add_happened(self, values: Floats, weights: Floats | None) -> None:
+        """Add values that happened, without their part in the total."""
+        self._happened.add(values[:, None], weights)
+
+    def table(self) -> Table:
+        """Give what was counted."""
+        values, total, _ = self._all.columns()
+        happened, weight, squared = self._happened.columns()
+        both = Table(values, total, np.zeros_like(total), np.zeros_like(total))
+        return both.beside(Table(happened, np.zeros_like(weight), weight, squared)).merged()
+
+
 class DenseCells:
-    """A table with room for every cell of the grid, for fast counting; it may start from a table in cells."""
+    """A table being filled, with room for every cell of the grid; it may start from a table in cells."""
 
     def __init__(self, grid: Grid, start: Cells | None) -> None:
-        self.grid = grid
-        self.columns = {f.name: np.zeros(grid.size) for f in fields(Cells)[1:]}
-        self.columns["low"].fill(np.inf)
-        self.columns["high"].fill(-np.inf)
+        self.totals = CellTotals(grid, np.zeros(grid.size))
+        names = [f.name for f in fields(Cells)[2:]]
+        self.happened = np.zeros((len(names), grid.size))
+        self.happened[-2:] = [[np.inf], [-np.inf]]
         if start is not None:
-            for name, column in self.columns.items():
-                column[start.key] = getattr(start, name)
+            self.totals.total[start.key] = start.total
+            self.happened[:, start.key] = [getattr(start, name) for name in names]
 
-    @property
-    def total(self) -> Floats:
-        """Weight of the pairs in each cell, for counting into."""
-        return self.columns["total"]
+    def add(self, p: AnyFloats, weights: Floats | None) -> None:
+        """Add values, whether they happened or not, each with its row's weight."""
+        self.totals.grid.count(p, self.totals.total, weights)
 
-    def add_happened(self, values: Floats, w: Floats) -> None:
+    def add_happened(self, values: Floats, weights: Floats | None) -> None:
         """Add values that happened, without their part in the total."""
-        code, place = self.grid.places(values)
-        sums = dict(zip(MOMENTS, moments(place, w), strict=True))
-        for name, amount in {"happened": w, "squared": w * w, **sums}.items():
-            np.add.at(self.columns[name], code, amount)
-        np.minimum.at(self.columns["low"], code, values)
-        np.maximum.at(self.columns["high"], code, values)
+        self.totals.grid.count_happened(values, weights, self.happened)
 
     def table(self) -> Cells:
         """Keep the cells that are occupied."""
-        key = np.flatnonzero(self.total)
-        return Cells(key, *(column[key] for column in self.columns.values()))
+        key = np.flatnonzero(self.totals.total)
+        return Cells(key, self.totals.total[key], *self.happened[:, key])
 
 
 def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
@@ -220,17 +220,6 @@ def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
         np.stack([w2 * share, w2 * (1 - share)], axis=1).ravel(),
         np.repeat(entry, 2),
     )
-
-
-def distinct_values(p: NDArray[Any], weights: Floats | None) -> tuple[Floats, Floats]:
-    """Distinct values of a matrix of probabilities and the weight of each."""
-    flat = p.ravel().astype(np.float64) + 0.0  # -0.0 is 0
-    if weights is None:
-        values, counts = np.unique(flat, return_counts=True)
-        return values, counts.astype(np.float64)
-    values, inverse = np.unique(flat, return_inverse=True)
-    total = np.bincount(inverse, weights=np.repeat(weights, p.shape[1]), minlength=values.size)
-    return values, np.asarray(total, dtype=np.float64)
 
 
 def same_probability(value: Floats) -> Ints:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ._compiled import KERNEL
 from ._version import __version__
 from .errors import InputError
 
@@ -86,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"unperplexed {__version__}")
+    parser.add_argument("--version", action="version", version=f"unperplexed {__version__} ({KERNEL})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _command(commands, "assess", "assess forecasts and outcomes").having(
         _add_input,

@@ -248,9 +248,9 @@ class _FileForecasts(Forecasts):
         self._place = place
         super().__init__(*arguments, **settings)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self, *settings: Any) -> Iterator[Block]:
         with self._place.named():
-            yield from super().blocks()
+            yield from super().blocks(*settings)
 
 
 def _resumed(held: list[Batch], rest: Iterator[Batch]) -> Iterator[Batch]:

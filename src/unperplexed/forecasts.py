@@ -11,16 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import as_columns, check_indexes
-from ._kernels import BLOCK_ELEMENTS, Rows, row_primitives, row_sums
+from ._kernels import (
+    BLOCK_ELEMENTS,
+    BLOCK_ROWS,
+    COUNTED_ELEMENTS,
+    SUM_TOLERANCE,
+    CellTotals,
+    Rows,
+    row_primitives,
+    row_sums,
+)
 from ._shards import shards_of_groups, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
 from ._wording import number_of
 from .errors import InputError, rows_text
 from .labels import IGNORED, MISSING, Label, LabelSettings, label_list, read_outcomes
 from .means import checked_weights
-
-SUM_TOLERANCE = 1e-3
-"""How far a row's probabilities may sum from 1."""
 
 _ROUNDING = 1e-6
 """Row sums closer to 1 than this are the rounding of float32, not worth a word."""
@@ -64,6 +70,8 @@ class Block:
     """Numbers of the rows among all of their source, from 0."""
     notes: Notes
     """Of the whole block, also where rows of it were selected."""
+    counted: bool = False
+    """Whether its probabilities were counted as they were read."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -72,7 +80,8 @@ class Block:
     def __getitem__(self, keep: slice | Ints | Bools) -> Block:
         """Select rows."""
         weights = None if self.weights is None else self.weights[keep]
-        return Block(self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.index[keep], self.notes)
+        rows = self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.index[keep]
+        return Block(*rows, self.notes, self.counted)
 
     def had(self, code: int) -> Block:
         """The same rows, had this class happened in each of them."""
@@ -198,16 +207,23 @@ class Forecasts:
                 " drop_invalid=True (--drop-invalid)."
             )
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them."""
-        step = max(1, BLOCK_ELEMENTS // self.n_classes)
-        for start in range(0, self.n_rows, step):
-            block, problems = self._block(self._places(start, min(start + step, self.n_rows)))
+    def blocks(self, into: Callable[[], CellTotals | None] = lambda: None) -> Iterator[Block]:
+        """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them.
+
+        Where cells are given for a block, its probabilities are counted into them as they are read.
+        """
+        start = 0
+        while start < self.n_rows:
+            cells = into()
+            room = BLOCK_ELEMENTS if cells is None else COUNTED_ELEMENTS
+            step = min(max(1, room // self.n_classes), BLOCK_ROWS)
+            block, problems = self._block(self._places(start, min(start + step, self.n_rows)), cells)
             if problems and not self._drop_invalid:
                 raise InputError(
                     self._problem_message(start, step) if self._whole is None else self._whole._problem_message(0, step)
                 )
             yield block
+            start += step
 
     def __getitem__(self, rows: Ints) -> Forecasts:
         """Select rows by their places. They keep their numbers, and an error still names all invalid rows."""
@@ -252,7 +268,7 @@ class Forecasts:
             return values, None
         return values, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
 
-    def _block(self, places: slice | Ints) -> tuple[Block, dict[str, Bools]]:
+    def _block(self, places: slice | Ints, into: CellTotals | None = None) -> tuple[Block, dict[str, Bools]]:
         codes = self._codes[places]
         weights = None if self._weights is None else self._weights[places]
         p = self._probabilities(places)
@@ -262,15 +278,16 @@ class Forecasts:
         keep = codes >= 0
         if not keep.all():
             p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
-        with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
-            rows = row_primitives(p, codes)
         rescaled, deviation = 0, 0.0
-        if self._renormalize:
-            p, rows, rescaled, deviation = _renormalized(p, codes, rows)
+        with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
+            if self._renormalize:
+                p, rescaled, deviation = _renormalized(p, row_primitives(p, codes))
+            rows = row_primitives(p, codes, weights, into)
         problems = _problems(rows, p[:, 1] < 0 if self._binary else rows.lowest < 0)
         dropped = {"no label": missing} if missing else {}
         dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
-        block = Block(p, codes, weights, rows, index, Notes(ignored, dropped, rescaled, deviation))
+        notes = Notes(ignored, dropped, rescaled, deviation)
+        block = Block(p, codes, weights, rows, index, notes, into is not None)
         return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
 
     def _probabilities(self, places: slice | Ints) -> AnyFloats:
@@ -346,10 +363,10 @@ class Forecasts:
 
 def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
     """Rows that are no distribution, by the first reason that holds (in one column, 1 - p < 0 is p > 1)."""
+    if rows.usual.all():
+        return {}
     valid = (rows.lowest >= 0) & (rows.highest <= 1)
     off = np.abs(rows.total - 1) > SUM_TOLERANCE * (1 + 1e-9)
-    if valid.all() and not off.any():
-        return {}
     nan = np.isnan(rows.total) & ~(np.isinf(rows.lowest) | np.isinf(rows.highest))
     infinite = ~np.isfinite(rows.lowest) | ~np.isfinite(rows.highest)
     reasons = {
@@ -362,16 +379,16 @@ def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
     return {reason: mask for reason, mask in reasons.items() if mask.any()}
 
 
-def _renormalized(p: AnyFloats, codes: Ints, rows: Rows) -> tuple[AnyFloats, Rows, int, float]:
+def _renormalized(p: AnyFloats, rows: Rows) -> tuple[AnyFloats, int, float]:
     """Divide the rows that can be by their sum; say how many were off and by how much."""
     able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
     deviation = np.where(able, np.abs(rows.total - 1), 0.0)
     if not (deviation > 0).any():
-        return p, rows, 0, 0.0
+        return p, 0, 0.0
     p = p / np.where(able, rows.total, 1.0).astype(p.dtype)[:, None]
     np.minimum(p, 1, out=p, where=able[:, None])
     off = deviation > _ROUNDING
-    return p, row_primitives(p, codes), int(off.sum()), float(deviation[off].max(initial=0.0))
+    return p, int(off.sum()), float(deviation[off].max(initial=0.0))
 
 
 def _scale_hint(lowest: float, highest: float, binary: bool) -> str:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from .._counting import ScoreSums
+from .._kernels import SUM_TOLERANCE, moments
 from .._sums import ExactSum
-from .._tables import MOMENTS, Cells, grid_of, moments
+from .._tables import MOMENTS, Cells, grid_of
 from ..assessment import Assessment, assess
 from ..errors import InputError
-from ..forecasts import SUM_TOLERANCE, Notes
+from ..forecasts import Notes
 from ..means import DEFAULT_FLOOR
 from ..scores import SCORES
 from ..tally import FRACTION_BITS, Tally

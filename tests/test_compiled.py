@@ -1,0 +1,171 @@
+"""The compiled kernel gives what NumPy gives, to the last digit: random, tied and adversarial input of any layout."""
+
+import dataclasses
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+
+from unperplexed import Tally, _kernels
+from unperplexed._kernels import CellTotals, DistinctValues, Grid, limb_sums, row_primitives
+
+EDGES = [
+    0.0,
+    -0.0,
+    5e-324,
+    1e-310,
+    1e-45,
+    1e-38,
+    2.0**-24,
+    0.25,
+    np.nextafter(0.5, 0),
+    0.5,
+    np.nextafter(0.5, 1),
+    0.5004,
+    1 - 2.0**-24,
+    np.nextafter(1, 0),
+    1.0,
+    np.nextafter(1, 2),
+    1.0004,
+    -1e-9,
+    2.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    np.frombuffer(np.uint64(0xFFF8000000000001).tobytes())[0],  # a NaN with its sign and a payload
+]
+
+
+def adversarial(rng, n, classes, dtype):
+    """Rows of which some are distributions, some nearly so, and some of edges, ties and zeros."""
+    p = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.5, 5])), n)
+    kind = rng.integers(0, 8, n)
+    p[kind == 1] = 1 / classes
+    p[kind == 2] = rng.choice(EDGES, p[kind == 2].shape)
+    p[kind == 3] = 0
+    p[kind == 3, rng.integers(classes)] = 1
+    p[kind == 4] *= rng.choice([1 - 1e-3, 1 + 1e-3, 1.002, 1 + 1e-7])
+    p[kind == 5] = 0
+    p[kind == 5, :2] = [0.5004, 0.5003]
+    p[kind == 6, rng.integers(classes)] = rng.choice(EDGES)
+    with np.errstate(over="ignore"):
+        return p.astype(dtype)
+
+
+def layouts(p, rng):
+    """The same matrix in several layouts."""
+    wide = np.zeros((2 * len(p), p.shape[1] + 3), dtype=p.dtype)
+    wide[::2, 1:-2] = p
+    backwards = np.ascontiguousarray(p[:, ::-1])[:, ::-1]
+    fixed = p.copy()
+    fixed.flags.writeable = False
+    return [p, np.asfortranarray(p), wide[::2, 1:-2], backwards, fixed]
+
+
+def both(monkeypatch, compute):
+    """What the kernel gives, and what NumPy does."""
+    compiled = compute()
+    with monkeypatch.context() as without:
+        without.setattr(_kernels, "_kernel", None)
+        return compiled, compute()
+
+
+def counted(p, truth, weights, bits):
+    grid = Grid(bits)
+    total = np.zeros(grid.size)
+    with np.errstate(all="ignore"):
+        rows = row_primitives(p, truth, weights, CellTotals(grid, total))
+    return [*(getattr(rows, f.name) for f in dataclasses.fields(rows)), total]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("classes", [2, 3, 7, 8, 9, 31, 32, 33, 100, 127, 128, 129, 136, 137, 300, 1003])
+def test_rows_and_cells(monkeypatch, rng, dtype, classes):
+    for _ in range(12):
+        p = adversarial(rng, 40, classes, dtype)
+        truth = rng.integers(0, classes, len(p))
+        weights = rng.choice([0, 1, 0.3, 7], len(p)).astype(float)
+        bits = int(rng.choice([3, 7, 9, 12]))
+        for given, w in itertools.product(layouts(p, rng), (None, weights)):
+            compiled, plain = both(monkeypatch, partial(counted, given, truth, w, bits))
+            for one, other in zip(compiled[:-1], plain[:-1], strict=True):
+                np.testing.assert_array_equal(one, other)
+            tolerance = 0 if w is None else 1e-12
+            np.testing.assert_allclose(compiled[-1], plain[-1], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("classes", [2, 1 << 12, 1 << 16, (1 << 16) + 5])
+def test_counts_of_many_equal_values_do_not_overflow(rng, classes):
+    """Counts of a few rows are kept in 16 bits, and moved on before they are full."""
+    n = 1 + (1 << 19) // classes
+    p, truth = np.full((n, classes), 1 / classes, dtype=np.float32), np.zeros(n, dtype=int)
+    grid = Grid(9)
+    total = np.zeros(grid.size)
+    row_primitives(p, truth, None, CellTotals(grid, total))
+    assert total.sum() == total.max() == n * classes
+
+
+def test_cells_of_what_happened(monkeypatch, rng):
+    values = np.concatenate([EDGES[:15], rng.uniform(size=500), 2.0 ** rng.uniform(-40, 0, 500)])
+    for weights in (None, rng.uniform(size=values.size)):
+        for bits in (3, 9, 12):
+
+            def table(w=weights, bits=bits):
+                grid = Grid(bits)
+                columns, total = np.zeros((7, grid.size)), np.zeros(grid.size)
+                columns[-2:] = [[np.inf], [-np.inf]]
+                grid.count_happened(values, w, columns)
+                grid.count(values, total, w)
+                return [columns, total]
+
+            for one, other in zip(*both(monkeypatch, table), strict=True):
+                np.testing.assert_allclose(one, other, rtol=0 if weights is None else 1e-12)
+
+
+@pytest.mark.parametrize("limbs", [3, 4])
+def test_limbs(monkeypatch, rng, limbs):
+    x = np.concatenate([rng.normal(size=999), 2.0 ** rng.uniform(-120, 10, 500), -(2.0 ** rng.uniform(-120, 10, 500))])
+    x = np.concatenate([x, (rng.integers(-9, 9, 99) + 0.5) * 2.0 ** (10 - 36)])  # halves of the lowest place, to even
+    for n in (0, 1, 7, 8, 9, x.size):
+        compiled, plain = both(monkeypatch, lambda n=n: limb_sums(x[:n], 10, limbs))
+        assert compiled == plain
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_distinct_values(monkeypatch, rng, dtype):
+    p = rng.choice(np.concatenate([[-0.0, 5e-324], np.arange(300) / 300]), (400, 5)).astype(dtype)
+
+    def found(most, weights):
+        distinct = DistinctValues(most)
+        taken = [
+            distinct.add(np.asfortranarray(part), w)
+            for part, w in zip(np.split(p, 4), np.split(weights, 4), strict=True)
+        ]
+        return taken, distinct.columns()
+
+    for weights in (np.ones(400), rng.integers(0, 4, 400).astype(float)):
+        (taken, compiled), (_, plain) = both(monkeypatch, lambda w=weights: found(1000, w))
+        assert taken == [500] * 4
+        for one, other in zip(compiled, plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+    (taken, columns), _ = both(monkeypatch, lambda: found(50, np.ones(400)))
+    assert 50 <= taken[0] < 500
+    assert columns[0].size == 50
+    assert columns[1].sum() == sum(taken)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+@pytest.mark.parametrize("exact_limit", [0, 100, 1 << 16])
+def test_tallies(monkeypatch, rng, classes, exact_limit):
+    """Whole tallies with all their parts, as bytes."""
+    p = rng.dirichlet(np.full(classes, 0.5), 3000)
+    p[::5] = 1 / classes
+    p[1::7] = np.round(p[1::7], 1)
+    y = rng.integers(0, classes, 3000)
+    if classes == 2:
+        p = p[:, 1]
+    counting = {"parts": ["classes", "predictions", "shards"], "exact_limit": exact_limit}
+    counting |= {"labels": range(classes), "renormalize": True, "drop_invalid": True}
+    compiled, plain = both(monkeypatch, lambda: Tally.of(y, p, **counting).to_bytes())
+    assert compiled == plain
