@@ -47,7 +47,9 @@ def test_figures_printed_in_the_readme_of_reliabilitydiag():
     assert p[0] == pytest.approx(0.914806, abs=5e-7)  # as R prints it
     rare = draw >= 1 - np.minimum(p, 1 - p)  # rbinom draws the rarer of the two
     y = np.where(p > 0.5, ~rare, rare)
-    table = Table.of(p, np.ones(100), p[y], np.ones(y.sum()))
+    order = np.argsort(p)
+    happened = y[order].astype(float)
+    table = Table(p[order], np.ones(100), happened, happened)
     found = np.array(_parts(_DIVERGENCES["brier_score"], pooled(table, np.arange(100)))) / 100
     assert [f"{x:.3g}" for x in found] == ["0.153", "0.0242", "0.12", "0.249"]
 
