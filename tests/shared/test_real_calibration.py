@@ -9,7 +9,7 @@ import pytest
 
 from shared.test_real_forecasts import SETS
 from unperplexed import Tally, expected_calibration_error
-from unperplexed._tables import Table, pooled
+from unperplexed._tables import ExactCounts, pooled
 from unperplexed._views import mirrored
 from unperplexed.calibration import binned_error, smooth_error
 from unperplexed.decomposition import _DIVERGENCES, _parts
@@ -27,8 +27,10 @@ def top_label(name):
 
 
 def exact_pairs(p, o):
-    p = p.astype(np.float64)
-    table = Table.of(p, np.ones(p.size), p[o], np.ones(int(o.sum())))
+    p, counts = p.astype(np.float64), ExactCounts(p.size)
+    counts.add(p, None)
+    counts.add_happened(p[o], None)
+    table = counts.table()
     return pooled(table, np.arange(table.key.size))
 
 
