@@ -8,7 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import softmax_forecasts
-from unperplexed import SCORES, InputError, Tally, assess, brier_score, generalized_mean, log_loss, row_scores
+from unperplexed import (
+    SCORES,
+    Forecasts,
+    InputError,
+    Tally,
+    assess,
+    brier_score,
+    generalized_mean,
+    log_loss,
+    row_scores,
+)
+from unperplexed._counting import Counter
+from unperplexed._tables import Cells
 from unperplexed.profile import averages
 
 
@@ -371,3 +383,16 @@ def test_a_third_label_in_a_later_part_is_noticed():
 def test_bad_settings(settings):
     with pytest.raises(InputError, match="exact_limit must be"):
         Tally.of([1], [0.5], **settings)
+
+
+def test_ties_of_many_values_take_no_more_room_than_cells(rng):
+    """Rows in which two classes share the top, each with a probability of its own."""
+    counter = Counter(3, 0, 3, [], [])
+    for _ in range(3):
+        top = rng.uniform(0.34, 0.5, 20_000)
+        p = np.stack([top, top, 1 - 2 * top], axis=1)
+        counter.add(Forecasts(rng.integers(0, 3, len(p)), p, labels=range(3), whole=False))
+    table = counter.tables()[1][2]
+    assert table.total.sum() == 60_000
+    assert isinstance(counter.top[2], Cells)
+    assert table.key.size < 20

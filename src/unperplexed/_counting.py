@@ -33,7 +33,7 @@ class Counter:
     ) -> None:
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
         self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
-        self.top: dict[int, ExactCounts | DenseCells] = {}
+        self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
         self.n_rows = self.n_weighing = 0
         self.weighted = False
         self.weight = self.weight_squared = 0.0
@@ -117,34 +117,41 @@ class Counter:
         self.pairs.add_happened(block.rows.correct + 0.0, weights)  # -0.0 is 0
 
     def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], weights: Floats | None) -> None:
-        if ties not in self.top:
-            # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
-            exact = ties > 1 or isinstance(self.pairs, ExactCounts)
-            self.top[ties] = ExactCounts(_ANY) if exact else DenseCells(self.grid, None)
-        self.top[ties].add(highest, weights)
-        self.top[ties].add_happened(highest[hit], None if weights is None else weights[hit])
+        counts = self.top.get(ties)
+        if isinstance(counts, ExactCounts | DenseCells):
+            found = counts
+        elif isinstance(self.pairs, ExactCounts) or ties > 1:
+            found = ExactCounts(_ANY)
+        else:
+            found = DenseCells(self.grid, None)
+        found.add(highest, weights)
+        found.add_happened(highest[hit], None if weights is None else weights[hit])
+        if ties > 1 and isinstance(self.pairs, DenseCells):
+            assert isinstance(found, ExactCounts)
+            self.top[ties] = (counts if isinstance(counts, Cells) else Cells.empty()) + found.table().in_cells(
+                self.grid
+            )
+        else:
+            self.top[ties] = found
 
     def _to_cells(self) -> None:
-        self.pairs = self._dense(self.pairs)
-        if 1 in self.top:
-            self.top[1] = self._dense(self.top[1])
+        self.pairs = DenseCells(self.grid, self._in_cells(self.pairs))
+        # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
+        tables = {ties: self._in_cells(counts) for ties, counts in self.top.items()}
+        self.top = {ties: DenseCells(self.grid, table) if ties == 1 else table for ties, table in tables.items()}
 
-    def _dense(self, counts: ExactCounts | DenseCells) -> DenseCells:
-        return DenseCells(self.grid, counts.table().in_cells(self.grid))
+    def _in_cells(self, counts: ExactCounts | DenseCells | Cells) -> Cells:
+        assert isinstance(counts, ExactCounts)
+        return counts.table().in_cells(self.grid)
 
     def tables(self) -> tuple[Table, dict[int, Table]]:
         """Pairs of all classes, and top-label pairs by the size of the tie."""
-        exact = isinstance(self.pairs, ExactCounts)
-        top = {ties: counts.table() for ties, counts in sorted(self.top.items())}
-        if not exact:
-            top = {
-                ties: table if isinstance(table, Cells) else table.in_cells(self.grid) for ties, table in top.items()
-            }
-        return self.pairs.table(), top
+        top = sorted(self.top.items())
+        return self.pairs.table(), {ties: x if isinstance(x, Cells) else x.table() for ties, x in top}
 
 
 _ANY = 1 << 62
-"""Room for any number of values."""
+"""Room for any number of values: of those of a block, or no more than all pairs have."""
 
 
 def added(a: ScoreSums, b: ScoreSums) -> ScoreSums:

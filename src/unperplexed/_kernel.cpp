@@ -61,7 +61,7 @@ INLINED float single(Half x) {
     return sign ? -small : small;
 }
 
-// Vectors as the compiler has them, of 32 bytes, which AVX2 takes at once and others in parts; and four of them as wide.
+// Vectors as the compiler has them, of 32 bytes, which AVX2 takes at once and others in parts; and four values.
 template <class T>
 struct Lanes {
     static constexpr Index COUNT = 32 / sizeof(T);
@@ -86,7 +86,7 @@ INLINED Wide four(const T* x) {
 
 INLINED double folded(Wide a, Wide b) { return ((a[0] + a[1]) + (a[2] + a[3])) + ((b[0] + b[1]) + (b[2] + b[3])); }
 
-// The highest of values that all lie from 0 to 1, or nothing known of them. Their bits are compared as whole numbers: those
+// The highest of values that all lie from 0 to 1, or that not all do. Their bits are compared as whole numbers: those
 // of what is negative, above 1 or NaN are below 0 or above those of 1.
 template <class T>
 struct Highest {
@@ -139,7 +139,8 @@ struct Pass {
     Index ties = 0, zeros = 0;
 };
 
-// Sums of at most PAIRWISE values in eight strands, those beyond them one by one; and what else is to be done on the way.
+// Sums of at most PAIRWISE values in eight strands, those beyond them one by one; and what else is to be done on the
+// way.
 template <class T, class Each>
 INLINED void strands(const T* x, Index n, T high, Pass& pass, Each& each) {
     using Bits = typename Lanes<T>::Bits;
@@ -265,7 +266,8 @@ struct Nothing {
     INLINED void room(Index) {}
 };
 
-// Counts of values from 0 to 1 by their leading bits, whatever these are, in 32 bits so that they stay in fast cache. They go into the totals as if all were cells below 1/2; where they are not, `corrected` puts it right.
+// Counts of values from 0 to 1 by their leading bits, whatever these are, in 32 bits so that they stay in fast cache.
+// They go into the totals as if all were of cells below 1/2; where they are not, `corrected` puts it right.
 class Raw {
   public:
     Raw(const Grid& grid, double* total)
@@ -429,7 +431,7 @@ INLINED void each_row(const Job<From>& job, T* buffer) {
         }
 #endif
         const Index class_of = job.truth[row];
-        const bool known = class_of >= 0;
+        const bool known = class_of >= 0 && class_of < n;
         const T correct = known ? x[class_of] : T(0);
         const auto [usual, high] = highest(x, n);
         if (!usual) {
@@ -483,8 +485,8 @@ void rows_of(const void* data, Matrix<nb::ro> p, const Index* truth, const doubl
     if (total) raw.into();
 }
 
-// Primitives of rows into `out`; and, where totals are given, the counts of the cells of all usual rows that have a
-// truth (0 or more) added to them, each with its row's weight.
+// Primitives of rows into `out`; and, where totals are given, the counts of the cells of all rows that are
+// distributions and have a truth added to them, each with its row's weight.
 void rows(Matrix<nb::ro> p, Vector<const Index> truth, std::optional<Vector<const double>> weights, Output out,
           int fraction_bits, std::optional<Vector<double>> total) {
     const double* w = weights ? weights->data() : nullptr;
