@@ -31,7 +31,7 @@ class Counter:
     def __init__(
         self, n_classes: int, exact_limit: int, fraction_bits: int, scores: Sequence[Score], parts: Sequence[str]
     ) -> None:
-        self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
+        self.grid = grid_of(fraction_bits)
         self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
         self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
         self.n_rows = self.n_weighing = 0
@@ -110,7 +110,7 @@ class Counter:
         p, weights = block.probabilities, block.weights
         if not block.counted:
             taken = self.pairs.add(p, weights)
-            if taken is not None and taken < p.size:
+            if taken < p.size:
                 self._to_cells()
                 rest = None if weights is None else np.repeat(weights, p.shape[1])[taken:]
                 self.pairs.add(p.reshape(-1)[taken:], rest)

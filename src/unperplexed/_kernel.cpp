@@ -439,7 +439,7 @@ INLINED void each_row(const Job<From>& job, T* buffer) {
             continue;
         }
         Nothing nothing;
-        const bool counting = job.raw && !job.weights && known;
+        const bool counting = job.raw && known;
         if (counting && n < FEW_CLASSES) job.raw->room(n);
         const Pass pass = counting ? over(x, n, high, *job.raw) : over(x, n, high, nothing);
         const double hit = known && correct == high ? 1.0 / static_cast<double>(pass.ties) : 0.0;
@@ -471,18 +471,19 @@ void rows_of(const void* data, Matrix<nb::ro> p, const Index* truth, const doubl
              int fraction_bits, double* total) {
     const Grid grid(fraction_bits);
     std::vector<Computed<From>> buffer(p.shape(1));
-    Raw raw(grid, total);
+    std::optional<Raw> raw;  // of weighted rows each probability goes into the totals by itself
+    if (total && !weights) raw.emplace(grid, total);
     Job<From> job{{static_cast<const From*>(data), static_cast<Index>(p.shape(0)), static_cast<Index>(p.shape(1)),
                    p.stride(0), p.stride(1)},
                   truth,
                   weights,
                   {out.data(), static_cast<Index>(out.shape(1))},
-                  total ? &raw : nullptr,
+                  raw ? &*raw : nullptr,
                   grid,
                   total};
     nb::gil_scoped_release released;
     run(job, buffer.data());
-    if (total) raw.into();
+    if (raw) raw->into();
 }
 
 // Primitives of rows into `out`; and, where totals are given, the counts of the cells of all rows that are

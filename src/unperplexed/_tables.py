@@ -182,9 +182,10 @@ class DenseCells:
             self.totals.total[start.key] = start.total
             self.happened[:, start.key] = [getattr(start, name) for name in names]
 
-    def add(self, p: AnyFloats, weights: Floats | None) -> None:
-        """Add values, whether they happened or not, each with its row's weight."""
+    def add(self, p: AnyFloats, weights: Floats | None) -> int:
+        """Add values, whether they happened or not, each with its row's weight; there is room for all."""
         self.totals.grid.count(p, self.totals.total, weights)
+        return p.size
 
     def add_happened(self, values: Floats, weights: Floats | None) -> None:
         """Add values that happened, without their part in the total."""

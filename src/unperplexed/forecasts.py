@@ -366,7 +366,6 @@ def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
     if rows.usual.all():
         return {}
     valid = (rows.lowest >= 0) & (rows.highest <= 1)
-    off = np.abs(rows.total - 1) > SUM_TOLERANCE * (1 + 1e-9)
     nan = np.isnan(rows.total) & ~(np.isinf(rows.lowest) | np.isinf(rows.highest))
     infinite = ~np.isfinite(rows.lowest) | ~np.isfinite(rows.highest)
     reasons = {
@@ -374,7 +373,7 @@ def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
         "infinite": infinite & ~nan,
         "negative": ~nan & ~infinite & negative,
         "above 1": ~nan & ~infinite & ~negative & (rows.highest > 1),
-        "sum not 1": valid & off,
+        "sum not 1": valid & ~rows.usual,
     }
     return {reason: mask for reason, mask in reasons.items() if mask.any()}
 

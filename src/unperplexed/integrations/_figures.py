@@ -51,9 +51,8 @@ HEADLINE = (
 
 def larger_is_better(figure: str) -> bool | None:
     """Whether larger values are better of a figure in ``Assessment.figures()``; None if neither are, as of slopes."""
-    score = next((score for name, score in rules.SCORES.items() if figure == name), None)
-    if score is not None:
-        return score.larger_is_better
+    if figure in rules.SCORES:
+        return rules.SCORES[figure].larger_is_better
     means = ("decisiveness", "geometric_accuracy", "robustness")
     of_means = [f"{kind}_{mean}" for kind in ("reported", "measured") for mean in means]
     return True if figure in (*of_means, "prediction_accuracy", "divergence_probability") else None
