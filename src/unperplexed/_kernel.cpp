@@ -41,6 +41,7 @@ using Index = std::int64_t;
 constexpr Index STRANDS = 8;
 constexpr Index FEW_CLASSES = 32;   // rows of fewer are summed from left to right
 constexpr Index PAIRWISE = 128;     // more than so many are summed by halves
+constexpr std::uintptr_t AHEAD = 4096;  // bytes from what is computed on to what is fetched for later
 constexpr double SUM_TOLERANCE = 1e-3 * (1 + 1e-9);
 constexpr std::uint32_t HALF = 0x3f000000, SIGN = 0x80000000;
 
@@ -61,14 +62,13 @@ INLINED float single(Half x) {
     return sign ? -small : small;
 }
 
-// Vectors as the compiler has them, of 32 bytes, which AVX2 takes at once and others in parts; and four values.
+// Vectors as the compiler has them, of 32 bytes, which AVX2 takes at once and others in parts.
 template <class T>
 struct Lanes {
     static constexpr Index COUNT = 32 / sizeof(T);
     typedef T Vector __attribute__((vector_size(32)));
     typedef std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> Bits __attribute__((vector_size(32)));
     typedef std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> Word;
-    typedef T Four __attribute__((vector_size(4 * sizeof(T))));
 };
 typedef double Wide __attribute__((vector_size(32)));
 
@@ -81,10 +81,17 @@ INLINED V loaded(const T* x) {
 
 template <class T>
 INLINED Wide four(const T* x) {
-    return __builtin_convertvector(loaded<typename Lanes<T>::Four>(x), Wide);
+    return Wide{double(x[0]), double(x[1]), double(x[2]), double(x[3])};
 }
 
 INLINED double folded(Wide a, Wide b) { return ((a[0] + a[1]) + (a[2] + a[3])) + ((b[0] + b[1]) + (b[2] + b[3])); }
+
+// A hint: where there is nothing at an address, nothing comes of it.
+INLINED void prefetched([[maybe_unused]] std::uintptr_t address) {
+#if defined(__GNUC__)
+    __builtin_prefetch(reinterpret_cast<const void*>(address));
+#endif
+}
 
 // The highest of values that all lie from 0 to 1, or that not all do. Their bits are compared as whole numbers: those
 // of what is negative, above 1 or NaN are below 0 or above those of 1.
@@ -145,22 +152,17 @@ template <class T, class Each>
 INLINED void strands(const T* x, Index n, T high, Pass& pass, Each& each) {
     using Bits = typename Lanes<T>::Bits;
     using Vector = typename Lanes<T>::Vector;
-    Wide a{}, b{}, aa{}, bb{};
+    constexpr double NOTHING = -0.0;  // what 0 added to would make 0 of it too
+    Wide a = {NOTHING, NOTHING, NOTHING, NOTHING}, b = a, aa{}, bb{};
     Bits ties{}, zeros{};
     Index i = 0;
     for (; i + STRANDS <= n; i += STRANDS) {
         const Wide v = four(x + i), w = four(x + i + 4);
-        if (i == 0) {  // not added to 0: the sum of what is -0.0 alone is that
-            a = v;
-            b = w;
-            aa = v * v;
-            bb = w * w;
-        } else {
-            a += v;
-            b += w;
-            aa += v * v;
-            bb += w * w;
-        }
+        a += v;
+        b += w;
+        aa += v * v;
+        bb += w * w;
+        prefetched(reinterpret_cast<std::uintptr_t>(x + i) + AHEAD);
         for (Index k = 0; k < STRANDS; k += Lanes<T>::COUNT) {
             const Vector some = loaded<Vector>(x + i + k);
             ties -= (Bits)(some == high);
@@ -184,9 +186,27 @@ INLINED void strands(const T* x, Index n, T high, Pass& pass, Each& each) {
     }
 }
 
-// All of a row, in the order of NumPy's pairwise sums.
+// A part of a row that is summed at once, and how many sums of parts before it are to be added to its own.
+struct Part {
+    Index n;
+    int halves;
+};
+
+// The parts of a row in the order of NumPy's pairwise sums, which halve what is longer than PAIRWISE.
+void part(Index n, std::vector<Part>& parts) {
+    if (n <= PAIRWISE) {
+        parts.push_back({n, 0});
+        return;
+    }
+    const Index half = n / 2 - n / 2 % STRANDS;
+    part(half, parts);
+    part(n - half, parts);
+    ++parts.back().halves;
+}
+
+// All of a row.
 template <class T, class Each>
-INLINED Pass over(const T* x, Index n, T high, Each& each) {
+INLINED Pass over(const T* x, Index n, T high, const std::vector<Part>& parts, Each& each) {
     Pass all{};
     if (n < FEW_CLASSES) {
         for (Index i = 0; i < n; ++i) {
@@ -199,38 +219,21 @@ INLINED Pass over(const T* x, Index n, T high, Each& each) {
         }
         return all;
     }
-    // By halves, without recursion, so that all of it is built for the processor: what is left to do is kept on a
-    // stack, and sums are added when both halves of a part are known.
-    struct Part {
-        Index n;
-        bool first_known;
-        double total, squares;
-    };
-    std::array<Part, 64> stack;
-    int depth = 0;
-    stack[0] = {n, false, 0, 0};
-    while (true) {
-        const Part part = stack[depth];
-        if (part.n > PAIRWISE) {
-            stack[++depth] = {part.n / 2 - part.n / 2 % STRANDS, false, 0, 0};
-            continue;
-        }
+    std::array<double, 64> total, squares;  // of parts that wait for their other half
+    int waiting = 0;
+    for (const Part& part : parts) {
         each.room(part.n);
         strands(x, part.n, high, all, each);
         x += part.n;
-        while (true) {
-            if (depth == 0) return all;
-            Part& above = stack[--depth];
-            if (!above.first_known) {
-                const Index half = above.n / 2 - above.n / 2 % STRANDS;
-                above = {above.n, true, all.total, all.squares};
-                stack[++depth] = {above.n - half, false, 0, 0};
-                break;
-            }
-            all.total = above.total + all.total;
-            all.squares = above.squares + all.squares;
+        for (int k = 0; k < part.halves; ++k) {
+            --waiting;
+            all.total = total[waiting] + all.total;
+            all.squares = squares[waiting] + all.squares;
         }
+        total[waiting] = all.total;
+        squares[waiting++] = all.squares;
     }
+    return all;
 }
 
 // The cells of Grid.
@@ -271,7 +274,7 @@ struct Nothing {
 class Raw {
   public:
     Raw(const Grid& grid, double* total)
-        : grid_(grid), total_(total), raw_(((0x3f800000U >> grid.shift) / BLOCK + 1) * BLOCK, 0) {}
+        : grid_(grid), total_(total), raw_((0x3f800000U >> grid.shift) + 1, 0) {}
 
     INLINED void eight(const float* x) {
         std::uint32_t* raw = raw_.data();
@@ -306,36 +309,46 @@ class Raw {
 
     // Count as zeros, and above 1/2, what is; of a row that is none after all, nothing.
     template <class T>
-    INLINED void corrected(const T* x, Index n, Index zeros, bool large, bool usual) {
+    INLINED void corrected(const T* x, Index n, T high, const Pass& pass, bool usual) {
         if (!usual) {
             for (Index i = 0; i < n; ++i) total_[key(x[i]) + 1] -= 1;
             return;
         }
-        total_[0] += static_cast<double>(zeros);
-        total_[1] -= static_cast<double>(zeros);
-        for (Index i = 0; large && i < n; ++i) {
-            if (static_cast<float>(x[i]) < 0.5F) continue;
-            total_[key(x[i]) + 1] -= 1;
-            total_[grid_.of(x[i]).code] += 1;
+        const double zeros = static_cast<double>(pass.zeros);
+        total_[0] += zeros;
+        total_[1] -= zeros;
+        if (!large(high)) return;
+        if (pass.total - high < SECOND) {  // what is left is not enough for another
+            moved(high);
+            return;
+        }
+        for (Index i = 0; i < n; ++i) {
+            if (large(x[i])) moved(x[i]);
         }
     }
 
     void into() {
-        for (std::size_t start = 0; start < raw_.size(); start += BLOCK) {
-            std::uint32_t* block = raw_.data() + start;
-            std::uint64_t some = 0;
-            for (std::size_t k = 0; k < BLOCK; k += 2) some |= loaded<std::uint64_t>(block + k);
-            for (std::size_t k = 0; some && k < BLOCK; ++k) {
-                if (block[k]) total_[start + k + 1] += block[k];
-                block[k] = 0;
-            }
+        for (std::size_t k = 0; k < raw_.size(); ++k) {
+            if (raw_[k]) total_[k + 1] += raw_[k];
+            raw_[k] = 0;
         }
         counted_ = 0;
     }
 
   private:
     static constexpr Index MOST = 0xffffffff;
-    static constexpr std::size_t BLOCK = 32;
+    static constexpr double SECOND = 0.49;  // less than rounds to 1/2, by far
+
+    template <class T>
+    static INLINED bool large(T x) {
+        return static_cast<float>(x) >= 0.5F;
+    }
+
+    template <class T>
+    INLINED void moved(T x) {
+        total_[key(x) + 1] -= 1;
+        total_[grid_.of(x).code] += 1;
+    }
 
     template <class T>
     INLINED std::uint32_t key(T x) const {
@@ -377,6 +390,7 @@ struct Job {
     Raw* raw;  // or null: nothing is counted
     Grid grid;
     double* total;
+    const std::vector<Part>& parts;
 };
 
 // Values of a row, each with the row's weight.
@@ -395,7 +409,7 @@ void odd(const Job<From>& job, Index row, const T* x, Index n, T correct, bool k
         high = x[k] > high ? x[k] : high;
     }
     Nothing nothing;
-    Pass pass = over(x, n, high, nothing);
+    Pass pass = over(x, n, high, job.parts, nothing);
     if (std::isnan(pass.total) && std::any_of(x, x + n, [](T v) { return std::isnan(v); })) {
         lowest = high = std::numeric_limits<T>::quiet_NaN();  // as in NumPy
         pass.ties = 0;
@@ -422,18 +436,10 @@ INLINED void each_row(const Job<From>& job, T* buffer) {
             for (Index k = 0; k < n; ++k) buffer[k] = single(at[k * job.from.class_stride]);
             x = buffer;
         }
-#if defined(__GNUC__)
-        if (job.from.class_stride == 1 && row + 1 < job.from.rows) {
-            const char* next = reinterpret_cast<const char*>(at + job.from.row_stride);
-            for (Index byte = 0; byte < static_cast<Index>(n * sizeof(From)); byte += 64) {
-                __builtin_prefetch(next + byte);
-            }
-        }
-#endif
         const Index class_of = job.truth[row];
         const bool known = class_of >= 0 && class_of < n;
-        const T correct = known ? x[class_of] : T(0);
         const auto [usual, high] = highest(x, n);
+        const T correct = known ? x[class_of] : T(0);  // only now that the row is in cache
         if (!usual) {
             odd(job, row, x, n, correct, known);
             continue;
@@ -441,12 +447,12 @@ INLINED void each_row(const Job<From>& job, T* buffer) {
         Nothing nothing;
         const bool counting = job.raw && known;
         if (counting && n < FEW_CLASSES) job.raw->room(n);
-        const Pass pass = counting ? over(x, n, high, *job.raw) : over(x, n, high, nothing);
+        const Pass pass = counting ? over(x, n, high, job.parts, *job.raw) : over(x, n, high, job.parts, nothing);
         const double hit = known && correct == high ? 1.0 / static_cast<double>(pass.ties) : 0.0;
         job.to.put(row, correct, 0, high, hit, pass);
         const bool distribution = std::abs(pass.total - 1) <= SUM_TOLERANCE;
         if (counting) {
-            job.raw->corrected(x, n, pass.zeros, static_cast<float>(high) >= 0.5F, distribution);
+            job.raw->corrected(x, n, high, pass, distribution);
         } else if (job.weights && job.total && known && distribution) {
             weighed(job, row, x, n);
         }
@@ -473,6 +479,8 @@ void rows_of(const void* data, Matrix<nb::ro> p, const Index* truth, const doubl
     std::vector<Computed<From>> buffer(p.shape(1));
     std::optional<Raw> raw;  // of weighted rows each probability goes into the totals by itself
     if (total && !weights) raw.emplace(grid, total);
+    std::vector<Part> parts;
+    part(p.shape(1), parts);
     Job<From> job{{static_cast<const From*>(data), static_cast<Index>(p.shape(0)), static_cast<Index>(p.shape(1)),
                    p.stride(0), p.stride(1)},
                   truth,
@@ -480,7 +488,8 @@ void rows_of(const void* data, Matrix<nb::ro> p, const Index* truth, const doubl
                   {out.data(), static_cast<Index>(out.shape(1))},
                   raw ? &*raw : nullptr,
                   grid,
-                  total};
+                  total,
+                  parts};
     nb::gil_scoped_release released;
     run(job, buffer.data());
     if (raw) raw->into();
