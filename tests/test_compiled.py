@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unperplexed import Tally, _kernels
-from unperplexed._kernels import CellTotals, DistinctValues, Grid, limb_sums, row_primitives
+from unperplexed._kernels import COARSE, CellTotals, DistinctValues, Grid, crowded, limb_sums, row_primitives
 
 EDGES = [
     0.0,
@@ -97,7 +97,6 @@ def test_rows_and_cells(monkeypatch, rng, dtype, classes):
 
 @pytest.mark.parametrize("classes", [2, 1 << 12, 1 << 16, (1 << 16) + 5])
 def test_counts_of_many_equal_values_do_not_overflow(rng, classes):
-    """Counts of a few rows are kept in 16 bits, and moved on before they are full."""
     n = 1 + (1 << 19) // classes
     p, truth = np.full((n, classes), 1 / classes, dtype=np.float32), np.zeros(n, dtype=int)
     grid = Grid(9)
@@ -121,6 +120,25 @@ def test_cells_of_what_happened(monkeypatch, rng):
 
             for one, other in zip(*both(monkeypatch, table), strict=True):
                 np.testing.assert_allclose(one, other, rtol=0 if weights is None else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_coarse_cells(monkeypatch, rng, dtype):
+    ends = 2.0 ** np.arange(-30.0, 0)
+    edges = np.concatenate([ends, 1 - ends, 1.125 * ends, 1 - 1.125 * ends, EDGES[:15]])
+    p = np.concatenate([edges, np.nextafter(edges, 0), rng.uniform(size=999), 2.0 ** rng.uniform(-40, 0, 999)])
+    for one, other in zip(*both(monkeypatch, lambda: COARSE.places(p.astype(dtype))), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("most", [0, 1, 100, 5000])
+def test_crowded(monkeypatch, rng, dtype, most):
+    """Never of as many distinct values as there is room for, whatever zeros are among them; surely of thrice that."""
+    values = np.concatenate([[0.0, -0.0], rng.uniform(size=3 * most + 8)]).astype(dtype)
+    few = rng.choice(values[: most + 1], (4000, 5))
+    assert both(monkeypatch, lambda: crowded(few, most)) == (False, False)
+    assert both(monkeypatch, lambda: crowded(values.reshape(-1, 1), most)) == (True, True)
 
 
 @pytest.mark.parametrize("limbs", [3, 4])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._grouped import ClassCounter, GroupCounter, top_classes
+from ._kernels import crowded
 from ._parts import ShardCounter
 from ._row_sample import RowSampleCounter
 from ._sums import ExactSum, exact_sum
@@ -32,6 +33,7 @@ class Counter:
         self, n_classes: int, exact_limit: int, fraction_bits: int, scores: Sequence[Score], parts: Sequence[str]
     ) -> None:
         self.grid = grid_of(fraction_bits)
+        self.exact_limit = exact_limit
         self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
         self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
         self.n_rows = self.n_weighing = 0
@@ -108,6 +110,8 @@ class Counter:
 
     def _count_pairs(self, block: Block) -> None:
         p, weights = block.probabilities, block.weights
+        if self.n_rows == len(block) and crowded(p, self.exact_limit):
+            self._to_cells()  # at once: counting a first block value by value would cost more than all the others
         if not block.counted:
             taken = self.pairs.add(p, weights)
             if taken < p.size:

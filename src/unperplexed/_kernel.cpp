@@ -44,6 +44,7 @@ constexpr Index PAIRWISE = 128;     // more than so many are summed by halves
 constexpr std::uintptr_t AHEAD = 4096;  // bytes from what is computed on to what is fetched for later
 constexpr double SUM_TOLERANCE = 1e-3 * (1 + 1e-9);
 constexpr std::uint32_t HALF = 0x3f000000, SIGN = 0x80000000;
+constexpr double ROUNDER = 0x1.8p52;  // added and taken away again it leaves the nearest whole number, ties to even
 
 // IEEE half precision, as its bits.
 struct Half {
@@ -551,22 +552,72 @@ void happened(Vector<const double> values, std::optional<Vector<const double>> w
     }
 }
 
-// Values, each with its weight or 1, added to the total of their cells.
-void count(Vector<const double> values, std::optional<Vector<const double>> weights, int fraction_bits,
-           Vector<double> total) {
-    const Grid grid(fraction_bits);
-    const Index n = values.shape(0);
-    if (total.shape(0) != grid.size || (weights && weights->shape(0) != values.shape(0))) {
-        throw nb::value_error("count: shapes do not go together");
-    }
-    const double* x = values.data();
-    const double* w = weights ? weights->data() : nullptr;
-    double* to = total.data();
+template <class From>
+void count_of(const Matrix<nb::ro>& p, const double* w, const Grid& grid, double* to) {
+    const From* data = static_cast<const From*>(p.data());
+    const Index rows = p.shape(0), classes = p.shape(1), row_stride = p.stride(0), class_stride = p.stride(1);
     nb::gil_scoped_release released;
-    for (Index row = 0; row < n; ++row) to[grid.of(x[row]).code] += w ? w[row] : 1.0;
+    for (Index row = 0; row < rows; ++row) {
+        const double weight = w ? w[row] : 1.0;
+        for (Index k = 0; k < classes; ++k) {
+            to[grid.of(data[row * row_stride + k * class_stride]).code] += weight;
+        }
+    }
 }
 
-constexpr double LIMB = 0x1p36, ROUNDER = 0x1.8p52;
+// Probabilities, each with its row's weight or 1, added to the total of their cells.
+void count(Matrix<nb::ro> p, std::optional<Vector<const double>> weights, int fraction_bits, Vector<double> total) {
+    const Grid grid(fraction_bits);
+    if (total.shape(0) != grid.size || (weights && weights->shape(0) != p.shape(0))) {
+        throw nb::value_error("count: shapes do not go together");
+    }
+    const double* w = weights ? weights->data() : nullptr;
+    if (p.dtype() == nb::dtype<float>()) {
+        count_of<float>(p, w, grid, total.data());
+    } else if (p.dtype() == nb::dtype<double>()) {
+        count_of<double>(p, w, grid, total.data());
+    } else {
+        throw nb::type_error("count: floats of 32 or 64 bits only");
+    }
+}
+
+// The cells of CoarseGrid and the places in them.
+constexpr int LOWEST_EIGHTH = 0x37200000 >> 20;  // of 2**-17 * 5/4
+
+template <class T>
+INLINED void coarse_of(const T* x, Index n, Index* code, double* place) {
+    for (Index k = 0; k < n; ++k) {
+        const bool upper = x[k] > T(0.5);
+        const T distance = upper ? T(1) - x[k] : x[k];
+        const float u = static_cast<float>(distance);
+        const int eighth = static_cast<int>(std::bit_cast<std::uint32_t>(u) >> 20) - (LOWEST_EIGHTH - 1);
+        const int cell = distance == T(0) ? 0 : std::clamp(eighth, 1, 127);
+        const std::uint64_t exponent = 1023 + 20 + 126 - ((cell + LOWEST_EIGHTH - 1) >> 3);
+        place[k] = static_cast<double>(u) * std::bit_cast<double>(exponent << 52) + ROUNDER - ROUNDER;
+        code[k] = upper ? 255 - cell : cell;
+    }
+}
+
+DISPATCHED void coarse_in(const float* x, Index n, Index* code, double* place) { coarse_of(x, n, code, place); }
+DISPATCHED void coarse_in(const double* x, Index n, Index* code, double* place) { coarse_of(x, n, code, place); }
+
+void coarse(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, Vector<Index> code,
+            Vector<double> place) {
+    const Index n = values.shape(0);
+    if (static_cast<Index>(code.shape(0)) != n || static_cast<Index>(place.shape(0)) != n) {
+        throw nb::value_error("coarse: shapes do not go together");
+    }
+    const bool wide = values.dtype() == nb::dtype<double>();
+    if (!wide && values.dtype() != nb::dtype<float>()) throw nb::type_error("coarse: floats of 32 or 64 bits only");
+    nb::gil_scoped_release released;
+    if (wide) {
+        coarse_in(static_cast<const double*>(values.data()), n, code.data(), place.data());
+    } else {
+        coarse_in(static_cast<const float*>(values.data()), n, code.data(), place.data());
+    }
+}
+
+constexpr double LIMB = 0x1p36;
 
 // Sums of the limbs of values below 2^bits, from the highest on: whole numbers, so exact in any order.
 std::vector<Index> limb_sums(Vector<const double> values, int bits, int limbs) {
@@ -583,7 +634,7 @@ std::vector<Index> limb_sums(Vector<const double> values, int bits, int limbs) {
         for (int limb = 0; limb < limbs; ++limb) {
             double sum = 0;
             for (Index k = 0; k < AT_ONCE; ++k) {
-                const double whole = (left[k] + ROUNDER) - ROUNDER;  // to the nearest, ties to even
+                const double whole = (left[k] + ROUNDER) - ROUNDER;
                 sum += whole;
                 left[k] = (left[k] - whole) * LIMB;
             }
@@ -591,6 +642,40 @@ std::vector<Index> limb_sums(Vector<const double> values, int bits, int limbs) {
         }
     }
     return sums;
+}
+
+// Whether there are more distinct values than so many: if the bits that their hashes set say so, surely; else perhaps not.
+template <class From>
+bool crowded_in(const From* data, Index rows, Index classes, Index row_stride, Index class_stride, Index most) {
+    int log = 10;
+    while (Index(1) << log < 8 * most) ++log;
+    std::vector<bool> seen(std::size_t(1) << log);
+    Index found = 0;
+    for (Index row = 0; row < rows; ++row) {
+        for (Index k = 0; k < classes; ++k) {
+            const From value = data[row * row_stride + k * class_stride];
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, &value, sizeof value);
+            const std::size_t at = static_cast<std::size_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15U >> (64 - log));
+            found += !seen[at];
+            seen[at] = true;
+        }
+        if (found > most + 1) return true;  // 0 and -0.0 are one
+    }
+    return false;
+}
+
+bool crowded(Matrix<nb::ro> p, Index most) {
+    const Index rows = p.shape(0), classes = p.shape(1);
+    if (most < 0 || most > Index(1) << 40 || rows * classes <= most) return false;
+    nb::gil_scoped_release released;
+    if (p.dtype().bits == 32) {
+        return crowded_in(static_cast<const std::uint32_t*>(p.data()), rows, classes, p.stride(0), p.stride(1), most);
+    }
+    if (p.dtype().bits == 64) {
+        return crowded_in(static_cast<const std::uint64_t*>(p.data()), rows, classes, p.stride(0), p.stride(1), most);
+    }
+    return false;
 }
 
 // Distinct values with how much there is of each, until there are too many.
@@ -684,10 +769,12 @@ class Distinct {
 NB_MODULE(_kernel, m) {
     m.def("rows", &rows, nb::arg("p"), nb::arg("truth"), nb::arg("weights").none(), nb::arg("out"),
           nb::arg("fraction_bits"), nb::arg("total").none());
-    m.def("count", &count, nb::arg("values"), nb::arg("weights").none(), nb::arg("fraction_bits"), nb::arg("total"));
+    m.def("count", &count, nb::arg("p"), nb::arg("weights").none(), nb::arg("fraction_bits"), nb::arg("total"));
+    m.def("coarse", &coarse, nb::arg("values"), nb::arg("code"), nb::arg("place"));
     m.def("happened", &happened, nb::arg("values"), nb::arg("weights").none(), nb::arg("fraction_bits"),
           nb::arg("columns"));
     m.def("limb_sums", &limb_sums, nb::arg("values"), nb::arg("bits"), nb::arg("limbs"));
+    m.def("crowded", &crowded, nb::arg("p"), nb::arg("most"));
     nb::class_<Distinct>(m, "Distinct")
         .def(nb::init<Index>(), nb::arg("most"))
         .def("add", &Distinct::add, nb::arg("p"), nb::arg("weights").none())

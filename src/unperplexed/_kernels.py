@@ -199,10 +199,10 @@ class Grid:
 
     def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
         """Add the elements of an array, each with its row's weight, to the counts of their cells."""
-        flat = p.reshape(-1)
-        if _kernel is not None and p.ndim == 1:
-            _kernel.count(np.ascontiguousarray(p, dtype=np.float64), weights, self.fraction_bits, counts)
+        if _kernel is not None:
+            _kernel.count(p if p.ndim == 2 else p[:, None], weights, self.fraction_bits, counts)
             return
+        flat = p.reshape(-1)
         if weights is not None:
             each = np.repeat(weights, p.size // weights.size)
             counts += np.bincount(self.codes(flat), weights=each, minlength=self.size)
@@ -247,6 +247,19 @@ def moments(place: Any, w: Any) -> tuple[Any, Any, Any]:
     """Places and their squares, the latter in two parts, each with its weight; arrays of any library."""
     square = place * place
     return w * place, w * (square >> HALF_BITS), w * (square & ((1 << HALF_BITS) - 1))
+
+
+def crowded(p: AnyFloats, most: int) -> bool:
+    """Whether a matrix has more distinct values than so many. If it says so they surely are; if not, they may be."""
+    if p.size <= most:
+        return False
+    if _kernel is not None:
+        return bool(_kernel.crowded(p, most))
+    bits = p.reshape(-1).view(np.uint32 if p.dtype == np.float32 else np.uint64).astype(np.uint64)
+    log = max(10, (8 * most - 1).bit_length())
+    seen = np.zeros(1 << log, dtype=bool)
+    seen[(bits ^ bits >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - log)] = True
+    return int(np.count_nonzero(seen)) > most + 1  # 0 and -0.0 are one
 
 
 class DistinctValues:
@@ -298,6 +311,10 @@ class CoarseGrid:
 
     def places(self, p: AnyFloats) -> tuple[Ints, Floats]:
         """Cell of each probability in a vector, and its place."""
+        if _kernel is not None:
+            codes, places = np.empty(p.size, dtype=np.int64), np.empty(p.size)
+            _kernel.coarse(np.ascontiguousarray(p), codes, places)
+            return codes, places
         upper = p > 0.5
         distance = np.where(upper, 1 - p, p)
         u = distance.astype(np.float32)

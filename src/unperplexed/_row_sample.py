@@ -38,7 +38,7 @@ class RowSample:
             distinct = np.unique(key[some])
             some = some[key[some] <= distinct[:room][-1]]
         code, _ = COARSE.places(np.ascontiguousarray(p[some]).reshape(-1))
-        cells = np.sort(code.astype(np.uint8).reshape(-1, p.shape[1]), axis=1)
+        cells = np.sort(code.astype(np.uint8).reshape(-1, p.shape[1]), axis=1, kind="stable")
         return RowSample(key[some], np.ones(some.size), cells).lowest()
 
     def __add__(self, other: RowSample) -> RowSample:

@@ -207,8 +207,13 @@ def _readings(names: Sequence[Any]) -> list[list[Any]]:
     return [read for read in readings if read and len(set(read)) == len(read)]
 
 
+_PLAIN = (int, str, bool)
+
+
 def plain(value: Any) -> Any:
     """Give a label as a plain Python value: 1.0 and numpy's 1 become 1; None, NaN and NA become None."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.datetime64):
         return _date_text(value)
     if isinstance(value, np.generic):
