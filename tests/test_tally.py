@@ -387,7 +387,7 @@ def test_bad_settings(settings):
 
 def test_ties_of_many_values_take_no_more_room_than_cells(rng):
     """Rows in which two classes share the top, each with a probability of its own."""
-    counter = Counter(3, 0, 3, [], [])
+    counter = Counter(3, False, 0, 3, [], [])
     for _ in range(3):
         top = rng.uniform(0.34, 0.5, 20_000)
         p = np.stack([top, top, 1 - 2 * top], axis=1)

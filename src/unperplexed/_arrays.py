@@ -35,6 +35,8 @@ class Columns:
         """Rows as a floating matrix in the source's own precision."""
         if self.parts[0].ndim == 2:
             block = self.parts[0][which]
+        elif len(self.parts) == 1:
+            block = self.parts[0][which, None]
         else:
             block = np.stack([part[which] for part in self.parts], axis=1)
         # float16 holds probabilities but not their arithmetic; integers and longer floats become float64.

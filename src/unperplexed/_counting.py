@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._columns import RUN_ROWS, ColumnCounter
 from ._grouped import ClassCounter, GroupCounter, top_classes
 from ._kernels import crowded
 from ._parts import ShardCounter
@@ -30,9 +31,15 @@ class Counter:
     """Counts blocks: exact tables first, dense cells once there are too many distinct values."""
 
     def __init__(
-        self, n_classes: int, exact_limit: int, fraction_bits: int, scores: Sequence[Score], parts: Sequence[str]
+        self,
+        n_classes: int,
+        one_column: bool,
+        exact_limit: int,
+        fraction_bits: int,
+        scores: Sequence[Score],
+        parts: Sequence[str],
     ) -> None:
-        self.grid = grid_of(fraction_bits)
+        self.grid, self.one_column = grid_of(fraction_bits), one_column
         self.exact_limit = exact_limit
         self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
         self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
@@ -40,7 +47,8 @@ class Counter:
         self.weighted = False
         self.weight = self.weight_squared = 0.0
         self.scores = scores
-        self.score_sums = {score.name: NO_SUMS for score in scores}
+        self.score_sums: dict[str, ScoreSums | None] = {score.name: None if one_column else NO_SUMS for score in scores}
+        self.columns = None if parts else ColumnCounter(exact_limit, self.grid)
         self.notes = Notes()
         self.sources = Counts[str]()
         self.row_sample = RowSampleCounter(n_classes)
@@ -57,6 +65,27 @@ class Counter:
         if forecasts.grouped and self.shards is not None:
             self.shards.grouped = True
         rows_before = self.n_rows
+        for part in self._without_columns(forecasts):
+            self._add_rows(part)
+        if forecasts.source:
+            self.sources[forecasts.source] += self.n_rows - rows_before
+
+    def _without_columns(self, forecasts: Forecasts) -> Iterator[Forecasts]:
+        """Count what can be counted as a column, and give the rest."""
+        if self.columns is None or not self.columns.takes(forecasts):
+            yield forecasts
+            return
+        for p, truth, start in forecasts.runs(RUN_ROWS):
+            odd = np.flatnonzero(self.columns.add(p, truth))
+            rows = p.size - odd.size
+            self.n_rows += rows
+            self.n_weighing += rows
+            self.weight += rows
+            self.weight_squared += rows
+            if odd.size:
+                yield forecasts[start + odd]
+
+    def _add_rows(self, forecasts: Forecasts) -> None:
         for block in forecasts.blocks(lambda: self.pairs.totals if isinstance(self.pairs, DenseCells) else None):
             self.notes += block.notes
             self.n_rows += len(block)
@@ -65,8 +94,6 @@ class Counter:
                 block = block[block.weights > 0]  # noqa: PLW2901
             if len(block):
                 self._add_block(block, forecasts)
-        if forecasts.source:
-            self.sources[forecasts.source] += self.n_rows - rows_before
 
     def _add_block(self, block: Block, forecasts: Forecasts) -> None:
         p, rows, weights = block.probabilities, block.rows, block.weights
@@ -83,17 +110,21 @@ class Counter:
             self.classes.add(p, block.truth, rows.correct, weights)
         if self.predictions is not None:
             self.predictions.add(top_classes(p, rows, block.truth, w))
-        shard = None
-        if self.shards is not None:
-            shard = forecasts.shards(block.index)
+        shard = None if self.shards is None else forecasts.shards(block.index)
+        if self.shards is not None and shard is not None:
             self.shards.add(shard, p, block.truth, rows.hit, weights)
+        if self.one_column and shard is None:
+            return
         for score in self.scores:
             x = score.rows(block)
-            self._add_score(score.name, x, weights)
+            if not self.one_column:
+                self._add_score(score.name, x, weights)
             if self.shards is not None and shard is not None:
                 self.shards.add_score(score.name, shard, x, weights)
 
     def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
+        before = self.score_sums[name]
+        assert before is not None
         with np.errstate(over="ignore"):
             square = x * x
         if weights is None:
@@ -106,7 +137,7 @@ class Counter:
                 ExactSum(rest=weighted_sum(w2, x)),
                 ExactSum(rest=weighted_sum(w2, square)),
             )
-        self.score_sums[name] = added(self.score_sums[name], found)
+        self.score_sums[name] = added(before, found)
 
     def _count_pairs(self, block: Block) -> None:
         p, weights = block.probabilities, block.weights

@@ -11,9 +11,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -678,6 +682,12 @@ bool crowded(Matrix<nb::ro> p, Index most) {
     return false;
 }
 
+nb::ndarray<nb::numpy, double, nb::ndim<1>> given(std::vector<double> values) {
+    auto* kept = new std::vector<double>(std::move(values));
+    nb::capsule owner(kept, [](void* at) noexcept { delete static_cast<std::vector<double>*>(at); });
+    return {kept->data(), {kept->size()}, owner};
+}
+
 // Distinct values with how much there is of each, until there are too many.
 class Distinct {
   public:
@@ -692,16 +702,16 @@ class Distinct {
         return add_all<Half>(p, w);
     }
 
+    // Values, the weight of each, and its square; in no order.
     nb::tuple columns() const {
-        std::array<std::vector<double>*, 3> columns;
-        for (auto& column : columns) column = new std::vector<double>;
+        std::vector<double> values, weight, squared;
         for (const Entry& entry : entries_) {
             if (!entry.used) continue;
-            columns[0]->push_back(entry.key);
-            columns[1]->push_back(entry.weight);
-            columns[2]->push_back(entry.squared);
+            values.push_back(entry.key);
+            weight.push_back(entry.weight);
+            squared.push_back(entry.squared);
         }
-        return nb::make_tuple(owned(columns[0]), owned(columns[1]), owned(columns[2]));
+        return nb::make_tuple(given(std::move(values)), given(std::move(weight)), given(std::move(squared)));
     }
 
   private:
@@ -709,11 +719,6 @@ class Distinct {
         double key = 0, weight = 0, squared = 0;
         bool used = false;
     };
-
-    static nb::ndarray<nb::numpy, double, nb::ndim<1>> owned(std::vector<double>* values) {
-        nb::capsule owner(values, [](void* at) noexcept { delete static_cast<std::vector<double>*>(at); });
-        return {values->data(), {values->size()}, owner};
-    }
 
     template <class From>
     Index add_all(const Matrix<nb::ro>& p, const double* w) {
@@ -764,6 +769,246 @@ class Distinct {
     std::vector<Entry> entries_;
 };
 
+// Rows of one column, and where in the cells the probabilities of both classes are: of the negative one, and of the
+// positive. In steps that compilers make vectors of.
+template <class T>
+struct Batch {
+    static constexpr Index ROWS = 256;
+    std::array<std::array<T, ROWS>, 2> p;
+    std::array<std::array<std::uint32_t, ROWS>, 2> code, place;
+};
+
+// What is no probability, has no outcome, or is so near 1/2 or 0 that its cell does not tell which class is on top, or
+// whether it is 0, is odd. The bits of floats from 0 up are in the order of their values.
+template <class T>
+INLINED std::int64_t is_odd(T p) {
+    using Word = typename Lanes<T>::Word;
+    const Word bits = std::bit_cast<Word>(p), half = std::bit_cast<Word>(T(0.5)), one = std::bit_cast<Word>(T(1));
+    const Word least = std::bit_cast<Word>(T(0x1p-126));
+    const Word below = std::bit_cast<Word>(T(0.5 - 0x1p-24)), above = std::bit_cast<Word>(T(0.5 + 0x1p-24));
+    return (bits < 0) | (bits > one) | ((bits > 0) & (bits < least)) |
+           ((bits >= below) & (bits <= above) & (bits != half));
+}
+
+template <class T>
+INLINED bool any_odd(const T* p, const std::int8_t* truth, Index n) {
+    typename Lanes<T>::Word odd = 0;
+    int missing = 0;
+    for (Index k = 0; k < n; ++k) odd |= is_odd(p[k]);
+    for (Index k = 0; k < n; ++k) missing |= truth[k];
+    return odd || missing < 0;
+}
+
+template <class T>
+INLINED void batch_of(const Grid& grid, Index n, Batch<T>& batch) {
+    const std::uint32_t mask = (1U << grid.shift) - 1, last = grid.size - 1;
+    std::array<std::uint32_t, Batch<T>::ROWS> bits, upper;
+    for (int side = 0; side < 2; ++side) {
+        const T* p = batch.p[side].data();
+        for (Index k = 0; k < n; ++k) bits[k] = std::bit_cast<std::uint32_t>(single(std::min(p[k], T(1) - p[k])));
+        for (Index k = 0; k < n; ++k) upper[k] = std::bit_cast<std::uint32_t>(single(T(0.5) - p[k])) >> 31;
+        for (Index k = 0; k < n; ++k) {
+            const std::uint32_t lower = (bits[k] >> grid.shift) + (bits[k] != 0);
+            batch.code[side][k] = upper[k] ? last - lower : lower;
+            batch.place[side][k] = bits[k] & mask;
+        }
+    }
+}
+
+// Whether any row is odd; where none is, its place in the cells.
+template <class T>
+INLINED bool odd_batch_of(const Grid& grid, const T* x, Index stride, const std::int8_t* truth, Index n,
+                          Batch<T>& batch) {
+    for (Index k = 0; k < n; ++k) batch.p[1][k] = x[k * stride];
+    for (Index k = 0; k < n; ++k) batch.p[0][k] = T(1) - batch.p[1][k];
+    const bool odd = any_odd(batch.p[1].data(), truth, n);
+    batch_of(grid, n, batch);
+    return odd;
+}
+
+DISPATCHED bool batch_in(const Grid& grid, const float* x, Index stride, const std::int8_t* truth, Index n,
+                         Batch<float>& batch) {
+    return odd_batch_of(grid, x, stride, truth, n, batch);
+}
+DISPATCHED bool batch_in(const Grid& grid, const double* x, Index stride, const std::int8_t* truth, Index n,
+                         Batch<double>& batch) {
+    return odd_batch_of(grid, x, stride, truth, n, batch);
+}
+
+// Rows of two classes of which one column is given: by value, with how often either class happened, until there are
+// too many values; in cells beyond.
+template <class T>
+class OneColumn {
+  public:
+    OneColumn(Index most, int fraction_bits) : most_(most), grid_(fraction_bits), entries_(64) {}
+
+    // Count rows but for odd ones, which are marked.
+    void add(nb::ndarray<const T, nb::ndim<1>, nb::device::cpu> p, Vector<const std::int8_t> truth, Vector<bool> odd) {
+        const Index n = p.shape(0), stride = p.stride(0);
+        if (static_cast<Index>(truth.shape(0)) != n || static_cast<Index>(odd.shape(0)) != n) {
+            throw nb::value_error("add: shapes do not go together");
+        }
+        const T* x = p.data();
+        nb::gil_scoped_release released;
+        if (n_ == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_)) to_cells();
+        const Index done = exact() ? by_value(x, stride, truth.data(), odd.data(), n) : 0;
+        if (done == n) return;
+        if (exact()) to_cells();
+        by_cell(x + done * stride, stride, truth.data() + done, odd.data() + done, n - done);
+    }
+
+    bool exact() const { return !cells_; }
+
+    // Values, and how often the negative and the positive class happened; in no order.
+    nb::tuple values() const {
+        std::array<std::vector<double>, 3> found;
+        for (const Entry& entry : entries_) {
+            if (!entry.used()) continue;
+            found[0].push_back(entry.value);
+            found[1].push_back(static_cast<double>(entry.count[0]));
+            found[2].push_back(static_cast<double>(entry.count[1]));
+        }
+        return nb::make_tuple(given(std::move(found[0])), given(std::move(found[1])), given(std::move(found[2])));
+    }
+
+    // The total of each cell, and the columns of what happened there.
+    nb::tuple cells() const {
+        std::vector<double> total(grid_.size), columns(COLUMNS * grid_.size);
+        for (std::size_t code = 0; code < grid_.size; ++code) {
+            const Cell& cell = cells_[code];
+            const auto [count, first, second_high, second_low] = cell.sums;
+            const double low = count ? cell.low : std::numeric_limits<double>::infinity();
+            const double high = count ? cell.high : -std::numeric_limits<double>::infinity();
+            total[code] = static_cast<double>(count + others_[code]);
+            double* to = columns.data() + code;
+            for (const double x : {double(count), double(count), double(first), double(second_high),
+                                   double(second_low), low, high}) {
+                *to = x;
+                to += grid_.size;
+            }
+        }
+        return nb::make_tuple(given(std::move(total)), given(std::move(columns)));
+    }
+
+  private:
+    struct Entry {
+        T value = 0;
+        std::array<Index, 2> count{};
+        bool used() const { return count[0] || count[1]; }
+    };
+
+    struct alignas(64) Cell {
+        std::array<Index, 4> sums;  // in the order of the columns, but for the squared weights: these are 1
+        double low, high;           // unless nothing happened
+    };
+
+    Index by_value(const T* x, Index stride, const std::int8_t* truth, bool* odd, Index n) {
+        for (Index k = 0; k < n; ++k) {
+            const T p = x[k * stride];
+            odd[k] = is_odd(p) || truth[k] < 0;
+            if (odd[k]) continue;
+            Entry& entry = entry_of(p);
+            if (!entry.used()) {
+                if (n_ == most_) return k;
+                ++n_;
+            }
+            entry.value = p;
+            ++entry.count[truth[k] > 0];
+            if (2 * n_ > static_cast<Index>(entries_.size())) grow();
+        }
+        return n;
+    }
+
+    Entry& entry_of(T value) {
+        const std::uint64_t bits = std::bit_cast<std::uint64_t>(static_cast<double>(value));
+        std::size_t at = static_cast<std::size_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15U >> shift_);
+        while (entries_[at].used() && entries_[at].value != value) at = (at + 1) & (entries_.size() - 1);
+        return entries_[at];
+    }
+
+    void grow() {
+        std::vector<Entry> before(2 * entries_.size());
+        before.swap(entries_);
+        --shift_;
+        for (const Entry& entry : before) {
+            if (entry.used()) entry_of(entry.value) = entry;
+        }
+    }
+
+    void to_cells() {
+        // Zeros as the system gives them: most cells are never touched, and take no memory then.
+        const std::size_t bytes = (grid_.size + 1) * sizeof(Cell);
+        room_.reset(static_cast<std::byte*>(std::calloc(bytes + grid_.size * sizeof(Index), 1)));
+        if (!room_) throw std::bad_alloc();
+        const auto at = reinterpret_cast<std::uintptr_t>(room_.get());
+        cells_ = reinterpret_cast<Cell*>((at + alignof(Cell) - 1) / alignof(Cell) * alignof(Cell));
+        others_ = reinterpret_cast<Index*>(cells_ + grid_.size);
+        for (const Entry& entry : entries_) {
+            for (const bool positive : {false, true}) {
+                if (!entry.count[positive]) continue;
+                const T p = entry.value, q = T(1) - p, happened = positive ? p : q;
+                const auto [code, place] = grid_.of(happened);
+                count(code, place, grid_.of(positive ? q : p).code, happened, entry.count[positive]);
+            }
+        }
+        entries_ = {};
+    }
+
+    void by_cell(const T* x, Index stride, const std::int8_t* truth, bool* odd, Index n) {
+        Batch<T> batch;
+        for (Index start = 0; start < n; start += Batch<T>::ROWS) {
+            const Index m = std::min(Batch<T>::ROWS, n - start);
+            const std::int8_t* outcome = truth + start;
+            const bool some_odd = batch_in(grid_, x + start * stride, stride, outcome, m, batch);
+            for (Index k = 0; k < m; ++k) {
+                odd[start + k] = some_odd && (is_odd(batch.p[1][k]) || outcome[k] < 0);
+                if (odd[start + k]) continue;
+                const int side = outcome[k] > 0;
+                if (k + SOON < m) {
+                    prefetched(reinterpret_cast<std::uintptr_t>(&cells_[batch.code[outcome[k + SOON] > 0][k + SOON]]));
+                }
+                count(batch.code[side][k], batch.place[side][k], batch.code[1 - side][k], batch.p[side][k], 1);
+            }
+        }
+    }
+
+    void count(std::uint32_t happened, std::uint32_t place, std::uint32_t other, T value, Index times) {
+        Cell& cell = cells_[happened];
+        const Index square = static_cast<Index>(place) * place;
+        cell.sums[0] += times;
+        cell.sums[1] += times * place;
+        cell.sums[2] += times * (square >> HALF_BITS);
+        cell.sums[3] += times * (square & ((1 << HALF_BITS) - 1));
+        if (cell.sums[0] == times) cell.low = cell.high = value;
+        cell.low = std::min<double>(cell.low, value);
+        cell.high = std::max<double>(cell.high, value);
+        others_[other] += times;
+    }
+
+    static constexpr Index SOON = 16;
+
+    Index most_, n_ = 0;
+    Grid grid_;
+    int shift_ = 58;
+    std::vector<Entry> entries_;
+    struct Free {
+        void operator()(std::byte* at) const { std::free(at); }
+    };
+    std::unique_ptr<std::byte, Free> room_;
+    Cell* cells_ = nullptr;
+    Index* others_ = nullptr;
+};
+
+template <class T>
+void bind_column(nb::module_& m, const char* name) {
+    nb::class_<OneColumn<T>>(m, name)
+        .def(nb::init<Index, int>(), nb::arg("most"), nb::arg("fraction_bits"))
+        .def("add", &OneColumn<T>::add, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
+        .def("values", &OneColumn<T>::values)
+        .def("cells", &OneColumn<T>::cells)
+        .def_prop_ro("exact", &OneColumn<T>::exact);
+}
+
 }  // namespace
 
 NB_MODULE(_kernel, m) {
@@ -779,4 +1024,6 @@ NB_MODULE(_kernel, m) {
         .def(nb::init<Index>(), nb::arg("most"))
         .def("add", &Distinct::add, nb::arg("p"), nb::arg("weights").none())
         .def("columns", &Distinct::columns);
+    bind_column<float>(m, "Column32");
+    bind_column<double>(m, "Column64");
 }

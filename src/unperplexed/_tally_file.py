@@ -68,7 +68,9 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "grouped": state["shards"] is not None and state["shards"].grouped,
         "row_sample": state["row_sample"] is not None,
         "top_tables": list(state["top_tables"]),
-        "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
+        "scores": {
+            name: sums and [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()
+        },
         "sections": [
             {
                 "name": name,
@@ -307,8 +309,10 @@ def _state(sections: _Sections) -> dict[str, Any]:
     _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
     kind, highest = (Table, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
-    scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
-    _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    scores = {name: sums and tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
+    _require(all(sums is None or len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    summed = {sums is not None for sums in scores.values()}
+    _require(len(summed) < 2 and (n_classes == 2 or False not in summed), "all scores have sums, or none of a column")
     rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None
     parts = header["parts"]
     _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")

@@ -238,6 +238,27 @@ class Forecasts:
         return slice(start, stop) if self._selected is None else self._selected[start:stop]
 
     @property
+    def one_column(self) -> bool:
+        """Whether only the probability of the positive class is given."""
+        return self._binary
+
+    @property
+    def plain_column(self) -> bool:
+        """Whether that is given as it is counted, in rows of equal weight."""
+        changed = self._percent or self._from_logits or self._from_log_probs or self._renormalize
+        return self._binary and self._weights is None and not changed
+
+    def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8], int]]:
+        """Yield so many rows at a time of one column, unchecked: values, outcomes (below 0: none), and their place.
+
+        Who reads them leaves to `blocks` what is not plainly a probability with an outcome.
+        """
+        for start in range(0, self.n_rows, rows):
+            places = self._places(start, min(start + rows, self.n_rows))
+            codes = np.ascontiguousarray(self._codes[places], dtype=np.int8)
+            yield self._columns.rows(places).reshape(-1), codes, start
+
+    @property
     def first_row(self) -> int:
         """Number of the first row among all of its source."""
         return self._first_row

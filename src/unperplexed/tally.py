@@ -6,6 +6,7 @@ import math
 from collections import Counter as Counts
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from ._json import plain_values
 from ._kernels import Grid
 from ._parts import PARTS, Shards
 from ._row_sample import RowSample
+from ._sums import ExactSum
 from ._tables import (
     MOMENTS,
     Cells,
@@ -37,6 +39,7 @@ from ._typing import Ints
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
+from .means import weighted_sum
 from .outputs import check_output, write_whole
 from .scores import score_named, scores_kept
 
@@ -92,8 +95,8 @@ class Tally:
     pairs_table: Table = field(default_factory=Table.empty, repr=False)
     top_tables: Mapping[int, Table] = field(default_factory=dict, repr=False)
     """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
-    score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
-    """For each score x the sums of w x, w^2 x and w^2 x^2."""
+    score_sums: Mapping[str, ScoreSums | None] = field(default_factory=dict, repr=False)
+    """For each score x the sums of w x, w^2 x and w^2 x^2; None where all rows were given in one column."""
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
     """Of more than two classes some rows, or all while they are few, in coarse cells."""
@@ -224,13 +227,22 @@ class Tally:
         first = next(stream, None)
         if first is None:
             return cls(exact_limit=exact_limit, fraction_bits=fraction_bits)
-        labels = first.labels
-        counter = Counter(first.n_classes, exact_limit, fraction_bits, scores_kept(scores), parts)
+        labels, kept = first.labels, scores_kept(scores)
+        counters: dict[bool, Counter] = {}
         for part in chain([first], stream):
             labels = _common_labels(labels, part.labels)
-            counter.add(part)
+            if part.one_column not in counters:
+                settings = (part.n_classes, part.one_column, exact_limit, fraction_bits, kept, parts)
+                counters[part.one_column] = Counter(*settings)
+            counters[part.one_column].add(part)
+        return sum((cls._counted(counter, labels) for counter in counters.values()), cls(exact_limit, fraction_bits))
+
+    @classmethod
+    def _counted(cls, counter: Counter, labels: tuple[Label | None, ...]) -> Tally:
+        """Make a tally of what was counted."""
+        exact_limit, fraction_bits = counter.exact_limit, counter.grid.fraction_bits
         pairs, top = counter.tables()
-        return cls(
+        tally = cls(
             exact_limit=exact_limit,
             fraction_bits=fraction_bits,
             n_rows=counter.n_rows,
@@ -251,6 +263,11 @@ class Tally:
             shards=None if counter.shards is None else counter.shards.shards(),
             sources=_first_sources(counter.sources),
         )
+        for pairs, top in [] if counter.columns is None else counter.columns.tables():
+            column = Tally(exact_limit, fraction_bits, n_classes=len(labels), labels=labels, pairs_table=pairs)
+            column = replace(column, exact=not isinstance(pairs, Cells), top_tables=top, score_sums=tally.score_sums)
+            tally = tally + column
+        return tally
 
     def to_bytes(self) -> bytes:
         """Give the tally as bytes: the same for the same tally, checksummed, with nothing in it that could run."""
@@ -304,7 +321,9 @@ class Tally:
                 ties: a.top_tables.get(ties, none) + b.top_tables.get(ties, none)
                 for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
             },
-            score_sums={name: added(sums, b.score_sums[name]) for name, sums in a.score_sums.items()},
+            score_sums=a.score_sums
+            if self._in_one_column and other._in_one_column
+            else {name: added(sums, b._sums[name]) for name, sums in a._sums.items()},
             notes=a.notes + b.notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             classes=self._added(a.classes, b.classes),
@@ -339,6 +358,43 @@ class Tally:
         return tuple(self.score_sums)
 
     @property
+    def _in_one_column(self) -> bool:
+        """Whether only the probability of the positive class was given."""
+        return None in self.score_sums.values()
+
+    @cached_property
+    def _sums(self) -> Mapping[str, ScoreSums]:
+        """Sums of each score; of rows in one column they follow from the probabilities of what happened."""
+        if not self._in_one_column:
+            return {name: sums for name, sums in self.score_sums.items() if sums is not None}
+        points, found = self._points_by_top(), dict.fromkeys(self.score_sums, NO_SUMS)
+        for block in Forecasts(np.ones(points.p.size, dtype=np.int8), points.p, labels=(0, 1)).blocks():
+            w, w2 = points.weight[block.index], points.weight_squared[block.index]
+            for name in found:
+                x = score_named(name).rows(block)
+                sums = weighted_sum(w, x), weighted_sum(w2, x), weighted_sum(w2, x * x)
+                first, second, third = (ExactSum(rest=total) for total in sums)
+                found[name] = added(found[name], (first, second, third))
+        return found
+
+    def _points_by_top(self) -> Points:
+        """Points of two classes; where a cell ends at 1/2, those that are just that apart from those next to it.
+
+        The latter are below, so that the other class is on top.
+        """
+        points = self.points()
+        if self.exact or 2 not in self.top_tables:
+            return points
+        tied = self.top_tables[2]
+        here = points.entry == np.searchsorted(self.pairs_table.key, tied.key)
+        weights = [
+            np.concatenate([column[~here], both, column[here].sum() - both])
+            for column, both in ((points.weight, tied.happened), (points.weight_squared, tied.squared))
+        ]
+        ends = [0.5, np.nextafter(0.5, 0)]
+        return Points(np.concatenate([points.p[~here], ends]), *weights, np.append(points.entry[~here], [-1, -1]))
+
+    @property
     def grid(self) -> Grid:
         """The cells of this tally."""
         return grid_of(self.fraction_bits)
@@ -364,11 +420,11 @@ class Tally:
         """Mean of a scoring rule that is kept, unfloored."""
         if self.weight and name not in self.score_sums:
             raise InputError(f"score: this tally does not keep {name!r}; it has {', '.join(self.scores)}.")
-        return float(self.score_sums[name][0]) / self.weight if self.weight else math.nan
+        return float(self._sums[name][0]) / self.weight if self.weight else math.nan
 
     def score_standard_error(self, name: str) -> float:
         """Standard error of that mean, by the delta method for weighted rows; NaN where the mean is infinite."""
-        mean, squares = self.score(name), [float(total) for total in self.score_sums.get(name, NO_SUMS)]
+        mean, squares = self.score(name), [float(total) for total in self._sums.get(name, NO_SUMS)]
         if not math.isfinite(mean):
             return math.nan
         variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared

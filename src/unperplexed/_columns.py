@@ -1,0 +1,75 @@
+"""Rows of two classes of which one column is given: counted by the compiled kernel, both classes in one step.
+
+The probability of the other class is 1 - p, so that no matrix is made. What comes out are the tables that `Counter`
+would give. Scores are not summed here: of such rows they are functions of the probability of what happened, and are
+read off its counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._compiled import kernel as _kernel
+from ._kernels import Grid
+from ._tables import Cells, Table
+from ._typing import AnyFloats, Bools, Ints
+from .forecasts import Forecasts
+
+RUN_ROWS = 1 << 18
+"""Rows are counted so many at a time."""
+
+
+class ColumnCounter:
+    """Counts by value while there are at most exact_limit of them, in cells beyond."""
+
+    def __init__(self, exact_limit: int, grid: Grid) -> None:
+        self._exact_limit, self._grid = exact_limit, grid
+        self._counted: dict[np.dtype[Any], Any] = {}  # 1 - p depends on the precision in which p came
+
+    @staticmethod
+    def takes(forecasts: Forecasts) -> bool:
+        """Whether these can be counted so."""
+        return _kernel is not None and forecasts.plain_column
+
+    def add(self, p: AnyFloats, truth: NDArray[np.int8]) -> Bools:
+        """Count rows, and say which are left out: those that are invalid, not there, or next to 1/2 or 0."""
+        odd = np.empty(p.size, dtype=bool)
+        if p.dtype not in self._counted:
+            kernel: Any = _kernel
+            kind = kernel.Column32 if p.dtype == np.float32 else kernel.Column64
+            self._counted[p.dtype] = kind(self._exact_limit, self._grid.fraction_bits)
+        self._counted[p.dtype].add(p, truth, odd)
+        return odd
+
+    def tables(self) -> list[tuple[Table, dict[int, Table]]]:
+        """Pairs of both classes, and top-label pairs by the size of the tie; for each precision."""
+        return [self._by_value(x, kind) if x.exact else self._by_cell(x) for kind, x in self._counted.items()]
+
+    def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[Table, dict[int, Table]]:
+        p, negative, positive = counted.values()
+        q = (1 - p.astype(kind)).astype(np.float64)
+        n = negative + positive
+        pairs = Table(p, n, positive, positive).beside(Table(q, n, negative, negative)).merged()
+        tied, hits = p == q, np.where(p > q, positive, negative)
+        top = {1: Table(np.maximum(p, q), n, hits, hits), 2: Table(p, n, n, n)}
+        return pairs, {ties: _only(top[ties], here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
+
+    def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table]]:
+        total, columns = counted.cells()
+        happened = columns.reshape(-1, self._grid.size)
+        key = np.flatnonzero(total)
+        pairs = Cells(key, total[key], *happened[:, key])
+        # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, of both classes of a row.
+        half = self._grid.half + 1
+        one, two = _only(pairs, key > half), _only(pairs, key == half)
+        top = {1: one, 2: replace(two, total=two.happened)}
+        return pairs, {ties: table for ties, table in top.items() if table.key.size}
+
+
+def _only(table: Table, here: Bools | Ints) -> Any:
+    """Some of the entries."""
+    return type(table)(*(getattr(table, f.name)[here] for f in fields(table)))
