@@ -31,6 +31,10 @@ class Columns:
         """Number of columns."""
         return int(self.parts[0].shape[1]) if self.parts[0].ndim == 2 else len(self.parts)
 
+    def __getitem__(self, rows: slice) -> Columns:
+        """Some rows, without copying them."""
+        return Columns(tuple(part[rows] for part in self.parts), self.names)
+
     def rows(self, which: slice | Ints) -> AnyFloats:
         """Rows as a floating matrix in the source's own precision."""
         if self.parts[0].ndim == 2:

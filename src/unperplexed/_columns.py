@@ -63,7 +63,7 @@ class ColumnCounter:
         happened = columns.reshape(-1, self._grid.size)
         key = np.flatnonzero(total)
         pairs = Cells(key, total[key], *happened[:, key])
-        # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, of both classes of a row.
+        # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, twice of each row.
         half = self._grid.half + 1
         one, two = _only(pairs, key > half), _only(pairs, key == half)
         top = {1: one, 2: replace(two, total=two.happened)}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter as Counts
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,6 +186,35 @@ class Counter:
         """Pairs of all classes, and top-label pairs by the size of the tie."""
         top = sorted(self.top.items())
         return self.pairs.table(), {ties: x if isinstance(x, Cells) else x.table() for ties, x in top}
+
+
+def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts], Counter]) -> list[Counter]:
+    """Count parts, each of so many threads its own: those it counts depend on nothing but their order."""
+    found: dict[tuple[int, bool], Counter] = {}
+
+    def add(job: int, part: Forecasts) -> None:
+        if (job, part.one_column) not in found:
+            found[job, part.one_column] = new(part)
+        found[job, part.one_column].add(part)
+
+    if jobs == 1:
+        for part in stream:
+            add(0, part)
+    else:
+        with ThreadPoolExecutor(jobs, "unperplexed-counter") as threads:
+            while parts := list(islice(stream, jobs)):
+                for _ in threads.map(add, range(jobs), parts):
+                    pass
+    return [found[key] for key in sorted(found)]
+
+
+def jobs_of(n_jobs: int | None) -> int:
+    """How many threads: None is one, -1 as many as there are processors, -2 one less."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise InputError(f"n_jobs: expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 _ANY = 1 << 62

@@ -349,6 +349,7 @@ def assess(
     seed: int = 0,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
+    n_jobs: int | None = None,
 ) -> Assessment:
     """Assess reported probabilities against what happened: how good they are and what is wrong with them.
 
@@ -402,7 +403,7 @@ def assess(
         none of these. They are drawn when first asked for.
     seed : int, default 0
         Of the random numbers that draw them.
-    exact_limit, fraction_bits : int
+    exact_limit, fraction_bits, n_jobs : int, optional
         As in `Tally.of`.
 
     Returns
@@ -448,6 +449,7 @@ def assess(
             "groups": groups,
             "exact_limit": None if exact_limit == EXACT_LIMIT else exact_limit,
             "fraction_bits": None if fraction_bits == FRACTION_BITS else fraction_bits,
+            "n_jobs": n_jobs,
         }
         refuse_rows(rows_only)
         tally = y_true
@@ -468,8 +470,14 @@ def assess(
             from_log_probs=from_log_probs,
             groups=groups,
         )
-        parts = parts_for(view, groups, sample_weight)
-        tally = Tally.count(forecasts, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+        tally = Tally.count(
+            forecasts,
+            scores=scores,
+            parts=parts_for(view, groups, sample_weight),
+            exact_limit=exact_limit,
+            fraction_bits=fraction_bits,
+            n_jobs=n_jobs,
+        )
     return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -231,6 +232,22 @@ class Forecasts:
         part._selected = rows if self._selected is None else self._selected[rows]
         part._whole = self._whole or self
         part.n_rows = rows.size
+        return part
+
+    def split(self, most: int) -> list[Forecasts]:
+        """Cut into successive parts, at most so many and none much smaller than a block."""
+        parts = max(1, min(most, self.n_rows * self.n_classes // BLOCK_ELEMENTS))
+        ends = [self.n_rows * part // parts for part in range(parts + 1)]
+        return [self._between(start, stop) for start, stop in pairwise(ends)] if parts > 1 else [self]
+
+    def _between(self, start: int, stop: int) -> Forecasts:
+        if self._selected is not None:
+            return self[np.arange(start, stop)]
+        part, rows = copy(self), slice(start, stop)
+        part._columns, part._codes = self._columns[rows], self._codes[rows]
+        part._weights = None if self._weights is None else self._weights[rows]
+        part._shards = None if self._shards is None else self._shards[rows]
+        part._first_row, part._whole, part.n_rows = self._first_row + start, self._whole or self, stop - start
         return part
 
     def _places(self, start: int, stop: int) -> slice | Ints:

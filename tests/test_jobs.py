@@ -1,0 +1,56 @@
+"""Threads: the same tally whatever their number, and the same errors."""
+
+import numpy as np
+import pytest
+
+from unperplexed import Forecasts, InputError, Tally, assess
+
+
+def matrix(rng, n=4000, classes=200):
+    p = rng.dirichlet(np.full(classes, 0.2), n).astype(np.float32)
+    return rng.integers(0, classes, n), p
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+@pytest.mark.parametrize("n_jobs", [2, 3, -1])
+def test_same_tally(rng, exact_limit, n_jobs):
+    y, p = matrix(rng)
+    counting = {"exact_limit": exact_limit, "labels": range(200), "source": "a", "parts": ["shards", "classes"]}
+    assert Tally.of(y, p, n_jobs=n_jobs, **counting).to_bytes() == Tally.of(y, p, **counting).to_bytes()
+    y, p = rng.integers(0, 2, 600_000), rng.integers(0, 9000, 600_000) / 9000
+    alone = Tally.of(y, p, exact_limit=exact_limit)
+    assert Tally.of(y, p, exact_limit=exact_limit, n_jobs=n_jobs).to_bytes() == alone.to_bytes()
+
+
+def test_parts_of_a_stream(rng):
+    y, p = matrix(rng, 300)
+    stream = [Forecasts(y[at : at + 7], p[at : at + 7], whole=False, labels=range(200)) for at in range(0, 300, 7)]
+    assert Tally.count(iter(stream), n_jobs=4).to_bytes() == Tally.count(stream).to_bytes()
+    assert Tally.count(iter([]), n_jobs=4).n_rows == 0
+
+
+def test_weights_and_selections(rng):
+    """Sums of weights by themselves differ in their last digits."""
+    y, p = matrix(rng)
+    w = rng.uniform(size=len(y))
+    found = [assess(y, p, sample_weight=w, labels=range(200), resamples=0, n_jobs=jobs) for jobs in (None, 2)]
+    assert found[1].reported.decisiveness == pytest.approx(found[0].reported.decisiveness, rel=1e-12)
+    again = Tally.of(y, p, sample_weight=w, labels=range(200), n_jobs=2).to_bytes()
+    assert again == Tally.of(y, p, sample_weight=w, labels=range(200), n_jobs=2).to_bytes()
+    some = Forecasts(y, p, labels=range(200))[rng.permutation(len(y))[:3000]]
+    assert Tally.count(some, n_jobs=2).to_bytes() == Tally.count(some).to_bytes()
+
+
+def test_errors_name_all_rows(rng):
+    y, p = matrix(rng)
+    p[[5, 3990]] = np.nan
+    messages = []
+    for n_jobs in (None, 2):
+        with pytest.raises(InputError, match=r"NaN in 2 rows \(5, 3990") as refused:
+            Tally.of(y, p, labels=range(200), n_jobs=n_jobs)
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
+    with pytest.raises(InputError, match="n_jobs: expected how many threads"):
+        Tally.of(y, p, n_jobs=0)
+    with pytest.raises(InputError, match="n_jobs"):
+        assess(Tally.of([1], [0.5]), n_jobs=2)
