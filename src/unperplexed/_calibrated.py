@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import binom
+from scipy.special import bdtr, ndtr
 
 from ._resampling import CellCounts, Sample
 from ._row_sample import ROOM, RowSample
@@ -117,5 +116,5 @@ def _quantiles(total: float, p: float, share: Floats) -> Floats:
     flip = p > 0.5
     q = 1 - p if flip else p
     most = min(n, int(n * q + 12 * np.sqrt(n * q + 1) + 20))
-    found = np.searchsorted(binom.cdf(np.arange(most), n, q), 1 - share if flip else share, side="left")
+    found = np.searchsorted(bdtr(np.arange(most), n, q), 1 - share if flip else share, side="left")
     return np.asarray(n - found if flip else found, dtype=np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from .._typing import Floats
 from ..errors import check_whole
@@ -157,6 +156,8 @@ def _smoothed(odds: Floats, happened: Floats, total: Floats, bandwidth: float) -
     places = int(min(np.ceil(reach / bandwidth * _STEPS), _MOST_PLACES)) + 1
     position = (odds - odds[0]) * ((places - 1) / reach)
     left = np.minimum(position.astype(np.int64), places - 2)
+    from scipy.ndimage import gaussian_filter1d
+
     right_share = position - left
     smooth = []
     for counts in (happened, total):
