@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unperplexed import Tally, _kernels
-from unperplexed._kernels import COARSE, CellTotals, DistinctValues, Grid, crowded, limb_sums, row_primitives
+from unperplexed._kernels import COARSE, CellTotals, DistinctValues, Grid, crowded, limb_sums, row_primitives, softmax
 
 EDGES = [
     0.0,
@@ -139,6 +139,24 @@ def test_crowded(monkeypatch, rng, dtype, most):
     few = rng.choice(values[: most + 1], (4000, 5))
     assert both(monkeypatch, lambda: crowded(few, most)) == (False, False)
     assert both(monkeypatch, lambda: crowded(values.reshape(-1, 1), most)) == (True, True)
+
+
+@pytest.mark.parametrize("classes", [2, 7, 8, 31, 33, 300])
+def test_softmax(monkeypatch, rng, classes):
+    """Its exponentials are within two last digits, those of subnormal results too."""
+    x = (rng.normal(size=(200, classes)) * rng.choice([0.1, 3, 30, 200], (200, 1))).astype(np.float32)
+    x[:8, 0] = -np.inf, np.inf, np.nan, 3e38, -3e38, 0, 90, 200
+    x[0] = -np.inf
+    x[-1, -1] = np.nan
+    for given in layouts(x, rng):
+        compiled, plain = both(monkeypatch, lambda given=given: softmax(given))
+        np.testing.assert_array_equal(compiled, plain)
+    steps = np.concatenate([-rng.uniform(0, 104, 5000), [0.0, -0.0, -1e-40]]).astype(np.float32)
+    found = softmax(np.stack([np.zeros_like(steps), steps], axis=1))
+    exact = np.exp(steps.astype(np.float64))
+    np.testing.assert_allclose(found[:, 1] / found[:, 0], exact, rtol=2.0**-22, atol=2.0**-149)
+    assert np.isnan(compiled[[0, 2, -1]]).all()
+    assert np.isinf(compiled[1]).all()
 
 
 @pytest.mark.parametrize("limbs", [3, 4])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._compiled import kernel as _kernel
 from ._typing import AnyFloats, Bools, Floats, Ints
@@ -137,6 +138,44 @@ def _sums(p: AnyFloats) -> tuple[Floats, Floats]:
         p = np.ascontiguousarray(p, dtype=np.float64)
         squares = (p * p).sum(axis=1)
     return row_sums(p), squares
+
+
+def softmax(x: AnyFloats) -> Floats:
+    """Probabilities of rows of logits; infinity in rows of which one is infinite, to be refused as what it is.
+
+    -inf is a probability of 0.
+    """
+    p = np.empty(x.shape)
+    if _kernel is not None and x.dtype == np.float32:
+        _kernel.softmax(x, p)
+        return p
+    step = max(1, (1 << 15) // x.shape[1])  # what lies in between stays in the fastest cache
+    for start in range(0, len(x), step):
+        some = x[start : start + step]
+        highest = some.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            e = (_exponentials if x.dtype == np.float32 else np.exp)(some - highest)
+            p[start : start + step] = e / row_sums(e)[:, None]
+        p[start : start + step][np.isposinf(highest[:, 0])] = np.inf
+    return p
+
+
+def _exponentials(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Exponentials of numbers up to 0 in single precision, by the steps that the kernel takes."""
+    x = np.maximum(x, np.float32(-110))  # exp(-104) is 0
+    rounder = np.float32(1.5 * 2.0**23)  # added and taken away again it leaves the nearest whole number
+    shifted = x * np.float32(1.44269504088896341) + rounder
+    powers = shifted - rounder
+    r = (x - powers * np.float32(0.693359375)) - powers * np.float32(-2.12194440e-4)
+    y = np.full_like(r, 1.9875691500e-4)
+    for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
+        y = y * r + np.float32(coefficient)
+    y = (y * (r * r) + r) + np.float32(1)
+    # In two steps, of which the second alone rounds, where what comes out is subnormal.
+    power = shifted.view(np.int32) - rounder.view(np.int32)
+    for some in (power >> 1, power - (power >> 1)):
+        y = y * (some + np.int32(127) << np.int32(23)).view(np.float32)
+    return np.asarray(y)
 
 
 LIMB_BITS = 36

@@ -20,7 +20,7 @@ from ._kernels import (
     CellTotals,
     Rows,
     row_primitives,
-    row_sums,
+    softmax,
 )
 from ._shards import shards_of_groups, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
@@ -216,7 +216,7 @@ class Forecasts:
         start = 0
         while start < self.n_rows:
             cells = into()
-            room = BLOCK_ELEMENTS if cells is None else COUNTED_ELEMENTS
+            room = BLOCK_ELEMENTS if cells is None or self._from_logits else COUNTED_ELEMENTS
             step = min(max(1, room // self.n_classes), BLOCK_ROWS)
             block, problems = self._block(self._places(start, min(start + step, self.n_rows)), cells)
             if problems and not self._drop_invalid:
@@ -345,12 +345,7 @@ class Forecasts:
                 return np.stack([(100 - x) / 100, x / 100], axis=1)
             return np.stack([1 - x, x], axis=1)
         if self._from_logits:
-            highest = x.max(axis=1, keepdims=True)
-            with np.errstate(invalid="ignore"):
-                e = np.exp(x - highest)
-                p = np.asarray(e / row_sums(e)[:, None])
-            p[np.isposinf(highest[:, 0])] = np.inf  # refused as what it is; -inf is a probability of 0
-            return p
+            return softmax(x)
         if self._from_log_probs:
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(x))
