@@ -201,8 +201,8 @@ class Forecasts:
         if self._shards is not None and self._shards.size != self.n_rows:
             rows = number_of(self._shards.size, "row")
             raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
-        missing = np.flatnonzero(self._codes == MISSING)
-        if missing.size and not drop_invalid:
+        if not drop_invalid and self._codes.min(initial=0) < 0 and (self._codes == MISSING).any():
+            missing = np.flatnonzero(self._codes == MISSING)
             raise InputError(
                 f"{names[0]}: no label in {rows_text(first_row + missing)}. Repair them, or leave them out with"
                 " drop_invalid=True (--drop-invalid)."

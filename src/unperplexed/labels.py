@@ -134,6 +134,8 @@ def _encoded(
     unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
     if unknown:
         raise InputError(_unknown_message(unknown, labels, _Where(distinct, inverse, settings.first_row), settings))
+    if inverse.dtype.kind == "i" and np.array_equal(table, np.arange(table.size)):
+        return Outcomes(inverse, labels)  # which may be the caller's own array
     return Outcomes(table[inverse], labels)
 
 
@@ -261,10 +263,13 @@ def coded(column: pl.Series) -> Coded:
 
 def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
     """Distinct labels and, for each row, which of them it has: by parts, to make nothing the size of the input."""
+    if array.dtype == np.bool_:
+        found, places_of_them = distinct_labels(array.view(np.int8))
+        return [bool(value) for value in found], places_of_them
     parts = [array[start : start + _PART] for start in range(0, array.size, _PART)]
     if array.dtype.kind in "iu" and array.size and int(array.max()) - int(array.min()) < _CLOSE:
         return _distinct_close(array, parts)
-    if array.dtype.kind in "iubf":
+    if array.dtype.kind in "iuf":
         values = np.unique(np.concatenate([np.unique(part) for part in parts] or [array]))
         kind = _smallest(values.size)
         places = [np.searchsorted(values, part).astype(kind) for part in parts]
@@ -297,13 +302,20 @@ def _check_plain(labels: Iterable[Any]) -> None:
 def _distinct_close(
     array: NDArray[Any], parts: Sequence[NDArray[Any]]
 ) -> tuple[list[Label | None], NDArray[np.signedinteger[Any]]]:
-    """Distinct labels of integers that lie close together, by a table instead of a search."""
-    lowest = int(array.min())
+    """Distinct labels of integers that lie close together, by a table instead of a search.
+
+    Those of 0, 1, 2, ... name themselves: then the array itself says which each row has.
+    """
+    lowest, highest = int(array.min()), int(array.max())
+    if lowest == 0 and highest <= 1:
+        return list(range(highest + 1)), array
     wide = np.uint64 if array.dtype == np.uint64 else np.int64
     offsets = [(part.astype(wide) - wide(lowest)).astype(np.int64) for part in parts] if lowest else parts
-    present = np.zeros(int(array.max()) - lowest + 1, dtype=bool)
+    present = np.zeros(highest - lowest + 1, dtype=bool)
     for part in offsets:
         present[part] = True
+    if lowest == 0 and present.all():
+        return list(range(present.size)), array
     values = np.flatnonzero(present)
     place = np.zeros(present.size, dtype=_smallest(values.size))
     place[values] = np.arange(values.size)
