@@ -59,10 +59,9 @@ class ColumnCounter:
         return pairs, {ties: _only(top[ties], here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
 
     def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table]]:
-        total, columns = counted.cells()
-        happened = columns.reshape(-1, self._grid.size)
-        key = np.flatnonzero(total)
-        pairs = Cells(key, total[key], *happened[:, key])
+        key, *columns = np.ascontiguousarray(counted.cells().reshape(-1, len(fields(Cells))).T)
+        key = key.astype(np.int64)
+        pairs = Cells(key, *columns)
         # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, twice of each row.
         half = self._grid.half + 1
         one, two = _only(pairs, key > half), _only(pairs, key == half)

@@ -620,6 +620,7 @@ void happened(Vector<const double> values, std::optional<Vector<const double>> w
         const double each = w ? w[row] : 1.0;
         const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
         double* cell = to + code;
+        if (cell[HAPPENED * size] == 0) cell[LOW * size] = cell[HIGH * size] = x[row];
         cell[HAPPENED * size] += each;
         cell[SQUARED * size] += each * each;
         cell[FIRST * size] += each * static_cast<double>(place);
@@ -945,23 +946,21 @@ class OneColumn {
         return nb::make_tuple(given(std::move(found[0])), given(std::move(found[1])), given(std::move(found[2])));
     }
 
-    // The total of each cell, and the columns of what happened there.
-    nb::tuple cells() const {
-        std::vector<double> total(grid_.size), columns(COLUMNS * grid_.size);
+    // Of the cells that are occupied the code, the total, and the columns of what happened there, cell by cell.
+    nb::ndarray<nb::numpy, double, nb::ndim<1>> cells() const {
+        std::vector<double> found;
         for (std::size_t code = 0; code < grid_.size; ++code) {
             const Cell& cell = cells_[code];
             const auto [count, first, second_high, second_low] = cell.sums;
+            if (!count && !others_[code]) continue;
             const double low = count ? cell.low : std::numeric_limits<double>::infinity();
             const double high = count ? cell.high : -std::numeric_limits<double>::infinity();
-            total[code] = static_cast<double>(count + others_[code]);
-            double* to = columns.data() + code;
-            for (const double x : {double(count), double(count), double(first), double(second_high),
-                                   double(second_low), low, high}) {
-                *to = x;
-                to += grid_.size;
+            for (const Index x : {Index(code), count + others_[code], count, count, first, second_high, second_low}) {
+                found.push_back(static_cast<double>(x));
             }
+            found.insert(found.end(), {low, high});
         }
-        return nb::make_tuple(given(std::move(total)), given(std::move(columns)));
+        return given(std::move(found));
     }
 
   private:

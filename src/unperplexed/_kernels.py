@@ -256,12 +256,17 @@ class Grid:
         np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
 
     def count_happened(self, values: Floats, weights: Floats | None, columns: Floats) -> None:
-        """Add values that happened to the rows of ``columns``: their weight, its square, the moments and the ends."""
+        """Add values that happened to the rows of ``columns``: their weight, its square, the moments and the ends.
+
+        Weights are above 0; the ends of a cell in which nothing happened are not looked at.
+        """
         if _kernel is not None:
             values = np.ascontiguousarray(values)
             _kernel.happened(values, weights, self.fraction_bits, columns)
             return
         code, place = self.places(values)
+        new = code[columns[0, code] == 0]
+        columns[-2, new], columns[-1, new] = np.inf, -np.inf
         w = np.ones(len(values)) if weights is None else weights
         for column, amount in zip(columns, (w, w * w, *moments(place, w)), strict=False):
             np.add.at(column, code, amount)

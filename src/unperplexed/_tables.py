@@ -176,11 +176,11 @@ class DenseCells:
     def __init__(self, grid: Grid, start: Cells | None) -> None:
         self.totals = CellTotals(grid, np.zeros(grid.size))
         names = [f.name for f in fields(Cells)[2:]]
-        self.happened = np.zeros((len(names), grid.size))
-        self.happened[-2:] = [[np.inf], [-np.inf]]
+        self.happened = np.zeros((len(names), grid.size))  # ends are 0 where nothing happened
         if start is not None:
             self.totals.total[start.key] = start.total
-            self.happened[:, start.key] = [getattr(start, name) for name in names]
+            some = start.happened > 0
+            self.happened[:, start.key[some]] = [getattr(start, name)[some] for name in names]
 
     def add(self, p: AnyFloats, weights: Floats | None) -> int:
         """Add values, whether they happened or not, each with its row's weight; there is room for all."""
@@ -194,7 +194,10 @@ class DenseCells:
     def table(self) -> Cells:
         """Keep the cells that are occupied."""
         key = np.flatnonzero(self.totals.total)
-        return Cells(key, self.totals.total[key], *self.happened[:, key])
+        found = self.happened[:, key]
+        none = found[0] == 0
+        found[-2:, none] = [[np.inf], [-np.inf]]
+        return Cells(key, self.totals.total[key], *found)
 
 
 def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
