@@ -19,8 +19,8 @@ from ._typing import AnyFloats, Bools, Floats, Ints
 BLOCK_ELEMENTS = 1 << 18
 """Probabilities in a block: two megabytes of float64."""
 
-COUNTED_ELEMENTS = BLOCK_ELEMENTS if _kernel is None else 1 << 22
-"""And in one that is counted into cells as it is read."""
+COUNTED_ELEMENTS = 1 << 22
+"""And in one that is counted into cells as it is read; NumPy does so in parts of the size of a block."""
 
 BLOCK_ROWS = 1 << 16
 """And at most so many rows."""
@@ -83,14 +83,21 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
         _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
         correct, lowest, highest, ties, hit, total, squares = out
         return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
-    rows = _row_primitives(p, truth)
-    if into is not None:
-        usual = rows.usual
-        if usual.all():
-            into.grid.count(p, into.total, weights)
-        else:
-            into.grid.count(p[usual], into.total, None if weights is None else weights[usual])
-    return rows
+    step, found = max(1, BLOCK_ELEMENTS // p.shape[1]), []
+    for start in range(0, max(len(p), 1), step):
+        part = slice(start, start + step)
+        rows = _row_primitives(p[part], truth[part])
+        found.append(rows)
+        if into is not None:
+            some, w = p[part], None if weights is None else weights[part]
+            usual = rows.usual
+            if not usual.all():
+                some, w = some[usual], None if w is None else w[usual]
+            into.grid.count(some, into.total, w)
+    if len(found) == 1:
+        return found[0]
+    whole: dict[str, Any] = {name: np.concatenate([getattr(rows, name) for rows in found]) for name in _PRIMITIVES}
+    return Rows(n_classes=p.shape[1], **whole)
 
 
 def _row_primitives(p: AnyFloats, truth: Ints) -> Rows:
@@ -250,10 +257,13 @@ class Grid:
         raw = np.bincount(single.view(np.uint32) >> np.uint32(self.shift), minlength=self.half)
         counts[1 : self.half + 1] += raw[: self.half]
         # Two kinds of element are not where their raw bits say: exact zeros, and what lies at or above 1/2.
-        zeros = flat.size - np.count_nonzero(flat)
-        counts[0] += zeros
-        counts[1] -= zeros - raw[1 << (31 - self.shift) :].sum()  # the sign bit of -0.0 put it elsewhere
-        np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
+        signs = raw[1 << (31 - self.shift) :].sum()  # -0.0 is elsewhere by its sign bit
+        if raw[0] or signs:
+            zeros = flat.size - np.count_nonzero(flat)
+            counts[0] += zeros
+            counts[1] -= zeros - signs
+        if raw[self.half :].any():
+            np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
 
     def count_happened(self, values: Floats, weights: Floats | None, columns: Floats) -> None:
         """Add values that happened to the rows of ``columns``: their weight, its square, the moments and the ends.
