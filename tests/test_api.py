@@ -7,6 +7,7 @@ import pytest
 
 import unperplexed
 
+EXAMPLE = Path(__file__).parent.parent / "examples" / "breast_cancer.csv"
 FUNCTIONS = [name for name in unperplexed.__all__ if inspect.isfunction(getattr(unperplexed, name))]
 
 
@@ -29,9 +30,15 @@ def test_all_is_complete_and_sorted():
 
 
 def test_importing_costs_nothing():
-    heavy = {"numpy", "scipy", "polars", "matplotlib", "pandas", "sklearn", "torch", "pyarrow"}
+    heavy = {"numpy", "scipy", "polars", "matplotlib", "pandas", "sklearn", "torch", "pyarrow", "dask", "pyspark"}
     assert not heavy & loaded_by("import unperplexed")
     assert not heavy & loaded_by("from unperplexed.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass")
+
+
+def test_counting_files_loads_no_other_engine():
+    arguments = ["assess", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]
+    loaded = loaded_by(f"from unperplexed.cli import main; main({arguments})")
+    assert not {"dask", "distributed", "pyspark", "pandas"} & loaded
 
 
 def test_assessing_arrays_loads_neither_files_nor_pictures():
@@ -67,8 +74,9 @@ sys.modules[{unperplexed._EXTRAS[name]!r}] = None  # as if it were not installed
 from unperplexed import *
 from unperplexed import {name}"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ImportError: CoupledDiscriminantAnalysis needs scikit-learn" in done.stderr
-    assert f"pip install 'unperplexed[{unperplexed._EXTRAS[name]}]'" in done.stderr
+    extra = {"pyspark": "spark"}.get(unperplexed._EXTRAS[name], unperplexed._EXTRAS[name])
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert done.stderr.endswith(f" pip install 'unperplexed[{extra}]'\n")
 
 
 def test_package_is_typed():

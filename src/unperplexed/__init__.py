@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from .distributions.fitting import CoupledFit
     from .distributions.gaussian import CoupledGaussian
     from .distributions.multivariate import MultivariateCoupledGaussian
+    from .engines.dask import tally_dask as tally_dask
+    from .engines.dask import tally_dask_by as tally_dask_by
     from .engines.local import tally_files, tally_files_by
+    from .engines.spark import tally_spark as tally_spark
+    from .engines.spark import tally_spark_by as tally_spark_by
     from .errors import InputError
     from .forecasts import Forecasts, Notes
     from .information import (
@@ -112,7 +116,9 @@ _HOMES = {
     "distributions.fitting": ["CoupledFit"],
     "distributions.gaussian": ["CoupledGaussian"],
     "distributions.multivariate": ["MultivariateCoupledGaussian"],
+    "engines.dask": ["tally_dask", "tally_dask_by"],
     "engines.local": ["tally_files", "tally_files_by"],
+    "engines.spark": ["tally_spark", "tally_spark_by"],
     "errors": ["InputError"],
     "forecasts": ["Forecasts", "Notes"],
     "information": [
@@ -165,8 +171,12 @@ _HOMES = {
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
     "uncertainty": ["Uncertainty", "calibration_test"],
 }
-_EXTRAS = {"CoupledDiscriminantAnalysis": "sklearn"}
-"""Names that need an extra, called like the package it brings. Not in `__all__`: a star import always works."""
+_EXTRAS = {
+    "CoupledDiscriminantAnalysis": "sklearn",
+    **dict.fromkeys(("tally_dask", "tally_dask_by"), "dask"),
+    **dict.fromkeys(("tally_spark", "tally_spark_by"), "pyspark"),
+}
+"""Names that need an extra, by the package it brings. Not in `__all__`: a star import always works."""
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

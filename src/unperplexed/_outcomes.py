@@ -147,6 +147,15 @@ class Seen:
             self._labels.update(dict.fromkeys(labels))
         self._check(len(self._texts) + len(self._labels))
 
+    def __add__(self, other: Seen) -> Seen:
+        """Outcomes of both, those of the first before those of the other."""
+        both = Seen(self._name, self._spelling)
+        both._texts = self._texts | other._texts
+        both._labels = self._labels | other._labels
+        both.one_hot = self.one_hot or other.one_hot
+        both._check(len(both._texts) + len(both._labels))
+        return both
+
     def _distinct(self, column: Column) -> Sequence[Label | None]:
         if isinstance(column, pl.Series):
             column = column.unique()

@@ -208,6 +208,22 @@ def _add_input(command: argparse.ArgumentParser, pairs: bool = True) -> None:
     )
     for flag, text in _FLAGS.items():
         add(f"--{flag}", action="store_true", help=text)
+    if pairs:
+        _add_engine(command)
+
+
+def _add_engine(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("where files are counted")
+    add = group.add_argument
+    # The names are those of engines.arguments.EngineName; a test holds them together.
+    add(
+        "--engine",
+        choices=("local", "dask", "spark"),
+        default="local",
+        help="in this process, or by the workers of Dask or Spark (default: %(default)s)",
+    )
+    add("--scheduler", metavar="ADDRESS", help="of Dask (default: a cluster of processes on this machine)")
+    add("--master", metavar="URL", help="of Spark (default: this machine)")
 
 
 def _add_pairing(command: argparse.ArgumentParser) -> None:

@@ -20,8 +20,10 @@ from .breakdown import Breakdown, assess_by
 from .calibration import calibration_errors
 from .comparison import Comparison
 from .decomposition import decompose
-from .engines.local import counted_files, grouped_files
+from .engines.arguments import Engine
+from .engines.local import counted_files
 from .engines.paired_files import Together, compared_files, named_files
+from .engines.parts import Counting, Result, as_tallies, as_tally
 from .errors import InputError, check_whole
 from .files import Reading, Selection
 from .measured import SETTINGS, estimator
@@ -43,6 +45,8 @@ _ROWS: dict[str, Any] = {
     **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "exact_limit", "fraction_bits")),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": ",",
+    "engine": "local",
+    **dict.fromkeys(("scheduler", "master")),
 }
 """What says how rows are read and counted, and its defaults."""
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
@@ -190,8 +194,9 @@ def demo(arguments: argparse.Namespace) -> None:
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
     settings = _checked_settings(arguments)
+    counted = _tally(arguments, parts=_parts(arguments))
     try:
-        return assess_tally(_tally(arguments, parts=_parts(arguments)), **settings)
+        return assess_tally(counted, **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
 
@@ -208,7 +213,7 @@ def _breakdown(arguments: argparse.Namespace) -> Breakdown:
         )
     counting = {"parts": _parts(arguments), "most_groups": arguments.most_groups}
     try:
-        counted = grouped_files(names, *_described(arguments, counting), _say, progress=True)
+        counted = _counted(arguments, names, as_tallies, counting)
         return assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
@@ -243,10 +248,10 @@ def _checked_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     return settings
 
 
-def _named(names: Sequence[str], error: InputError) -> str:
-    """Name the files, unless the error does."""
-    text, files = str(error), ", ".join(names)
-    return text if any(text.startswith(f"{name}:") for name in names) else f"{files}: {text}"
+def _named(given: Sequence[str], error: InputError) -> str:
+    """Name the files as they were given, unless the error names one."""
+    text, files = str(error), ", ".join(given)
+    return text if any(text.startswith(f"{name}:") for name in matching(given)) else f"{files}: {text}"
 
 
 def _tally(arguments: argparse.Namespace, **counting: Any) -> Tally:
@@ -257,7 +262,7 @@ def _tally(arguments: argparse.Namespace, **counting: Any) -> Tally:
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
-    counted = _counted(arguments, others, counting)
+    counted = _counted(arguments, others, as_tally, counting)
     return _merged(tallies, counted) if tallies else counted
 
 
@@ -284,17 +289,19 @@ def _merged(names: Sequence[str], start: Tally | None = None) -> Tally:
     return merged
 
 
-def _counted(arguments: argparse.Namespace, names: Sequence[str], counting: dict[str, Any]) -> Tally:
-    return counted_files(names, *_described(arguments, counting), _say, progress=True)
-
-
-def _described(arguments: argparse.Namespace, counting: dict[str, Any]) -> tuple[Selection, Reading, dict[str, Any]]:
-    """Which columns hold what, how rows are read, and how they are counted."""
+def _counted(
+    arguments: argparse.Namespace,
+    names: Sequence[str],
+    counting: Callable[..., Counting[Result]],
+    defaults: dict[str, Any],
+) -> Result:
+    """Count files; what the user does not say of it, defaults do."""
     said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    given = counting | {name: value for name, value in said.items() if value is not None}
+    given = defaults | {name: value for name, value in said.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
         _say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
-    return _selection(arguments), _reading(arguments), given
+    engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
+    return counted_files(names, _selection(arguments), _reading(arguments), counting(**given), _say, True, engine)
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -12,13 +14,13 @@ import polars as pl
 from ._arrays import Columns
 from ._outcomes import Kind, Seen, Settled, Spelling, kind_of, outcomes
 from ._readers import Batch, Column, Options, Source, Wanted
-from ._readers.formats import found_files, open_source
+from ._readers.formats import File, found_files, open_source
 from ._selection import Plan, Plans, Selection, check_column, plans
 from .errors import InputError
 from .forecasts import Block, Forecasts
 from .labels import Label, LabelSettings, class_set, plain
 
-__all__ = ["ForecastBatch", "ForecastFiles", "Reading", "Selection"]
+__all__ = ["ForecastBatch", "ForecastFiles", "ForecastRows", "Part", "Reading", "Selection", "named", "settle"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,17 @@ class ForecastBatch:
     """The columns that were to be given along."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Rows that are read by themselves: a file, or a partition of a frame."""
+
+    name: str
+    """What errors call it."""
+    source: Source
+    origin: str = ""
+    """What tallies call it, and the shards of rows without groups go by."""
+
+
 class ForecastFiles:
     """Forecasts of one or more files, row after row, in memory that does not grow with them.
 
@@ -86,88 +99,143 @@ class ForecastFiles:
         reading: Reading,
         progress: Callable[[int, int, int | None], None] | None = None,
     ) -> None:
-        self._reading, self._progress = reading, progress
-        self._files = found_files(paths)
-        options = Options(reading.separator, reading.decimal_comma, _mentioned(selection))
+        self._progress = progress
+        self.files = found_files(paths)
+        self._options = Options(reading.separator, reading.decimal_comma, _mentioned(selection))
         self._sources: list[Source] = []
         self.said: list[str] = []
         """Sentences that say what was chosen unasked."""
-        for file in self._files:
-            with _named(file.name):
-                self._sources.append(open_source(file, reading.format, options, self.said.append))
-        with _named(self._files[0].name):
-            self._plans, said = plans(selection, self._sources[0], reading.labels is not None)
+        for file in self.files:
+            with named(file.name):
+                self._sources.append(open_source(file, reading.format, self._options, self.said.append))
+        with named(self.files[0].name):
+            found, said = plans(selection, self._sources[0], reading.labels is not None)
             self.said += said
-        for file, source in zip(self._files[1:], self._sources[1:], strict=True):
-            with _named(file.name):
-                for name in self._plans.wanted.names:
+        for file, source in zip(self.files[1:], self._sources[1:], strict=True):
+            with named(file.name):
+                for name in found.wanted.names:
                     check_column(name, source)
-        self._spelling = Spelling(all(source.untyped for source in self._sources), reading.decimal_comma)
+        spelling = Spelling(all(source.untyped for source in self._sources), reading.decimal_comma)
+        numbers = frozenset.intersection(*(source.numbers for source in self._sources))
+        self.rows = ForecastRows(found, reading, spelling, numbers)
+        """How their rows are read."""
 
     def __iter__(self) -> Iterator[ForecastBatch]:
         """Yield the rows of all files in batches."""
-        batches = self._read(0, self._plans.wanted)
+        parts = [Part(file.name, source, file.name) for file, source in zip(self.files, self._sources, strict=True)]
+        size = sum(source.size for source in self._sources)
+        progress = self._progress or (lambda *_: None)
+        return self.rows.batches(parts, None, lambda rows, behind: progress(rows, int(behind), size))
+
+    def openers(self) -> list[Callable[[], Source]]:
+        """What opens each file in another process, perhaps on another machine: it can be pickled."""
+        return [partial(_opened, file, self.rows.reading.format, self._options) for file in self.files]
+
+
+def _opened(file: File, form: str | None, options: Options) -> Source:
+    if not file.path.exists():
+        raise InputError(
+            f"no such file on {platform.node()}. Workers open files by name: put it where each finds it at {file.path}."
+        )
+    return open_source(file, form, options, lambda _: None)
+
+
+@dataclass(frozen=True)
+class ForecastRows:
+    """How rows become forecasts: the same for all parts of the data, wherever they are read. It can be pickled."""
+
+    plans: Plans
+    reading: Reading
+    spelling: Spelling
+    numbers: frozenset[str]
+    """Columns of which it is known beforehand that they hold numbers or true and false."""
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Outcomes of which only all the data tell what they stand for, or which classes there are."""
+        known = {
+            plan.truth[0]
+            for plan in self.plans.forecasts
+            if plan.truth[0] in self.numbers and (plan.labels or self.reading.labels) is not None
+        }
+        return [name for name in self.plans.outcomes if name not in known]
+
+    def seen(self, parts: Sequence[Part], report: Callable[[int, float], None] = lambda *_: None) -> dict[str, Seen]:
+        """Go through the unsettled outcomes alone."""
+        seen = {name: Seen(name, self.spelling) for name in self.unsettled}
+        behind = 0.0
+        for part in parts if seen else ():
+            share = 1 - self._share(part.source)
+            for batch in _read(part, Wanted(raw=list(seen))):
+                for name, column in batch.raw.items():
+                    with named(part.name):
+                        seen[name].add(column)
+                report(0, behind + share * batch.position)
+            behind += share * part.source.size
+        return seen
+
+    def batches(
+        self,
+        parts: Sequence[Part],
+        settled: Mapping[str, Settled] | None = None,
+        report: Callable[[int, float], None] = lambda *_: None,
+    ) -> Iterator[ForecastBatch]:
+        """Yield the rows of parts in batches.
+
+        What the outcomes of all the data have settled is given where these are only some of its parts.
+        """
+        batches = _read(parts[0], self.plans.wanted)
         first = next(batches)
-        whole = first.last and len(self._files) == 1
-        settled = None if whole else self._settled()
-        builders = [_Builder(plan, self._plans, self._reading, self._spelling) for plan in self._plans.forecasts]
+        whole = settled is None and first.last and len(parts) == 1
+        if settled is None and not whole:
+            settled = settle(self.seen(parts, report))
+        builders = [_Builder(plan, self) for plan in self.plans.forecasts]
         resumed = _resumed([first], batches)
         del first
         rows, behind = 0, 0.0
-        for at, (file, source) in enumerate(zip(self._files, self._sources, strict=True)):
-            share = self._share(source) if settled else 1.0
-            behind += (1 - share) * source.size
-            for batch in resumed if at == 0 else self._read(at, self._plans.wanted):
+        for at, part in enumerate(parts):
+            share = self._share(part.source) if settled else 1.0
+            behind += (1 - share) * part.source.size
+            for batch in resumed if at == 0 else _read(part, self.plans.wanted):
                 if not batch.n_rows and not whole:
                     continue
-                place = _Place(file.name, batch)
-                given = [builder.forecasts(number, batch, place, settled) for number, builder in enumerate(builders)]
+                place = _Place(part, batch)
+                given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 rows += batch.n_rows
-                self._report(rows, behind + share * batch.position)
-                keys = {name: batch.raw[name] for name in self._plans.keys}
-                yield ForecastBatch(given, file.name, batch.first_row, keys)
-            behind += share * source.size
-
-    def _read(self, at: int, wanted: Wanted) -> Iterator[Batch]:
-        with _named(self._files[at].name):
-            yield from self._sources[at].batches(wanted)
+                report(rows, behind + share * batch.position)
+                keys = {name: batch.raw[name] for name in self.plans.keys}
+                yield ForecastBatch(given, part.name, batch.first_row, keys)
+            behind += share * part.source.size
 
     def _share(self, source: Source) -> float:
-        """How much of the work on a file is left when its outcomes are settled: text is read from end to end."""
-        return 0.5 if source.untyped and self._plans.outcomes else 1.0
+        """How much of the work on a part is left when its outcomes are settled: text is read from end to end."""
+        return 0.5 if source.untyped and self.unsettled else 1.0
 
-    def _report(self, rows: int, behind: float) -> None:
-        if self._progress is not None:
-            self._progress(rows, int(behind), sum(source.size for source in self._sources))
 
-    def _settled(self) -> dict[str, Settled]:
-        """Go through the outcomes alone. What holds one-hot rows needs no settling and is left out."""
-        seen = {name: Seen(name, self._spelling) for name in self._plans.outcomes}
-        behind = 0.0
-        for at, (file, source) in enumerate(zip(self._files, self._sources, strict=True)):
-            share = 1 - self._share(source)
-            for batch in self._read(at, Wanted(raw=list(seen))) if seen else ():
-                for name, column in batch.raw.items():
-                    with _named(file.name):
-                        seen[name].add(column)
-                self._report(0, behind + share * batch.position)
-            behind += share * source.size
-        return {name: found.settled() for name, found in seen.items() if not found.one_hot}
+def settle(seen: Mapping[str, Seen]) -> dict[str, Settled]:
+    """What outcomes have settled once all of them were seen; one-hot rows settle nothing."""
+    return {name: found.settled() for name, found in seen.items() if not found.one_hot}
+
+
+def _read(part: Part, wanted: Wanted) -> Iterator[Batch]:
+    with named(part.name):
+        yield from part.source.batches(wanted)
 
 
 class _Builder:
     """Makes forecasts of batches; keeps the class set once it is settled."""
 
-    def __init__(self, plan: Plan, plans: Plans, reading: Reading, spelling: Spelling) -> None:
-        self._plan, self._weight, self._groups = plan, plans.weight, plans.groups
-        self._reading, self._spelling = reading, spelling
+    def __init__(self, plan: Plan, rows: ForecastRows) -> None:
+        self._plan, self._weight, self._groups = plan, rows.plans.weight, rows.plans.groups
+        self._reading, self._spelling = rows.reading, rows.spelling
         self._known: tuple[Label | None, ...] | None = None
         self._width: int | None = None
 
-    def forecasts(self, number: int, batch: Batch, place: _Place, settled: dict[str, Settled] | None) -> Forecasts:
+    def forecasts(self, number: int, place: _Place, settled: Mapping[str, Settled] | None) -> Forecasts:
+        batch = place.batch
         columns = batch.probabilities[number]
         found = (settled or {}).get(self._plan.truth[0])
-        with _named(place.source):
+        with named(place.part.name):
             if self._width not in (None, columns.n_columns):
                 raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
             self._width = columns.n_columns
@@ -184,7 +252,7 @@ class _Builder:
                 whole=settled is None and self._reading.whole,
                 first_row=batch.first_row,
                 groups={name: batch.raw[name] for name in self._groups} or None,
-                source=place.source,
+                source=place.part.origin,
                 names=self._names,
                 **self._reading.options,
             )
@@ -230,19 +298,19 @@ class _Builder:
 class _Place:
     """Where rows come from."""
 
-    source: str
+    part: Part
     batch: Batch
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Let errors name the file, and how far it was looked at."""
+        """Let errors name the part, and how far it was looked at."""
         unseen = f" Rows from {self.batch.first_row + self.batch.n_rows:,} on were not looked at."
-        with _named(self.source, "" if self.batch.last else unseen):
+        with named(self.part.name, "" if self.batch.last else unseen):
             yield
 
 
 class _FileForecasts(Forecasts):
-    """Forecasts whose errors name the file."""
+    """Forecasts whose errors name the file, or the part of a frame."""
 
     def __init__(self, place: _Place, *arguments: Any, **settings: Any) -> None:
         self._place = place
@@ -260,7 +328,8 @@ def _resumed(held: list[Batch], rest: Iterator[Batch]) -> Iterator[Batch]:
 
 
 @contextmanager
-def _named(source: str, end: str = "") -> Iterator[None]:
+def named(source: str, end: str = "") -> Iterator[None]:
+    """Let errors begin with where they were found."""
     try:
         yield
     except InputError as error:

@@ -148,6 +148,12 @@ class Tallies(Mapping[Key, Tally]):
         """Let ``sum(...)`` start from 0."""
         return self if other == 0 else NotImplemented
 
+    def within(self, most_groups: int) -> Tallies:
+        """Give the same, unless there are more groups than this."""
+        if len(self) > most_groups:
+            raise InputError(_too_many(self.by, most_groups, list(self)))
+        return self
+
     def whole(self) -> Tally:
         """Tally of all rows: the sum of the groups."""
         found = _Sum()

@@ -77,6 +77,8 @@ class Source:
     """Bytes of the file."""
     untyped: bool = False
     """Whether raw columns are text whose kind (number, boolean, word) only the whole column tells."""
+    numbers: frozenset[str] = frozenset()
+    """Columns of which it is known without reading them that they hold numbers, or true and false."""
     shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     """Shape and dtype kind of each array, where the file says (NPZ, NPY)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def open_parquet(path: Path, _: Options) -> Source:
             records = _until(_gathered(file.iter_batches(rows, columns=wanted.names), rows), n_rows)
             yield from _batches(records, schema, wanted, widths, lambda done: size * done // max(1, n_rows))
 
-    return Source(schema.names, batches, size)
+    return Source(schema.names, batches, size, numbers=_of_numbers(schema))
 
 
 def open_arrow(path: Path, _: Options) -> Source:
@@ -79,7 +79,39 @@ def open_arrow(path: Path, _: Options) -> Source:
                 yield batch
                 pages.madvise(mmap.MADV_DONTNEED)  # what was read may leave memory; the file still has it
 
-    return Source(schema.names, batches, size)
+    return Source(schema.names, batches, size, numbers=_of_numbers(schema))
+
+
+def records_source(schema: Any, records: Iterable[Any]) -> Source:
+    """Record batches at hand or still to come, such as those of a partition, which can be gone through only once."""
+    coming = iter(records)
+    probed = deque[Any]()
+
+    def probe(names: list[str]) -> Iterator[Any]:
+        for record in coming:
+            probed.append(record)
+            yield record.select(names)
+
+    def all_of(names: list[str]) -> Iterator[Any]:
+        while probed:
+            yield probed.popleft().select(names)
+        for record in coming:
+            yield record.select(names)
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        _check_once(schema, wanted.names)
+        with _readable("Arrow"):
+            widths = _widths(schema, wanted, probe)
+            items = sum(widths.values())
+            gathered = _gathered(all_of(wanted.names), batch_rows(len(wanted.names) + items))
+            yield from _batches(_with_lookahead(_sliced(gathered, items)), schema, wanted, widths, lambda _: 0)
+
+    return Source(schema.names, batches, 0, numbers=_of_numbers(schema))
+
+
+def _of_numbers(schema: Any) -> frozenset[str]:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return frozenset(field.name for field in schema if any(is_one(field.type) for is_one in kinds))
 
 
 @dataclass

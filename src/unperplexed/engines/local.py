@@ -1,18 +1,22 @@
-"""Files on this machine, counted batch by batch."""
+"""Files, counted batch by batch on this machine, or handed to an engine that counts them elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from importlib import import_module
 from os import PathLike, fspath
 from typing import Any
 
 from ..errors import InputError
-from ..files import ForecastBatch, ForecastFiles, Reading, Selection
+from ..files import ForecastFiles, Reading, Selection
 from ..labels import Label
 from ..progress import ahead, progress_bar
 from ..tallies import MOST_GROUPS, Tallies
 from ..tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from .arguments import Engine, EngineName, described
+from .parts import Counting, Result, as_tallies, as_tally
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -41,6 +45,9 @@ def tally_files(
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
     progress: bool = False,
+    engine: EngineName = "local",
+    scheduler: str | None = None,
+    master: str | None = None,
 ) -> Tally:
     """Count the forecasts of files, however large: they are read batch by batch.
 
@@ -68,7 +75,15 @@ def tally_files(
     scores, parts, exact_limit, fraction_bits : optional
         As in `Tally.of`.
     progress : bool, default False
-        Show a bar on a terminal if it takes over a second.
+        Show a bar on a terminal if it takes over a second, for the engine "local".
+    engine : {"local", "dask", "spark"}, default "local"
+        What counts them: this process; or Dask or Spark, a file at a time on each of their workers.
+    scheduler : str, optional
+        Address of a Dask scheduler, such as "tcp://10.0.0.1:8786". Without it Dask's client counts them if there is
+        one, or else a cluster of processes that is started on this machine.
+    master : str, optional
+        URL of a Spark master, such as "spark://10.0.0.1:7077" or "yarn". Without it the session counts them if there is
+        one, or else one that is started on this machine.
 
     Returns
     -------
@@ -88,7 +103,7 @@ def tally_files(
     >>> assess(tally_files(path, truth="rained", prob="said")).prediction_accuracy
     1.0
     """
-    selection, reading = _described(
+    selection, reading = described(
         truth=truth,
         prob=prob,
         pairs=pairs,
@@ -101,13 +116,12 @@ def tally_files(
         percent=percent,
         from_logits=from_logits,
         from_log_probs=from_log_probs,
-        format=format,
-        separator=separator,
-        decimal_comma=decimal_comma,
         groups=groups,
     )
-    counting = {"scores": scores, "parts": parts, "exact_limit": exact_limit, "fraction_bits": fraction_bits}
-    return counted_files(_paths(paths), selection, reading, counting, _silent, progress)
+    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    counting = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    chosen = Engine(engine, scheduler, master)
+    return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
 
 
 def tally_files_by(
@@ -119,7 +133,13 @@ def tally_files_by(
     parts: Sequence[str] = (),
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
+    format: str | None = None,
+    separator: str = ",",
+    decimal_comma: bool = False,
     progress: bool = False,
+    engine: EngineName = "local",
+    scheduler: str | None = None,
+    master: str | None = None,
     **columns: Any,
 ) -> Tallies:
     """Count the forecasts of files group by group, in one pass: one tally for each group.
@@ -135,10 +155,10 @@ def tally_files_by(
         More groups than this are refused: each takes the memory of a tally.
     scores, parts, exact_limit, fraction_bits : optional
         As in `Tally.of`; they hold for each group by itself.
-    progress : bool, default False
-        Show a bar on a terminal if it takes over a second.
+    format, separator, decimal_comma, progress, engine, scheduler, master : optional
+        As in `tally_files`.
     columns
-        Everything else that `tally_files` takes: truth, prob, weight, labels, separator, ...
+        Everything else that `tally_files` takes: truth, prob, weight, labels, drop_invalid, ...
 
     Returns
     -------
@@ -159,92 +179,44 @@ def tally_files_by(
     >>> {town: tally.n_rows for (town,), tally in tallies.items()}
     {'Oslo': 1, 'Rome': 2}
     """
-    selection, reading = _described(**columns, by=_names(by))
-    counting = {"scores": scores, "parts": parts, "exact_limit": exact_limit, "fraction_bits": fraction_bits}
-    counting |= {"most_groups": most_groups}
-    return grouped_files(_paths(paths), selection, reading, counting, _silent, progress)
-
-
-def _described(
-    *,
-    truth: str | Sequence[str] = (),
-    prob: str | Sequence[str] = (),
-    pairs: Sequence[tuple[str, str]] = (),
-    weight: str | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    ignore_label: Label | Sequence[Label] | None = None,
-    format: str | None = None,
-    separator: str = ",",
-    decimal_comma: bool = False,
-    groups: str | Sequence[str] | None = None,
-    by: Sequence[str] = (),
-    **options: bool,
-) -> tuple[Selection, Reading]:
-    """Put into words of the files' reader what a caller says of columns and rows."""
-    if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
-        raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
-    paired = [f"{p}={t}" for p, t in pairs]
-    selection = Selection(_names(truth), _names(prob), paired, weight, _names(groups or ()), by)
-    return selection, Reading(
-        None if labels is None else _names(labels),
-        None if pos_label is None else str(pos_label),
-        None if ignore_label is None else _names(ignore_label),
-        separator,
-        options,
-        decimal_comma,
-        format,
-    )
+    selection, reading = described(**columns, by=by)
+    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    counting = as_tallies(most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    chosen = Engine(engine, scheduler, master)
+    return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
 
 
 def _paths(paths: Paths) -> list[str]:
     return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
 
 
-def _names(value: Any) -> list[str]:
-    several = hasattr(value, "__iter__") and not isinstance(value, str)
-    return [str(each) for each in (value if several else [value])]
-
-
 def counted_files(
     paths: Sequence[str],
     selection: Selection,
     reading: Reading,
-    counting: dict[str, Any],
+    counting: Counting[Result],
     say: Callable[[str], None],
     progress: bool,
-) -> Tally:
-    """Count files while a thread reads the next batch; say which columns were chosen unasked."""
-    with _batches(paths, selection, reading, say, progress) as batches:
-        return Tally.count((forecasts for batch in batches for forecasts in batch.forecasts), **counting)
-
-
-def grouped_files(
-    paths: Sequence[str],
-    selection: Selection,
-    reading: Reading,
-    counting: dict[str, Any],
-    say: Callable[[str], None],
-    progress: bool,
-) -> Tallies:
-    """Count files group by group, in the same way."""
-    with _batches(paths, selection, reading, say, progress) as batches:
-        return Tallies.count(
-            ((forecasts, batch.keys) for batch in batches for forecasts in batch.forecasts), **counting
-        )
-
-
-@contextmanager
-def _batches(
-    paths: Sequence[str], selection: Selection, reading: Reading, say: Callable[[str], None], progress: bool
-) -> Iterator[Generator[ForecastBatch]]:
-    """Open files to be read one batch ahead."""
-    with progress_bar() if progress else nullcontext() as report:
+    engine: Engine,
+) -> Result:
+    """Count files; say which columns were chosen unasked. Here a thread reads the next batch meanwhile."""
+    here = engine.name == "local"
+    with progress_bar() if progress and here else nullcontext() as report:
         files = ForecastFiles(paths, selection, reading, report)
         for sentence in files.said:
             say(sentence)
-        with closing(ahead(files)) as batches:
-            yield batches
+        if here:
+            with closing(ahead(files)) as batches:
+                return counting.of(batches)
+    for file in files.files:
+        if file.copied:
+            raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
+    try:
+        module = import_module(f".{engine.name}", __package__)
+    except ImportError as error:
+        raise InputError(str(error)) from None
+    found: Result = module.counted_files(files, counting, engine)
+    return found
 
 
 def _silent(_: str) -> None:

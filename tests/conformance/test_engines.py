@@ -1,0 +1,318 @@
+"""Every engine gives the tally of one pass over all rows, and the same errors, wherever the rows lie."""
+
+import json
+import os
+import signal
+import sys
+from importlib.util import find_spec
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import InputError, Tallies, Tally, assess, tally_files, tally_files_by
+from unperplexed.cli import main
+from unperplexed.engines.parts import FAN_IN, as_tally, counted
+from unperplexed.files import ForecastFiles, Reading, Selection
+
+CLASSES = ["cat", "dog", "fox"]
+COLUMNS = {"truth": "y", "prob": ["p0", "p1", "p2"]}
+NAMED = COLUMNS | {"labels": CLASSES}
+
+
+def dask():
+    import dask.dataframe as dd
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    from unperplexed import tally_dask, tally_dask_by
+
+    def frame(table, partitions):
+        """Of a filtered frame some partitions are empty."""
+        rows = pl.concat([table, table.head(40).with_columns(keep=False)]) if table.height else table
+        with config.set({"dataframe.convert-string": False}):  # or lists would be text
+            made = dd.from_pandas(rows.to_pandas(), npartitions=partitions, sort=False)
+        return made[made["keep"]]
+
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, Client(cluster):
+        yield SimpleNamespace(name="dask", frame=frame, tally=tally_dask, tally_by=tally_dask_by)
+
+
+def spark():
+    from pyspark.sql import SparkSession
+
+    from unperplexed import tally_spark, tally_spark_by
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+
+    def frame(table, partitions):
+        """Of a few rows in more partitions some are empty."""
+        return session.createDataFrame(table.to_arrow()).repartition(partitions)
+
+    yield SimpleNamespace(name="spark", frame=frame, tally=tally_spark, tally_by=tally_spark_by)
+    session.stop()
+
+
+ENGINES = {"dask": ("distributed", dask), "spark": ("pyspark", spark)}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.xdist_group(name))
+        for name, (library, _) in ENGINES.items()
+        if find_spec(library)
+    ],
+)
+def engine(request):
+    yield from ENGINES[request.param][1]()
+
+
+def table(seed, n):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(3), n).astype(np.float32) if n else np.empty((0, 3), np.float32)
+    y = (p.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=2)
+    return pl.DataFrame(
+        {
+            "y": pl.Series(np.array(CLASSES)[y], dtype=pl.String),
+            **{f"p{k}": p[:, k] for k in range(3)},
+            "p": p,
+            "q": p[:, 0].astype(np.float64),
+            "rain": y == 0,
+            "w": rng.uniform(size=n),
+            "match": rng.integers(0, 30, n),
+            "town": pl.Series(np.array(["Rome", "Oslo", "Bern"])[rng.integers(0, 3, n)], dtype=pl.String),
+            "id": rng.integers(0, 1 << 40, n),
+            "keep": np.ones(n, dtype=bool),
+        }
+    )
+
+
+SIZES = [0 if k % 8 == 5 else 1 + 7 * k % 97 * (1 + 9 * (k % 16 == 3)) for k in range(64)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """64 files of uneven sizes, eight of them empty, in three formats."""
+    path = tmp_path_factory.mktemp("files")
+    for k, n in enumerate(SIZES):
+        rows = table(k, n)
+        if k % 8 == 7:
+            rows.drop("p").write_csv(path / f"{k:02}.csv")
+        elif k % 8 == 6:
+            rows.write_ipc(path / f"{k:02}.arrow", compat_level=pl.CompatLevel.oldest())
+        else:
+            rows.write_parquet(path / f"{k:02}.parquet")
+    return path
+
+
+def test_files_give_the_tally_of_local(engine, folder):
+    settings = NAMED | {"parts": ["classes", "predictions", "shards"], "scores": ["power_score(2)"]}
+    local = tally_files(folder / "*", **settings)
+    assert local.n_rows == sum(SIZES)
+    assert tally_files(folder / "*", **settings, engine=engine.name).to_bytes() == local.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"truth": "y", "prob": ["cat=p0", "dog=p1", "fox=p2"], "exact_limit": 50},
+        {"truth": "rain", "prob": "q", "parts": ["shards"], "groups": ["match", "town"]},
+        {"pairs": [("q", "rain"), ("p0", "rain")]},
+    ],
+)
+def test_settings_of_files(engine, folder, settings):
+    paths = sorted(folder.glob("0*.parquet"))
+    local = tally_files(paths, **settings)
+    assert tally_files(paths, **settings, engine=engine.name).to_bytes() == local.to_bytes()
+
+
+def test_a_file_by_itself(engine, folder):
+    """An empty file, and one whose outcomes are settled by itself."""
+    for name in ("05.parquet", "07.csv"):
+        local = tally_files(folder / name, **NAMED)
+        assert tally_files(folder / name, **NAMED, engine=engine.name).to_bytes() == local.to_bytes()
+
+
+def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path):
+    """Spark tries a task four times, Dask after three killed workers once more."""
+    from unperplexed.engines import parts
+
+    count, deaths = parts._counted, tmp_path
+
+    def dies_three_times(rows, counting, settled, part):
+        if part.name.endswith("19.parquet") and len(list(deaths.iterdir())) < 3:
+            (deaths / str(os.getpid())).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return count(rows, counting, settled, part)
+
+    paths = sorted(folder.glob("1*.parquet"))
+    local = tally_files(paths, **NAMED)
+    monkeypatch.setattr(parts, "_counted", dies_three_times)
+    assert tally_files(paths, **NAMED, engine=engine.name).to_bytes() == local.to_bytes()
+    assert len(list(deaths.iterdir())) == 3
+
+
+def test_weights_add_up_in_the_same_tree(engine, folder):
+    """To rounding as in one pass, and in every engine and every run the same."""
+    paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
+    files = ForecastFiles(paths, Selection(["y"], COLUMNS["prob"], weight="w"), Reading(CLASSES))
+
+    def here(work, _):
+        opened = zip(files.files, files.openers(), strict=True)
+        found = [work.done(file.name, opener, file.name) for file, opener in opened]
+        while len(found) > 1:
+            found = [work.together(found[start : start + FAN_IN]) for start in range(0, len(found), FAN_IN)]
+        return found
+
+    found = tally_files(paths, **NAMED, weight="w", engine=engine.name)
+    assert len(paths) > FAN_IN
+    assert found.to_bytes() == counted(files.rows, as_tally(), here).to_bytes()
+    local = assess(tally_files(paths, **NAMED, weight="w"), resamples=0).figures()
+    assert assess(found, resamples=0).figures() == pytest.approx(local, rel=1e-12)
+
+
+def test_groups_of_files(engine, folder, capsys):
+    paths = sorted(folder.glob("2*.parquet"))
+    local = tally_files_by(paths, **NAMED, by=["town", "rain"])
+    found = tally_files_by(paths, **NAMED, by=["town", "rain"], engine=engine.name)
+    assert len(local) == 6
+    assert {key: tally.to_bytes() for key, tally in found.items()} == {k: tally.to_bytes() for k, tally in local.items()}
+    with pytest.raises(InputError, match="by: more than 100 groups in id"):
+        tally_files_by(paths, **NAMED, by="id", most_groups=100, engine=engine.name)
+    printed = []
+    for chosen in ("local", engine.name):
+        words = ["assess", str(folder / "2*.parquet"), "--truth", "y", "--prob", "p0", "p1", "p2", "--labels", *CLASSES]
+        assert main([*words, "--by", "town", "--resamples", "0", "--json", "-", "--engine", chosen]) == 0
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[0] == printed[1]
+
+
+@pytest.mark.parametrize("command", ["profile", "scores", "calibration"])
+def test_other_commands(engine, folder, capsys, command):
+    printed = []
+    for chosen in ("local", engine.name):
+        words = [command, str(folder / "3*.parquet"), "--truth", "rain", "--prob", "q", "--engine", chosen]
+        assert main(words) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
+def bad_probability(frame):
+    return frame.with_columns(q=pl.when(pl.col("id") == pl.col("id").last()).then(1.5).otherwise("q"))
+
+
+BAD = {
+    "probability": (bad_probability, {"truth": "rain", "prob": "q"}, "q: above 1 in 1 row"),
+    "no label": (lambda frame: frame.with_columns(y=None), COLUMNS, "do not say which of the 3"),
+    "labels": (lambda frame: frame, {"truth": "town", "prob": COLUMNS["prob"], "labels": CLASSES}, "are no class"),
+    "text": (lambda frame: frame.with_columns(q=pl.lit("50%")), {"truth": "rain", "prob": "q"}, "not a number at row 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_errors_are_those_of_local(engine, tmp_path, case):
+    """Of the first file in order that has any, not of the first that is done."""
+    spoil, settings, message = BAD[case]
+    for k in range(6):
+        rows = table(k, 3000 if k == 2 else 20)
+        (spoil(rows) if k in (2, 4) else rows).write_parquet(tmp_path / f"{k}.parquet")
+    said = []
+    for chosen in ("local", engine.name):
+        with pytest.raises(InputError, match=message) as caught:
+            tally_files(tmp_path / "*", **settings, engine=chosen)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_lists_of_another_length(engine, tmp_path):
+    for k in range(4):
+        pl.DataFrame({"y": [0, 1], "p": [[0.5, 0.5, 0.0, 0.0][: 4 if k > 1 else 3]] * 2}).write_parquet(
+            tmp_path / f"{k}.parquet"
+        )
+    for chosen, message in (("local", "p: 4 in a row, 3 in the file before"), (engine.name, "3 classes and 4")):
+        with pytest.raises(InputError, match=f"2.parquet: .*{message}"):
+            tally_files(tmp_path / "*", truth="y", prob="p", engine=chosen)
+
+
+def test_a_file_that_workers_do_not_have(engine, tmp_path, monkeypatch):
+    for k in range(2):
+        table(k, 5).write_parquet(tmp_path / f"{k}.parquet")
+    openers = ForecastFiles.openers
+
+    def gone(files):
+        (tmp_path / "1.parquet").unlink()
+        return openers(files)
+
+    monkeypatch.setattr(ForecastFiles, "openers", gone)
+    with pytest.raises(InputError, match=r"1.parquet: no such file on .* Workers open files by name"):
+        tally_files(tmp_path / "*", **NAMED, engine=engine.name)
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_a_frame_gives_the_tally_of_its_rows(engine, partitions):
+    rows = table(7, 300)
+    frame = engine.frame(rows, partitions)
+    p = rows.select(COLUMNS["prob"])
+    parts = ["classes", "shards"]
+    expected = Tally.of(rows["y"], p, labels=CLASSES, parts=parts, groups=rows["id"])
+    assert engine.tally(frame, **NAMED, parts=parts, groups="id").to_bytes() == expected.to_bytes()
+    expected = Tally.of(rows["rain"], rows["q"])
+    assert engine.tally(frame, truth="rain", prob="q").to_bytes() == expected.to_bytes()
+    assert engine.tally(frame, truth="rain", prob="q", labels=[False, True]).to_bytes() == expected.to_bytes()
+    expected = Tallies.of(rows["y"], p, labels=CLASSES, by=rows.select("town"))
+    found = engine.tally_by(frame, **NAMED, by="town")
+    assert {key: tally.to_bytes() for key, tally in found.items()} == {
+        key: tally.to_bytes() for key, tally in expected.items()
+    }
+    weighted = assess(engine.tally(frame, **NAMED, weight="w"), resamples=0).figures()
+    expected = assess(Tally.of(rows["y"], p, labels=CLASSES, sample_weight=rows["w"]), resamples=0).figures()
+    assert weighted == pytest.approx(expected, rel=1e-12)
+
+
+def test_outcomes_are_settled_by_all_partitions(engine):
+    """Text that is all numbers but for one row is text; which label is the other one all rows tell."""
+    rows = pl.DataFrame({"y": ["1", "0", "1"] * 30 + ["x"], "p": [0.6] * 91, "keep": [True] * 91})
+    found = engine.tally(engine.frame(rows, 5), truth="y", prob="p", pos_label="x", ignore_label="0")
+    assert (found.labels, found.n_rows, found.notes.ignored) == (("1", "x"), 61, 30)
+
+
+def test_lists_in_a_frame(engine):
+    rows = table(8, 60)
+    expected = Tally.of(rows["y"], rows.select(COLUMNS["prob"]), labels=CLASSES)
+    found = engine.tally(engine.frame(rows, 4), truth="y", prob="p", labels=CLASSES)
+    assert found.to_bytes() == expected.to_bytes()
+
+
+def test_an_empty_frame(engine):
+    tally = engine.tally(engine.frame(table(0, 0), 3), **NAMED, exact_limit=10)
+    assert (tally.n_rows, tally.exact_limit) == (0, 10)
+    with pytest.raises(InputError, match="no rows"):
+        assess(tally)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"truth": "rain", "prob": "w10"}, r"^partition \d: w10: above 1 in \d+ rows? \(\d"),
+        ({"truth": "town", "prob": ["p0", "p1", "p2"], "labels": CLASSES}, r"^partition 0: town: outcomes that are no"),
+        ({"truth": "rain", "prob": "pp"}, "^no column 'pp'; did you mean 'p'"),
+        ({"truth": "rain"}, "name the columns of both"),
+        ({"truth": "rain", "prob": "q", "parts": ["shards"]}, "Name columns that tell them apart"),
+        ({"truth": "rain", "prob": "q", "parts": ["rows"]}, "expected a list of some of"),
+        ({"truth": "rain", "prob": "q", "exact_limit": -1}, "exact_limit must be"),
+    ],
+)
+def test_what_cannot_be_counted_in_a_frame(engine, settings, message):
+    frame = engine.frame(table(9, 200).with_columns(w10=10 * pl.col("w")), 3)
+    with pytest.raises(InputError, match=message):
+        engine.tally(frame, **settings)
+
+
+def test_settings_that_frames_do_not_have(engine):
+    with pytest.raises(TypeError, match="separator"):
+        engine.tally(engine.frame(table(9, 4), 1), truth="rain", prob="q", separator=";")
