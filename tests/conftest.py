@@ -31,6 +31,7 @@ _NEEDED = {
     "lightning": "lightning",
     "keras": "keras",
 }
+collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["conformance/test_engines.py"]
 collect_ignore_glob += [] if kernel else ["test_compiled.py"]
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 

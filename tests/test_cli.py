@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibrat
 from unperplexed._compiled import KERNEL
 from unperplexed.calibration import DEFAULT_BINS
 from unperplexed.cli import _FLAGS, _parser, main
+from unperplexed.engines.arguments import EngineName
 from unperplexed.forecasts import Forecasts
 from unperplexed.tally import CLASS_PARTS, PARTS, VIEWS
 
@@ -229,6 +231,7 @@ def test_choices_are_those_of_the_library():
         assert set(choices(command, "--measured")) == set(ESTIMATORS)
         assert set(choices(command, "--view")) == set(VIEWS)
     assert choices("tally", "--parts") == PARTS
+    assert choices("assess", "--engine") == get_args(EngineName)
     for flag in _FLAGS:
         assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__
 
@@ -264,6 +267,34 @@ def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypat
     out, err = capsys.readouterr()
     assert out == whole
     assert err == "unperplexed: standard input read as csv\n"
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        (["--scheduler", "tcp://10.0.0.1:8786"], "(--scheduler) is for engine='dask' (--engine dask), not 'local'"),
+        (["--engine", "spark", "--scheduler", "x"], "(--scheduler) is for engine='dask' (--engine dask), not 'spark'"),
+        (["--engine", "dask", "--master", "local"], "(--master) is for engine='spark' (--engine spark), not 'dask'"),
+        (["--engine", "dask"], "unperplexed.engines.dask needs Dask: pip install 'unperplexed[dask]'"),
+        (["--engine", "spark"], "unperplexed.engines.spark needs PySpark: pip install 'unperplexed[spark]'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["assess", "profile", "scores", "calibration", "tally"])
+def test_an_engine_that_cannot_count(forecasts, tmp_path, capsys, monkeypatch, command, engine, message):
+    for library, module in (("dask", "dask"), ("py4j", "spark")):
+        monkeypatch.setitem(sys.modules, library, None)
+        monkeypatch.delitem(sys.modules, f"unperplexed.engines.{module}", raising=False)
+    output = ["-o", tmp_path / "t.tally"] if command == "tally" else []
+    assert run(command, forecasts[0], "--truth", "happened", "--prob", "probability", *engine, *output) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+def test_only_this_process_has_standard_input(forecasts, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(forecasts[0].read_bytes())))
+    assert run("assess", "-", "--truth", "happened", "--prob", "probability", "--engine", "dask") == 2
+    assert "standard input: only the engine local reads it" in capsys.readouterr().err
 
 
 def test_decimal_comma_and_format(forecasts, tmp_path, capsys):
@@ -407,6 +438,7 @@ def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
         (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
         (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
         (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
+        (["assess", "{}.tally", "--engine", "dask"], "--engine is for the reading of rows"),
         (["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"], "only shards go by them"),
         (["show", "{}*.tally"], "4 files match"),
         (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),

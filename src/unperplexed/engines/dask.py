@@ -191,7 +191,8 @@ def _client(scheduler: str | None) -> Iterator[Client]:
     try:
         found = default_client()
     except ValueError:
-        with LocalCluster(dashboard_address=None) as cluster, Client(cluster, set_as_default=False) as client:
+        here = LocalCluster(dashboard_address="127.0.0.1:0")  # the usual port may be taken
+        with here, Client(here, set_as_default=False) as client:
             yield client
     else:
         yield found

@@ -34,8 +34,8 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 _FOUND = "number long, found binary"
 """What mapInArrow gives: the number of a part, or of a group of them, and what was found in it."""
 
-_LEVELS = 2
-"""Of the tree: of a million partitions a thousand sums are left, which this process adds up."""
+_MANY = FAN_IN**3
+"""So many parts a frame is taken to have: how many it has, Spark cannot tell without making it."""
 
 
 def tally_spark(
@@ -147,15 +147,18 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
                     for at in batch.column(0).to_pylist():
                         yield at, work.done(names[at], openers[at], names[at])
 
-            return _tree(work, session.range(0, len(names), 1, len(names)), done)
+            return _tree(work, session.range(0, len(names), 1, len(names)), done, len(names))
 
         return counted(files.rows, counting, run, one=len(names) == 1)
 
 
 def _tree(
-    work: Work[Made], frame: DataFrame, done: Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, Found[Made]]]]
+    work: Work[Made],
+    frame: DataFrame,
+    done: Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, Found[Made]]]],
+    n_parts: int = _MANY,
 ) -> Sequence[Found[Made]]:
-    """Do work in each partition, and add up neighbours, and their sums."""
+    """Do work in each partition, and add up neighbours, and their sums, until few are left."""
 
     def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, found in done(batches):
@@ -170,7 +173,8 @@ def _tree(
             yield _record(group, work.together(pickle.loads(found) for _, found in sorted(several)))
 
     found = frame.mapInArrow(parts, _FOUND)
-    for _ in range(_LEVELS):
+    while n_parts > FAN_IN:
+        n_parts = -(-n_parts // FAN_IN)
         found = found.repartition(floor(col("number") / FAN_IN)).mapInArrow(neighbours, _FOUND)
     return [pickle.loads(row.found) for row in sorted(found.collect())]
 
