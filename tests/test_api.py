@@ -1,6 +1,7 @@
 import inspect
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ def test_all_is_complete_and_sorted():
     for name in unperplexed.__all__:
         assert getattr(unperplexed, name) is not None
     homes = {name for names in unperplexed._HOMES.values() for name in names} | {"__version__"}
-    assert homes == {*unperplexed.__all__, *unperplexed._EXTRAS} == set(dir(unperplexed))
+    assert homes == {*unperplexed.__all__, *unperplexed._EXTRAS}
+    installed = {name for name, package in unperplexed._EXTRAS.items() if find_spec(package)}
+    assert set(dir(unperplexed)) == {*unperplexed.__all__, *installed}
     assert not set(unperplexed.__all__) & set(unperplexed._EXTRAS)
     with pytest.raises(AttributeError, match="nothing"):
         unperplexed.nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -128,8 +128,9 @@ class ForecastFiles:
         return self.rows.batches(parts, None, lambda rows, behind: progress(rows, int(behind), size))
 
     def openers(self) -> list[Callable[[], Source]]:
-        """What opens each file in another process, perhaps on another machine: it can be pickled."""
-        return [partial(_opened, file, self.rows.reading.format, self._options) for file in self.files]
+        """What opens each file in another process, which may run elsewhere: it can be pickled."""
+        files = [replace(file, path=file.path.absolute()) for file in self.files]
+        return [partial(_opened, file, self.rows.reading.format, self._options) for file in files]
 
 
 def _opened(file: File, form: str | None, options: Options) -> Source:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -137,7 +136,7 @@ def _counted_frame(
     def run(work: Work[Made], names: Sequence[str]) -> Sequence[Found[Made]]:
         sent = delayed(work, traverse=False)
         partitions = enumerate(frame[[*names]].to_delayed())
-        found = [sent.done(f"partition {at}", delayed(partial)(_source, part)) for at, part in partitions]
+        found = [sent.done(f"partition {at}", "", _source, part) for at, part in partitions]
         sums: Sequence[Found[Made]] = dask.compute(*_tree(sent, found))
         return sums
 
@@ -162,7 +161,7 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
         def run(work: Work[Made], _: Sequence[str]) -> Sequence[Found[Made]]:
             sent = delayed(work, traverse=False)
             opened = zip(files.files, files.openers(), strict=True)
-            found = [sent.done(file.name, opener, file.name) for file, opener in opened]
+            found = [sent.done(file.name, file.name, opener) for file, opener in opened]
             sums: Sequence[Found[Made]] = client.gather(client.compute(_tree(sent, found)))
             return sums
 

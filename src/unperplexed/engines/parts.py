@@ -44,11 +44,11 @@ class Work(Generic[Result]):
     of: Callable[[Part], Result]
     add: Callable[[Result, Result], Result]
 
-    def done(self, name: str, opened: Callable[[], Source], origin: str = "") -> Found[Result]:
-        """Do it for the part of this name."""
+    def done(self, name: str, origin: str, opened: Callable[..., Source], *arguments: Any) -> Found[Result]:
+        """Do it for the part of this name, which is opened with these arguments."""
         try:
             with named(name):
-                source = opened()
+                source = opened(*arguments)
             return Found(name, self.of(Part(name, source, origin)))
         except InputError as error:
             return Found(name, error)

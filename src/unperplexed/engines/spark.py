@@ -127,8 +127,7 @@ def _counted_frame(
             first = next(batches, None)
             if first is not None:  # which it is in an empty partition
                 at = TaskContext.get().partitionId()
-                source = records_source(first.schema, chain([first], batches))
-                yield at, work.done(f"partition {at}", lambda: source)
+                yield at, work.done(f"partition {at}", "", records_source, first.schema, chain([first], batches))
 
         quoted = [f"`{name.replace('`', '``')}`" for name in names]
         return _tree(work, frame.select(*quoted), done)
@@ -145,7 +144,7 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
             def done(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Found[Made]]]:
                 for batch in batches:
                     for at in batch.column(0).to_pylist():
-                        yield at, work.done(names[at], openers[at], names[at])
+                        yield at, work.done(names[at], names[at], openers[at])
 
             return _tree(work, session.range(0, len(names), 1, len(names)), done, len(names))
 
