@@ -137,23 +137,28 @@ def test_a_file_by_itself(engine, folder, monkeypatch):
         assert tally_files(name, **NAMED, engine=engine.name).to_bytes() == local.to_bytes()
 
 
-def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path):
+@pytest.mark.parametrize("times", [3, 4])
+def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path, times):
     """Spark tries a task four times, Dask after three killed workers once more."""
     from unperplexed.engines import parts
 
     count, deaths = parts._counted, tmp_path
 
-    def dies_three_times(rows, counting, settled, part):
-        if part.name.endswith("19.parquet") and len(list(deaths.iterdir())) < 3:
+    def dies(rows, counting, settled, part):
+        if part.name.endswith("12.parquet") and len(list(deaths.iterdir())) < times:
             (deaths / str(os.getpid())).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return count(rows, counting, settled, part)
 
-    paths = sorted(folder.glob("1*.parquet"))
+    paths = [folder / f"{k}.parquet" for k in (10, 11, 12)]
     local = tally_files(paths, **NAMED)
-    monkeypatch.setattr(parts, "_counted", dies_three_times)
-    assert tally_files(paths, **NAMED, engine=engine.name).to_bytes() == local.to_bytes()
-    assert len(list(deaths.iterdir())) == 3
+    monkeypatch.setattr(parts, "_counted", dies)
+    if times < 4:
+        assert tally_files(paths, **NAMED, engine=engine.name).to_bytes() == local.to_bytes()
+    else:
+        with pytest.raises(InputError, match="gave up, perhaps for want of memory"):
+            tally_files(paths, **NAMED, engine=engine.name)
+    assert len(list(deaths.iterdir())) == times
 
 
 def test_weights_add_up_in_the_same_tree(engine, folder, monkeypatch):

@@ -20,7 +20,7 @@ from .parts import FAN_IN, Counting, Found, Made, Result, Work, as_tallies, as_t
 try:
     import dask
     from dask.delayed import Delayed, delayed
-    from distributed import Client, LocalCluster, default_client
+    from distributed import Client, KilledWorker, LocalCluster, default_client
     from distributed.comm import get_address_host_port
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("unperplexed.engines.dask needs Dask: pip install 'unperplexed[dask]'") from error
@@ -162,7 +162,10 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
             sent = delayed(work, traverse=False)
             opened = zip(files.files, files.openers(), strict=True)
             found = [sent.done(file.name, file.name, opener) for file, opener in opened]
-            sums: Sequence[Found[Made]] = client.gather(client.compute(_tree(sent, found)))
+            try:
+                sums: Sequence[Found[Made]] = client.gather(client.compute(_tree(sent, found)))
+            except KilledWorker as error:
+                raise InputError(f"Dask gave up, perhaps for want of memory: {error}") from None
             return sums
 
         return counted(files.rows, counting, run, one=len(files.files) == 1)

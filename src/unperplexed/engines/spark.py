@@ -22,7 +22,7 @@ from .arguments import Engine
 from .parts import FAN_IN, Counting, Found, Made, Result, Work, as_tallies, as_tally, counted, rows_of_frame
 
 try:
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import TaskContext
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
@@ -146,7 +146,11 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
                     for at in batch.column(0).to_pylist():
                         yield at, work.done(names[at], names[at], openers[at])
 
-            return _tree(work, session.range(0, len(names), 1, len(names)), done, len(names))
+            try:
+                return _tree(work, session.range(0, len(names), 1, len(names)), done, len(names))
+            except Py4JJavaError as error:
+                reason = error.java_exception.getMessage().splitlines()[0]
+                raise InputError(f"Spark gave up, perhaps for want of memory: {reason}") from None
 
         return counted(files.rows, counting, run, one=len(names) == 1)
 
