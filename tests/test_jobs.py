@@ -1,9 +1,11 @@
 """Threads: the same tally whatever their number, and the same errors."""
 
 import numpy as np
+import polars as pl
 import pytest
 
-from unperplexed import Forecasts, InputError, Tally, assess
+from unperplexed import Forecasts, InputError, Tally, assess, tally_files
+from unperplexed.cli import main
 
 
 def matrix(rng, n=4000, classes=200):
@@ -54,3 +56,19 @@ def test_errors_name_all_rows(rng):
         Tally.of(y, p, n_jobs=0)
     with pytest.raises(InputError, match="n_jobs"):
         assess(Tally.of([1], [0.5]), n_jobs=2)
+
+
+def test_files(rng, tmp_path, capsys):
+    """Batches of a file go to threads in turn."""
+    y, p = rng.integers(0, 2, 400_000), rng.uniform(size=400_000).round(5)
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"y": y, "p": p}).write_parquet(path, row_group_size=30_000)
+    alone = tally_files(path, truth="y", prob="p")
+    assert alone.n_rows == 400_000
+    assert tally_files(path, truth="y", prob="p", n_jobs=3).to_bytes() == alone.to_bytes()
+    columns = ["--truth", "y", "--prob", "p", "--resamples", "0", "--json", "-"]
+    printed = []
+    for more in ([], ["--jobs", "2"]):
+        assert main(["assess", str(path), *columns, *more]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]

@@ -222,6 +222,7 @@ def _add_engine(command: argparse.ArgumentParser) -> None:
         default="local",
         help="in this process, or by the workers of Dask or Spark (default: %(default)s)",
     )
+    add("--jobs", type=int, metavar="N", help="so many threads count, or -1: one for each processor (default: 1)")
     add("--scheduler", metavar="ADDRESS", help="of Dask (default: a cluster of processes on this machine)")
     add("--master", metavar="URL", help="of Spark (default: this machine)")
 

@@ -46,7 +46,7 @@ _ROWS: dict[str, Any] = {
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": ",",
     "engine": "local",
-    **dict.fromkeys(("scheduler", "master")),
+    **dict.fromkeys(("jobs", "scheduler", "master")),
 }
 """What says how rows are read and counted, and its defaults."""
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
@@ -297,6 +297,7 @@ def _counted(
 ) -> Result:
     """Count files; what the user does not say of it, defaults do."""
     said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    said["n_jobs"] = arguments.jobs
     given = defaults | {name: value for name, value in said.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
         _say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")

@@ -44,6 +44,7 @@ def tally_files(
     groups: str | Sequence[str] | None = None,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
+    n_jobs: int | None = None,
     progress: bool = False,
     engine: EngineName = "local",
     scheduler: str | None = None,
@@ -72,8 +73,8 @@ def tally_files(
         Between the fields of a text file.
     decimal_comma : bool, default False
         Whether numbers in a text file are written like 0,5.
-    scores, parts, exact_limit, fraction_bits : optional
-        As in `Tally.of`.
+    scores, parts, exact_limit, fraction_bits, n_jobs : optional
+        As in `Tally.of`. One thread more reads.
     progress : bool, default False
         Show a bar on a terminal if it takes over a second, for the engine "local".
     engine : {"local", "dask", "spark"}, default "local"
@@ -119,7 +120,8 @@ def tally_files(
         groups=groups,
     )
     reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
-    counting = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    limits = {"exact_limit": exact_limit, "fraction_bits": fraction_bits, "n_jobs": n_jobs}
+    counting = as_tally(scores=scores, parts=parts, **limits)
     chosen = Engine(engine, scheduler, master)
     return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
 
