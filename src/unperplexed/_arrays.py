@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._libraries import library_of
 from ._typing import AnyFloats, Floats, Ints
 from .errors import InputError
 
@@ -87,14 +88,16 @@ def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:
         return Columns(tuple(arrays), names)
     series_name = getattr(data, "name", None) if library(data) in ("pandas", "polars") else None
     array = as_array(data)
-    if array.ndim == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] == 0):
-        raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {_kind_of(data, array)}.")
+    check_shape(data, array.shape, name)
     array = numbers(array, name, first_row)
     return Columns((array,), (series_name,) if isinstance(series_name, str) and series_name else None)
 
 
-def _kind_of(data: Any, array: NDArray[Any]) -> str:
-    return type(data).__name__ if array.ndim == 0 else f"shape {array.shape}"
+def check_shape(data: object, shape: tuple[int, ...], name: str) -> None:
+    """Refuse probabilities that are neither a vector nor a matrix."""
+    if len(shape) not in (1, 2) or shape[1:] == (0,):
+        kind = f"shape {tuple(shape)}" if shape else type(data).__name__
+        raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {kind}.")
 
 
 def _frame_columns(data: Any) -> Sequence[Any]:
@@ -103,8 +106,8 @@ def _frame_columns(data: Any) -> Sequence[Any]:
 
 def as_array(data: Any) -> NDArray[Any]:
     """Read one vector or array of any supported kind as NumPy; missing numbers become NaN."""
-    if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, perhaps with a gradient
-        data = data.detach().cpu()
+    if (elsewhere := library_of(data)) is not None:
+        data = elsewhere.to_host(data)
     if isinstance(data, np.ma.MaskedArray):
         whole: NDArray[Any] = np.array(data.tolist(), dtype=object) if np.ma.is_masked(data) else data.data
         return whole  # what is masked is missing: tolist gives None for it

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._columns import RUN_ROWS, ColumnCounter
+from ._devices import DeviceRows
 from ._grouped import ClassCounter, GroupCounter, top_classes
 from ._kernels import crowded
 from ._parts import ShardCounter
@@ -99,23 +100,23 @@ class Counter:
                 self._add_block(block, forecasts)
 
     def _add_block(self, block: Block, forecasts: Forecasts) -> None:
-        p, rows, weights = block.probabilities, block.rows, block.weights
-        w = np.ones(len(p)) if weights is None else weights
-        self.n_weighing += len(p)
+        rows, weights = block.rows, block.weights
+        w = np.ones(len(block)) if weights is None else weights
+        self.n_weighing += len(block)
         self.weight += float(w.sum())
         self.weight_squared += weighted_sum(w, w)
         self._count_pairs(block)
-        self.row_sample.add(rows, p)
+        self.row_sample.add(rows, block.reported)
         for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
         if self.classes is not None:
-            self.classes.add(p, block.truth, rows.correct, weights)
+            self.classes.add(block.probabilities, block.truth, rows.correct, weights)
         if self.predictions is not None:
-            self.predictions.add(top_classes(p, rows, block.truth, w))
+            self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)
         if self.shards is not None and shard is not None:
-            self.shards.add(shard, p, block.truth, rows.hit, weights)
+            self.shards.add(shard, block.probabilities, block.truth, rows.hit, weights)
         if self.one_column and shard is None:
             return
         for score in self.scores:
@@ -143,16 +144,18 @@ class Counter:
         self.score_sums[name] = added(before, found)
 
     def _count_pairs(self, block: Block) -> None:
-        p, weights = block.probabilities, block.weights
-        if self.n_rows == len(block) and crowded(p, self.exact_limit):
-            self._to_cells()  # at once: counting a first block value by value would cost more than all the others
+        p, weights = block.reported, block.weights
         if not block.counted:
+            if isinstance(p, DeviceRows):
+                p, weights = p.distinct(weights)
+            if self.n_rows == len(block) and crowded(p, self.exact_limit):
+                self._to_cells()  # at once: counting a first block value by value would cost more than all the others
             taken = self.pairs.add(p, weights)
             if taken < p.size:
                 self._to_cells()
                 rest = None if weights is None else np.repeat(weights, p.shape[1])[taken:]
                 self.pairs.add(p.reshape(-1)[taken:], rest)
-        self.pairs.add_happened(block.rows.correct + 0.0, weights)  # -0.0 is 0
+        self.pairs.add_happened(block.rows.correct + 0.0, block.weights)  # -0.0 is 0
 
     def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], weights: Floats | None) -> None:
         counts = self.top.get(ties)

@@ -52,7 +52,7 @@ class Rows:
 
     def __getitem__(self, keep: slice | Ints | np.ndarray) -> Rows:
         """Select rows."""
-        kept: dict[str, Any] = {name: getattr(self, name)[keep] for name in _PRIMITIVES}
+        kept: dict[str, Any] = {name: getattr(self, name)[keep] for name in PRIMITIVES}
         return Rows(n_classes=self.n_classes, **kept)
 
     @property
@@ -61,7 +61,7 @@ class Rows:
         return (self.lowest >= 0) & (self.highest <= 1) & (np.abs(self.total - 1) <= SUM_TOLERANCE * (1 + 1e-9))
 
 
-_PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]
+PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
     Where cells are given, the probabilities of the usual rows are counted into them in the same pass.
     """
     if _kernel is not None:
-        out = np.empty((len(_PRIMITIVES), len(p)))
+        out = np.empty((len(PRIMITIVES), len(p)))
         bits, total = (9, None) if into is None else (into.grid.fraction_bits, into.total)
         _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
         correct, lowest, highest, ties, hit, total, squares = out
@@ -96,7 +96,7 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
             into.grid.count(some, into.total, w)
     if len(found) == 1:
         return found[0]
-    whole: dict[str, Any] = {name: np.concatenate([getattr(rows, name) for rows in found]) for name in _PRIMITIVES}
+    whole: dict[str, Any] = {name: np.concatenate([getattr(rows, name) for rows in found]) for name in PRIMITIVES}
     return Rows(n_classes=p.shape[1], **whole)
 
 

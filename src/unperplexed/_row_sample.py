@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ._devices import DeviceRows
 from ._kernels import COARSE, Rows
 from ._typing import AnyFloats, Floats, Ints
 
@@ -30,14 +31,14 @@ class RowSample:
     """Cells of the probabilities of each row, in increasing order."""
 
     @staticmethod
-    def of(rows: Rows, p: AnyFloats, highest: int) -> RowSample:
+    def of(rows: Rows, p: AnyFloats | DeviceRows, highest: int) -> RowSample:
         """Hash rows, and keep those whose hash is at most so high and for which there is room."""
         key, room = _hashes(rows), ROOM // p.shape[1]
         some = np.flatnonzero(key <= highest)
         if some.size > room:
             distinct = np.unique(key[some])
             some = some[key[some] <= distinct[:room][-1]]
-        code, _ = COARSE.places(np.ascontiguousarray(p[some]).reshape(-1))
+        code, _ = COARSE.places(np.ascontiguousarray(np.asarray(p[some])).reshape(-1))
         cells = np.sort(code.astype(np.uint8).reshape(-1, p.shape[1]), axis=1, kind="stable")
         return RowSample(key[some], np.ones(some.size), cells).lowest()
 
@@ -66,7 +67,7 @@ class RowSampleCounter:
         none = RowSample(np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, n_classes), dtype=np.uint8))
         self.sample = none if 2 < n_classes <= ROOM else None
 
-    def add(self, rows: Rows, p: AnyFloats) -> None:
+    def add(self, rows: Rows, p: AnyFloats | DeviceRows) -> None:
         """Keep what belongs among the rows kept."""
         if self.sample is not None:
             full = len(self.sample.key) == ROOM // p.shape[1]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import as_columns, check_indexes
+from ._devices import DeviceColumns, DeviceRows, Scale, device_columns
 from ._kernels import (
     BLOCK_ELEMENTS,
     BLOCK_ROWS,
@@ -61,8 +62,8 @@ class Notes:
 class Block:
     """A run of checked rows, small enough to stay in cache."""
 
-    probabilities: AnyFloats
-    """(rows, classes), each row a distribution."""
+    reported: AnyFloats | DeviceRows
+    """(rows, classes), each row a distribution; where the source has them."""
     truth: NDArray[np.signedinteger[Any]]
     """Which class happened."""
     weights: Floats | None
@@ -74,6 +75,11 @@ class Block:
     counted: bool = False
     """Whether its probabilities were counted as they were read."""
 
+    @property
+    def probabilities(self) -> AnyFloats:
+        """The same as NumPy has them."""
+        return np.asarray(self.reported)
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.truth)
@@ -81,7 +87,7 @@ class Block:
     def __getitem__(self, keep: slice | Ints | Bools) -> Block:
         """Select rows."""
         weights = None if self.weights is None else self.weights[keep]
-        rows = self.probabilities[keep], self.truth[keep], weights, self.rows[keep], self.index[keep]
+        rows = self.reported[keep], self.truth[keep], weights, self.rows[keep], self.index[keep]
         return Block(*rows, self.notes, self.counted)
 
     def had(self, code: int) -> Block:
@@ -102,7 +108,8 @@ class Forecasts:
     y_true : array_like of shape (n,) or (n, C)
         What happened: class labels (ints, bools, strings) or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
-        Reported probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64.
+        Reported probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64. PyTorch
+        tensors (bfloat16 too), CuPy and JAX arrays are read block by block where they are.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
     labels : sequence, optional
@@ -175,7 +182,7 @@ class Forecasts:
         self._names, self.source, self._first_row = names, source, first_row
         self._selected: Ints | None = None
         self._whole: Forecasts | None = None
-        self._columns = as_columns(y_prob, names[1], first_row)
+        self._columns = device_columns(y_prob, names[1]) or as_columns(y_prob, names[1], first_row)
         self._binary = self._columns.n_columns == 1
         self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
         self._renormalize, self._drop_invalid = renormalize, drop_invalid
@@ -217,6 +224,8 @@ class Forecasts:
         while start < self.n_rows:
             cells = into()
             room = BLOCK_ELEMENTS if cells is None or self._from_logits else COUNTED_ELEMENTS
+            if (there := self._there) is not None:
+                room = there.block_elements(self._scale, cells is not None)
             step = min(max(1, room // self.n_classes), BLOCK_ROWS)
             block, problems = self._block(self._places(start, min(start + step, self.n_rows)), cells)
             if problems and not self._drop_invalid:
@@ -235,7 +244,12 @@ class Forecasts:
         return part
 
     def split(self, most: int) -> list[Forecasts]:
-        """Cut into successive parts, at most so many and none much smaller than a block."""
+        """Cut into successive parts, at most so many and none much smaller than a block.
+
+        What a device computes stays whole: one thread keeps it busy, and its memory holds one block's temporaries.
+        """
+        if self._there is not None:
+            return [self]
         parts = max(1, min(most, self.n_rows * self.n_classes // BLOCK_ELEMENTS))
         ends = [self.n_rows * part // parts for part in range(parts + 1)]
         return [self._between(start, stop) for start, stop in pairwise(ends)] if parts > 1 else [self]
@@ -319,17 +333,31 @@ class Forecasts:
         rescaled, deviation = 0, 0.0
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
             if self._renormalize:
-                p, rescaled, deviation = _renormalized(p, row_primitives(p, codes))
-            rows = row_primitives(p, codes, weights, into)
-        problems = _problems(rows, p[:, 1] < 0 if self._binary else rows.lowest < 0)
+                p, rescaled, deviation = _renormalized(p, _primitives(p, codes))
+            rows = _primitives(p, codes, weights, into)
+        problems = _problems(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
         dropped = {"no label": missing} if missing else {}
         dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
         notes = Notes(ignored, dropped, rescaled, deviation)
         block = Block(p, codes, weights, rows, index, notes, into is not None)
         return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
 
-    def _probabilities(self, places: slice | Ints) -> AnyFloats:
+    @property
+    def _there(self) -> DeviceColumns | None:
+        """Columns that are computed with where they are."""
+        return self._columns if isinstance(self._columns, DeviceColumns) and self._columns.there else None
+
+    @property
+    def _scale(self) -> Scale:
+        """What is given."""
+        if self._from_logits:
+            return "logits"
+        return "log-probabilities" if self._from_log_probs else "percent" if self._percent else "probabilities"
+
+    def _probabilities(self, places: slice | Ints) -> AnyFloats | DeviceRows:
         """Rows as a matrix of probabilities, one column a class."""
+        if (there := self._there) is not None:
+            return there.block(places, self._scale)
         x = self._columns.rows(places)
         if self._binary:
             x = x.reshape(-1)
@@ -382,7 +410,7 @@ class Forecasts:
 
     def _example(self, row: int, reason: str) -> tuple[str, str]:
         """Give the offending value of a row and, where one column is at fault, which."""
-        p = self._probabilities(slice(row, row + 1))[0]
+        p = np.asarray(self._probabilities(slice(row, row + 1)))[0]
         if reason == "sum not 1":
             return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
         x = self._columns.rows(slice(row, row + 1)).reshape(-1)
@@ -392,6 +420,15 @@ class Forecasts:
             return f"a value of {float(x[0]):.6g}", ""
         names = self._columns.names or (None if self._binary else self.labels)
         return f"{float(x[at[0]])!r}", f", column {names[at[0]]!r}" if names else ""
+
+
+def _primitives(
+    p: AnyFloats | DeviceRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
+) -> Rows:
+    """Primitives of rows, computed where they are."""
+    if isinstance(p, DeviceRows):
+        return p.primitives(truth, weights, into)
+    return row_primitives(p, truth, weights, into)
 
 
 def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
@@ -411,14 +448,18 @@ def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
     return {reason: mask for reason, mask in reasons.items() if mask.any()}
 
 
-def _renormalized(p: AnyFloats, rows: Rows) -> tuple[AnyFloats, int, float]:
+def _renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | DeviceRows, int, float]:
     """Divide the rows that can be by their sum; say how many were off and by how much."""
     able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
     deviation = np.where(able, np.abs(rows.total - 1), 0.0)
     if not (deviation > 0).any():
         return p, 0, 0.0
-    p = p / np.where(able, rows.total, 1.0).astype(p.dtype)[:, None]
-    np.minimum(p, 1, out=p, where=able[:, None])
+    by = np.where(able, rows.total, 1.0)
+    if isinstance(p, DeviceRows):
+        p = p.divided(by, able)
+    else:
+        p = p / by.astype(p.dtype)[:, None]
+        np.minimum(p, 1, out=p, where=able[:, None])
     off = deviation > _ROUNDING
     return p, int(off.sum()), float(deviation[off].max(initial=0.0))
 

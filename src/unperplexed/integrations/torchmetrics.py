@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from .._counting import ScoreSums
+from .._devices import places
 from .._kernels import SUM_TOLERANCE, moments
+from .._libraries import Torch
 from .._sums import ExactSum
 from .._tables import MOMENTS, Cells, grid_of
 from ..assessment import Assessment, assess
@@ -257,13 +259,8 @@ class ForecastMetric(Metric):
 
     def _places(self, p: Tensor) -> tuple[Tensor, Tensor]:
         """Cell of each probability, and where in it: as `Grid.places`."""
-        grid = grid_of(self._bits)
-        upper = p > 0.5
-        bits = torch.where(upper, 1 - p, p).float().view(torch.int32).long()
-        code = (bits >> grid.shift) + 1
-        code = torch.where(upper, grid.size - 1 - code, code)
-        code = torch.where(p == 0, 0, torch.where(p == 1, grid.size - 1, code))
-        return code, bits & ((1 << grid.shift) - 1)
+        code, place = places(p, Torch(torch), grid_of(self._bits))
+        return code.long(), place.long()
 
     def tally(self) -> Tally:
         """Give what was counted as a `Tally` in cells, which adds up with others.
