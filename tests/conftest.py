@@ -33,6 +33,11 @@ _NEEDED = {
 }
 collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["conformance/test_engines.py"]
 collect_ignore_glob += [] if kernel else ["test_compiled.py"]
+collect_ignore_glob += [] if find_spec("torch") and find_spec("jax") else ["test_devices.py"]
+# A kernel of Triton's is interpreted or compiled in all of a process.
+interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+collect_ignore_glob += [] if find_spec("triton") and not interpreted else ["test_triton.py"]
+collect_ignore_glob += [] if find_spec("triton") and interpreted else ["interpreted/*"]
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 
 
