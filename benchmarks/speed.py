@@ -123,7 +123,10 @@ def of_many_classes(n: int, name: str) -> Iterator[Figure]:
     for parts in (["classes"], ["shards"]):
         yield Figure(name, f"counted, with {parts[0]}", counted(parts=parts), "passes")
     tally = Tally.of(y, p, labels=labels)
-    yield Figure(name, "1000 resamples", best(lambda: assess(tally).intervals, 1), "seconds", 0.5)
+    for measured, target in (("isotonic", 0.5), ("shrunk-isotonic", None)):
+        assessment = assess(tally, measured=measured)
+        drawing = best(lambda assessment=assessment: assessment.intervals, 1)
+        yield Figure(name, f"intervals from 1000 resamples, {measured}", drawing, "seconds", target)
     for peer, run in peers(y, p):
         found = in_passes(run, passing, 1)
         yield Figure(name, peer, found, "passes")
@@ -214,13 +217,13 @@ def of_memory() -> Iterator[Figure]:
 
 
 def of_growth(large: bool) -> Iterator[Figure]:
-    """Exponents: slope of the logarithm of time over that of the size, in the upper half of the sizes."""
-    rows = [int(10**power) for power in np.arange(3, 8.1 if large else 7.1, 0.5)]
-    classes = [2**power for power in range(3, 14)]
+    """Exponents: slope of the logarithm of time over that of the size, where fixed costs of some 10 ms are small."""
+    rows = [int(10**power) for power in np.arange(3, 8.1 if large else 7.1, 0.25)]
+    classes = [2**power for power in range(1, 14)]
     makes: dict[str, tuple[list[int], Callable[[int], tuple[np.ndarray, np.ndarray]]]] = {
         "rows of one column": (rows, binary),
         "rows of 10 classes": ([n for n in rows if n <= (3e7 if large else 4e6)], lambda n: multiclass(n, 10)),
-        "classes of 2000 rows": (classes, lambda c: multiclass(2000, c)),
+        "classes of 20,000 rows": (classes, lambda c: multiclass(20_000, c)),
     }
     for name, (sizes, make) in makes.items():
         times = []
@@ -228,9 +231,12 @@ def of_growth(large: bool) -> Iterator[Figure]:
             y, p = make(size)
             labels = range(2 if p.ndim == 1 else p.shape[1])
             times.append(best(lambda y=y, p=p, labels=labels: Tally.of(y, p, labels=labels, exact_limit=0), 3))
-        upper = slice(len(sizes) // 2, None)
-        exponent = float(np.polyfit(np.log(sizes[upper]), np.log(times[upper]), 1)[0])
-        yield Figure("growth", f"{name}, {sizes[0]:,} to {sizes[-1]:,}", exponent, "exponent", 1.05)
+        for k, (size, seconds) in enumerate(zip(sizes, times, strict=True)):
+            if k % 4 == 0 and "classes of" not in name:
+                yield Figure("growth", f"{name}: {size:,}", seconds * 1e9 / size, "ns a row")
+        upper = [k for k, size in enumerate(sizes) if size * 10 >= sizes[-1]]
+        exponent = float(np.polyfit(np.log([sizes[k] for k in upper]), np.log([times[k] for k in upper]), 1)[0])
+        yield Figure("growth", f"{name}: exponent from {sizes[upper[0]]:,} to {sizes[-1]:,}", exponent, "", 1.05)
 
 
 def of_starting() -> Iterator[Figure]:

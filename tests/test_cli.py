@@ -529,3 +529,30 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
     assert "from coarse cells" in capsys.readouterr().out
     assert run(*options) == 0
     assert "from coarse cells" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "unneeded"),
+    [
+        ("--version", {"numpy", "polars", "scipy", "matplotlib", "pyarrow"}),
+        (
+            "tally rows.csv --truth y --prob p -o rows.tally",
+            {"scipy", "matplotlib", "pyarrow", "tqdm", "dask", "pyspark"},
+        ),
+        (
+            "assess rows.csv --truth y --prob p",
+            {"matplotlib", "pyarrow", "tqdm", "sklearn", "torch", "dask", "pyspark"},
+        ),
+    ],
+)
+def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
+    (tmp_path / "rows.csv").write_text("y,p\n1,0.9\n0,0.4\n")
+    code = (
+        "import sys\nfrom contextlib import suppress\nfrom unperplexed.cli import main\n"
+        f"with suppress(SystemExit):\n    main({command.split()})\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "unperplexed" in loaded
+    assert not loaded & unneeded

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr
 
 from ._typing import Floats, Ints
 from .means import effective_number, t_quantile
@@ -64,6 +63,8 @@ class UncertainMean(NamedTuple):
 
     def p_value(self) -> float:
         """Probability, were the mean 0, of one at least as far from it; NaN where nothing tells."""
+        from scipy.special import stdtr
+
         return 2 * float(stdtr(self.degrees, -abs(self.mean) / self.standard_error)) if self.judged else math.nan
 
 

@@ -8,33 +8,29 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ._comparing import Settings, compared
 from ._json import json_text
 from ._readers.formats import matching
-from ._scored import Pair, Parts
-from .assessment import Assessment, parts_for
-from .assessment import assess as assess_tally
-from .breakdown import Breakdown, assess_by
-from .calibration import calibration_errors
-from .comparison import Comparison
-from .decomposition import decompose
 from .engines.arguments import Engine
 from .engines.local import counted_files
-from .engines.paired_files import Together, compared_files, named_files
 from .engines.parts import Counting, Result, as_tallies, as_tally
 from .errors import InputError, check_whole
 from .files import Reading, Selection
-from .measured import SETTINGS, estimator
 from .outputs import check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
-from .sequential import SequentialComparison, SequentialSettings, compared_sequentially
 from .tallies import MOST_GROUPS
 from .tally import Tally, View
 
+# What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ._scored import Pair, Parts
+    from .assessment import Assessment
+    from .breakdown import Breakdown
+    from .comparison import Comparison
+    from .sequential import SequentialComparison
 
 
 _PICTURES = (".png", ".svg", ".pdf")
@@ -64,12 +60,13 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
     _check_outputs(arguments)
+    found: Assessment | Breakdown
     if arguments.by:
-        found: Assessment | Breakdown = _breakdown(arguments)
+        found = _breakdown(arguments)
+        whole = found.whole
     else:
         _refuse_without_groups(arguments)
-        found = _assessment(arguments)
-    whole = found.whole if isinstance(found, Breakdown) else found
+        found = whole = _assessment(arguments)
     _write(arguments, found.to_json, str(found), _picture(arguments.plot, whole.plot, arguments.axes))
 
 
@@ -93,6 +90,9 @@ def scores(arguments: argparse.Namespace) -> None:
 
 def calibration(arguments: argparse.Namespace) -> None:
     """Give the calibration errors, and the Brier score and the log loss in their parts."""
+    from .calibration import calibration_errors
+    from .decomposition import decompose
+
     _check_outputs(arguments)
     check_whole("bins", arguments.bins)
     counted = _tally(arguments, parts=["classes"])
@@ -111,6 +111,8 @@ def calibration(arguments: argparse.Namespace) -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
+    from .engines.paired_files import Together, compared_files, named_files
+
     files = named_files(arguments.files)
     arguments.files = [path for paths in files.values() for path in paths]
     _check_outputs(arguments)
@@ -121,11 +123,13 @@ def compare(arguments: argparse.Namespace) -> None:
     _write(a, found.to_json, str(found), _picture(a.plot, found.plot, comparison=found))
 
 
-_Compared = Callable[[Parts, Pair], Comparison | SequentialComparison]
+_Compared: TypeAlias = "Callable[[Parts, Pair], Comparison | SequentialComparison]"
 
 
 def _at_once(arguments: argparse.Namespace) -> _Compared:
     """Compare all rows together."""
+    from ._comparing import Settings, compared
+
     a = arguments
     for name in ("score", "level"):
         if getattr(a, name) is not None:
@@ -136,6 +140,8 @@ def _at_once(arguments: argparse.Namespace) -> _Compared:
 
 def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     """Compare one row after another."""
+    from .sequential import SequentialSettings, compared_sequentially
+
     for name, (default, reason) in _NOT_SEQUENTIAL.items():
         if getattr(arguments, name) != default:
             raise InputError(f"--{name} does not go with --sequential: {reason}.")
@@ -182,6 +188,7 @@ def show(arguments: argparse.Namespace) -> None:
 
 def demo(arguments: argparse.Namespace) -> None:
     """Assess a classifier of handwritten digits."""
+    from .assessment import assess as assess_tally
     from .demo import digits_forecasts
 
     _check_outputs(arguments)
@@ -193,6 +200,8 @@ def demo(arguments: argparse.Namespace) -> None:
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
+    from .assessment import assess as assess_tally
+
     settings = _checked_settings(arguments)
     counted = _tally(arguments, parts=_parts(arguments))
     try:
@@ -202,6 +211,8 @@ def _assessment(arguments: argparse.Namespace) -> Assessment:
 
 
 def _breakdown(arguments: argparse.Namespace) -> Breakdown:
+    from .breakdown import assess_by
+
     _refuse_outcomes(arguments)
     settings = _checked_settings(arguments)
     names = matching(arguments.files)
@@ -238,11 +249,15 @@ def _refuse_without_groups(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> Sequence[str]:
     """Parts of a tally that the assessment is made from."""
+    from .assessment import parts_for
+
     return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
 
 
 def _checked_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Settings of the assessment, refused before anything is counted."""
+    from .measured import SETTINGS, estimator
+
     settings = _settings(arguments)
     estimator(settings["measured"], **{name: settings[name] for name in SETTINGS if name in settings})
     return settings
@@ -325,6 +340,8 @@ def _reading(arguments: argparse.Namespace) -> Reading:
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    from .measured import SETTINGS
+
     told = {name: getattr(arguments, name, None) for name in SETTINGS}
     return {
         "floor": arguments.floor,

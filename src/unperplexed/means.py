@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
 
 from ._arrays import check_indexes, floats
 from ._typing import Floats, Ints
@@ -376,6 +375,8 @@ def effective_number(weights: Floats) -> float:
 
 def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
     """How many standard errors reach from a figure to the limits of its interval (Student's t)."""
+    from scipy.special import ndtri, stdtrit
+
     freedom = np.asarray(degrees_of_freedom, dtype=np.float64)
     share = (1 + confidence) / 2
     return np.asarray(np.where(freedom < 1e10, stdtrit(np.clip(freedom, 1e-3, 1e10), share), ndtri(share)))
