@@ -232,7 +232,7 @@ def of_growth(large: bool) -> Iterator[Figure]:
             labels = range(2 if p.ndim == 1 else p.shape[1])
             times.append(best(lambda y=y, p=p, labels=labels: Tally.of(y, p, labels=labels, exact_limit=0), 3))
         for k, (size, seconds) in enumerate(zip(sizes, times, strict=True)):
-            if k % 4 == 0 and "classes of" not in name:
+            if k % 8 == 0 and "classes of" not in name:
                 yield Figure("growth", f"{name}: {size:,}", seconds * 1e9 / size, "ns a row")
         upper = [k for k, size in enumerate(sizes) if size * 10 >= sizes[-1]]
         exponent = float(np.polyfit(np.log([sizes[k] for k in upper]), np.log([times[k] for k in upper]), 1)[0])
