@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._scored import Pair, Parts
     from .assessment import Assessment
     from .breakdown import Breakdown
-    from .comparison import Comparison
+    from .comparison import Comparison as Compared
     from .sequential import SequentialComparison
 
 
@@ -123,7 +123,7 @@ def compare(arguments: argparse.Namespace) -> None:
     _write(a, found.to_json, str(found), _picture(a.plot, found.plot, comparison=found))
 
 
-_Compared: TypeAlias = "Callable[[Parts, Pair], Comparison | SequentialComparison]"
+_Compared: TypeAlias = "Callable[[Parts, Pair], Compared | SequentialComparison]"
 
 
 def _at_once(arguments: argparse.Namespace) -> _Compared:
@@ -394,6 +394,7 @@ def _picture(
         return {}
     from matplotlib.figure import Figure
 
+    from .comparison import Comparison
     from .plots import SIZES, comparison_size
 
     size = comparison_size(comparison) if isinstance(comparison, Comparison) else SIZES[kind]
