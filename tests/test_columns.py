@@ -10,7 +10,7 @@ EDGES = [
     0.0,
     1.0,
     0.5,
-    *(0.5 + sign * 2.0**-power for sign in (-1, 1) for power in (22, 23, 24, 25, 26, 30, 53)),
+    *(0.5 + sign * 2.0**-power for sign in (-1, 1) for power in (22, 23, 24, 25, 26, 30, 53, 54)),
     *(2.0**-power for power in (20, 24, 53, 60, 125, 126, 127, 149, 160, 1074)),
     *(1 - 2.0**-power for power in (9, 20, 24, 25, 53)),
     0.1,
@@ -100,7 +100,7 @@ def test_any_layout(rng, exact_limit, layout):
 def test_scores_are_means_over_rows(rng, exact_limit):
     """By value to rounding; in cells to third order of their width, 2^-9."""
     y, p = rows(rng, np.float64, 20_000)
-    p = np.clip(p, 1e-9, 1 - 1e-9)
+    p = np.where((p == 0) | (p == 1), 0.25, p)  # whose surprisals are infinite
     names = ["power_score(3)", "generalized_surprisal(-0.5)", "ranked_probability_score"]
     tally = Tally.of(y, p, exact_limit=exact_limit, scores=names)
     both = Tally.of(y, np.stack([1 - p, p], axis=1), scores=names)
@@ -109,6 +109,71 @@ def test_scores_are_means_over_rows(rng, exact_limit):
         rtol = 1e-12 if tally.exact else 1e-7
         assert tally.score(name) == pytest.approx(both.score(name), rel=rtol)
         assert tally.score_standard_error(name) == pytest.approx(both.score_standard_error(name), rel=rtol)
+
+
+@pytest.mark.parametrize("exact_limit", LIMITS)
+@pytest.mark.parametrize(
+    "p",
+    [
+        np.exp(-650 * np.random.default_rng(1).uniform(size=4000)),
+        0.5 - 2.0 ** -np.random.default_rng(2).integers(22, 56, 400),
+        np.repeat([0.5 - 2.0**-54, 0.5], 100),
+        np.repeat(np.float32([0.5 - 2.0**-25, 0.5, 0.3]), 100),
+    ],
+)
+def test_scores_where_cells_do_not_tell_them(rng, exact_limit, p):
+    """Next to 0, where cells have no relative width, and at 1/2, where the top class is not told by them."""
+    for y in (np.ones(p.size, dtype=int), rng.integers(0, 2, p.size)):
+        one, both = Tally.of(y, p, exact_limit=exact_limit), Tally.of(y, np.stack([1 - p, p], axis=1))
+        assert one.prediction_accuracy == both.prediction_accuracy
+        for name in SCORES:
+            assert one.score(name) == pytest.approx(both.score(name), rel=1e-8, abs=1e-8), name
+            assert one.score_standard_error(name) == pytest.approx(both.score_standard_error(name), rel=1e-6, abs=1e-9)
+
+
+def test_rows_left_out_say_nothing_of_the_others(monkeypatch, rng):
+    """Nor in which order they come: counts by value stay such, however many values are ignored or invalid."""
+    y, p = np.repeat([0, 1, 9], [5000, 5000, 90_000]), np.full(100_000, 0.25)
+    p[10_000:] = rng.uniform(size=90_000)
+    for order in (slice(None), slice(None, None, -1)):
+
+        def counted(order=order):
+            return Tally.of(y[order], p[order], labels=(0, 1), ignore_label=9)
+
+        assert counted().exact
+        assert counted().to_bytes() == without_kernel(monkeypatch, counted).to_bytes()
+    p[10_000:] += 1
+    assert Tally.of(y % 9 % 2, p, drop_invalid=True).exact
+
+
+def test_room_by_the_data_not_by_the_limit():
+    assert Tally.of([1, 0], [0.8, 0.3], exact_limit=(1 << 40) - 1).exact
+
+
+def test_packed_records(rng):
+    """Whose fields lie where no processor reads floats at once."""
+    y, p = rows(rng, np.float64, 500)
+    records = np.zeros(500, dtype=[("p", "f8"), ("y", "i4"), ("w", "f8"), ("q", "f8", 2)])
+    records["y"], records["p"], records["w"], records["q"] = y, p, 1 + y, np.stack([1 - p, p], axis=1)
+    weights = {"sample_weight": records["w"]}
+    assert Tally.of(records["y"], records["p"]).to_bytes() == Tally.of(y, p).to_bytes()
+    assert Tally.of(records["y"], records["q"], **weights).score("brier_score") == pytest.approx(
+        Tally.of(y, p, sample_weight=1.0 + y).score("brier_score"), rel=1e-12
+    )
+    shifted = np.frombuffer(b"?" + p.tobytes(), dtype=float, offset=1)
+    codes = np.frombuffer(b"?" + y.tobytes(), dtype=np.int64, offset=1)
+    assert Tally.of(codes, shifted).to_bytes() == Tally.of(y, p).to_bytes()
+
+
+def test_an_array_that_is_changed_after_it_was_checked(rng):
+    y = np.array([0, 1, 2])
+    for p in (np.eye(3), [0.1, 0.2, 0.3]):
+        given = y % 2 if np.ndim(p) == 1 else y.copy()
+        forecasts = Forecasts(given, p)
+        for value in (300, -1):
+            given[:] = value
+            with pytest.raises(InputError, match="y_true: the array was changed after it was checked"):
+                Tally.count(forecasts)
 
 
 def test_weights_count_as_repeated_rows(rng):
@@ -125,7 +190,7 @@ def test_weights_count_as_repeated_rows(rng):
 def test_mixed_with_a_matrix(rng):
     """Then sums are kept: of the column what its counts say."""
     (y, p), (z, q) = rows(rng, np.float64, 3000), rows(rng, np.float64, 2000)
-    p, q = np.clip([*p, *q], 1e-9, 1 - 1e-9)[:3000], np.clip([*p, *q], 1e-9, 1 - 1e-9)[3000:]
+    p, q = (np.where((x == 0) | (x == 1), 0.25, x) for x in (p, q))
     matrix = np.stack([1 - q, q], axis=1)
     added = Tally.of(y, p) + Tally.of(z, matrix)
     counted = Tally.count([Forecasts(y, p, whole=False), Forecasts(z, matrix, whole=False)])

@@ -148,6 +148,8 @@ def test_softmax(monkeypatch, rng, classes):
     x[:8, 0] = -np.inf, np.inf, np.nan, 3e38, -3e38, 0, 90, 200
     x[0] = -np.inf
     x[-1, -1] = np.nan
+    x[-2, :2] = np.inf, np.nan
+    x[-3, :2] = np.nan, np.inf
     for given in layouts(x, rng):
         compiled, plain = both(monkeypatch, lambda given=given: softmax(given))
         np.testing.assert_array_equal(compiled, plain)

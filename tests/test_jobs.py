@@ -72,3 +72,10 @@ def test_files(rng, tmp_path, capsys):
         assert main(["assess", str(path), *columns, *more]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
+
+
+def test_not_with_groups(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,town\n1,0.9,Rome\n0,0.4,Oslo\n")
+    assert main(["assess", str(path), "--truth", "y", "--prob", "p", "--by", "town", "--jobs", "2"]) == 2
+    assert "--jobs: groups are counted by one thread" in capsys.readouterr().err

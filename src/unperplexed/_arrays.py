@@ -47,7 +47,11 @@ class Columns:
         # float16 holds probabilities but not their arithmetic; integers and longer floats become float64.
         if block.dtype == np.float16:
             return block.astype(np.float32)
-        return block if block.dtype in (np.float32, np.float64) else block.astype(np.float64)
+        if block.dtype not in (np.float32, np.float64):
+            return block.astype(np.float64)
+        # Fields of packed records lie where no processor reads floats at once.
+        whole = block.flags.aligned and not any(stride % block.itemsize for stride in block.strides)
+        return block if whole else block.copy()
 
 
 def library(data: object) -> str:

@@ -26,7 +26,7 @@ from .means import weighted_sum
 from .scores import Score
 
 ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
-"""Of a score x the sums of w x, w^2 x and w^2 x^2."""
+"""Of a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""
 
 NO_SUMS: ScoreSums = (ExactSum(), ExactSum(), ExactSum())
 
@@ -51,7 +51,7 @@ class Counter:
         self.weighted = False
         self.weight = self.weight_squared = 0.0
         self.scores = scores
-        self.score_sums: dict[str, ScoreSums | None] = {score.name: None if one_column else NO_SUMS for score in scores}
+        self.score_sums = {score.name: NO_SUMS for score in scores}
         self.columns = None if parts else ColumnCounter(exact_limit, self.grid)
         self.notes = Notes()
         self.sources = Counts[str]()
@@ -117,18 +117,15 @@ class Counter:
         shard = None if self.shards is None else forecasts.shards(block.index)
         if self.shards is not None and shard is not None:
             self.shards.add(shard, block.probabilities, block.truth, rows.hit, weights)
-        if self.one_column and shard is None:
-            return
+        # Of one column counts tell the scores, but for a few rows. Ties are told by those of the top class.
+        summed = block[self.grid.untold(rows.correct) & (rows.ties == 1)] if self.one_column else block
         for score in self.scores:
-            x = score.rows(block)
-            if not self.one_column:
-                self._add_score(score.name, x, weights)
+            if len(summed):
+                self._add_score(score.name, score.rows(summed), summed.weights)
             if self.shards is not None and shard is not None:
-                self.shards.add_score(score.name, shard, x, weights)
+                self.shards.add_score(score.name, shard, score.rows(block), weights)
 
     def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
-        before = self.score_sums[name]
-        assert before is not None
         with np.errstate(over="ignore"):
             square = x * x
         if weights is None:
@@ -141,7 +138,7 @@ class Counter:
                 ExactSum(rest=weighted_sum(w2, x)),
                 ExactSum(rest=weighted_sum(w2, square)),
             )
-        self.score_sums[name] = added(before, found)
+        self.score_sums[name] = added(self.score_sums[name], found)
 
     def _count_pairs(self, block: Block) -> None:
         p, weights = block.reported, block.weights

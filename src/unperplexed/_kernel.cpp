@@ -516,7 +516,7 @@ DISPATCHED void softmax_in(const Source<float>& from, const std::vector<Part>& p
         const float* at = from.data + row * from.row_stride;
         for (Index k = 0; k < n; ++k) x[k] = at[k * from.class_stride];
         const float high = largest(x, n);
-        if (high == std::numeric_limits<float>::infinity()) {
+        if (high == std::numeric_limits<float>::infinity() && std::none_of(x, x + n, [](float v) { return v != v; })) {
             std::fill(to, to + n, std::numeric_limits<double>::infinity());  // refused as what it is
             continue;
         }
@@ -724,13 +724,16 @@ std::vector<Index> limb_sums(Vector<const double> values, int bits, int limbs) {
 }
 
 // Whether there are more distinct values than so many: if the bits that their hashes set say so, surely; else perhaps not.
-template <class From>
-bool crowded_in(const From* data, Index rows, Index classes, Index row_stride, Index class_stride, Index most) {
+template <class From, class Counts>
+bool crowded_in(const From* data, Index rows, Index classes, Index row_stride, Index class_stride, Index most,
+                Counts counts) {
+    if (rows * classes <= most) return false;
     int log = 10;
     while (Index(1) << log < 8 * most) ++log;
     std::vector<bool> seen(std::size_t(1) << log);
     Index found = 0;
     for (Index row = 0; row < rows; ++row) {
+        if (!counts(row)) continue;
         for (Index k = 0; k < classes; ++k) {
             const From value = data[row * row_stride + k * class_stride];
             std::uint64_t bits = 0;
@@ -746,13 +749,14 @@ bool crowded_in(const From* data, Index rows, Index classes, Index row_stride, I
 
 bool crowded(Matrix<nb::ro> p, Index most) {
     const Index rows = p.shape(0), classes = p.shape(1);
-    if (most < 0 || most > Index(1) << 40 || rows * classes <= most) return false;
+    const auto all = [](Index) { return true; };
+    const Index row = p.stride(0), column = p.stride(1);
     nb::gil_scoped_release released;
     if (p.dtype().bits == 32) {
-        return crowded_in(static_cast<const std::uint32_t*>(p.data()), rows, classes, p.stride(0), p.stride(1), most);
+        return crowded_in(static_cast<const std::uint32_t*>(p.data()), rows, classes, row, column, most, all);
     }
     if (p.dtype().bits == 64) {
-        return crowded_in(static_cast<const std::uint64_t*>(p.data()), rows, classes, p.stride(0), p.stride(1), most);
+        return crowded_in(static_cast<const std::uint64_t*>(p.data()), rows, classes, row, column, most, all);
     }
     return false;
 }
@@ -853,8 +857,8 @@ struct Batch {
     std::array<std::array<std::uint32_t, ROWS>, 2> code, place;
 };
 
-// What is no probability, has no outcome, or is so near 1/2 or 0 that its cell does not tell which class is on top, or
-// whether it is 0, is odd. The bits of floats from 0 up are in the order of their values.
+// What is no probability, or so near 1/2 or 0 that its cell does not tell which class is on top, or how small it is, is
+// odd. The bits of floats from 0 up are in the order of their values.
 template <class T>
 INLINED std::int64_t is_odd(T p) {
     using Word = typename Lanes<T>::Word;
@@ -925,7 +929,8 @@ class OneColumn {
         }
         const T* x = p.data();
         nb::gil_scoped_release released;
-        if (n_ == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_)) to_cells();
+        const auto counts = [&](Index k) { return !is_odd(x[k * stride]) && truth.data()[k] >= 0; };
+        if (n_ == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_, counts)) to_cells();
         const Index done = exact() ? by_value(x, stride, truth.data(), odd.data(), n) : 0;
         if (done == n) return;
         if (exact()) to_cells();
@@ -1038,7 +1043,8 @@ class OneColumn {
                 if (odd[start + k]) continue;
                 const int side = outcome[k] > 0;
                 if (k + SOON < m) {
-                    prefetched(reinterpret_cast<std::uintptr_t>(&cells_[batch.code[outcome[k + SOON] > 0][k + SOON]]));
+                    const std::uint32_t code = batch.code[outcome[k + SOON] > 0][k + SOON];
+                    prefetched(reinterpret_cast<std::uintptr_t>(cells_) + code * sizeof(Cell));
                 }
                 count(batch.code[side][k], batch.place[side][k], batch.code[1 - side][k], batch.p[side][k], 1);
             }

@@ -41,7 +41,7 @@ from .labels import Label
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 3
+VERSION = 4
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
 anything, and keep no rows."""
 
@@ -68,9 +68,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "grouped": state["shards"] is not None and state["shards"].grouped,
         "row_sample": state["row_sample"] is not None,
         "top_tables": list(state["top_tables"]),
-        "scores": {
-            name: sums and [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()
-        },
+        "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
             {
                 "name": name,
@@ -96,6 +94,7 @@ _PLAIN = (
     "n_weighing",
     "n_classes",
     "weighted",
+    "one_column",
     "weight",
     "weight_squared",
     "exact",
@@ -143,6 +142,9 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
+    header["one_column"] = False  # scores were summed over all rows
+    if version == 3:
+        return
     header["grouped"] = header["row_sample"] = False  # which were not kept
     header["n_weighing"] = header["n_rows"]
     if version == 1 and "classes" in header["parts"]:
@@ -298,6 +300,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
         "n_classes": _whole(header["n_classes"], 1 << 31),
         "weighted": _flag(header["weighted"]),
+        "one_column": _flag(header["one_column"]),
         "weight": _weight(header["weight"]),
         "weight_squared": _weight(header["weight_squared"]),
         "exact": _flag(header["exact"]),
@@ -309,10 +312,9 @@ def _state(sections: _Sections) -> dict[str, Any]:
     _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
     kind, highest = (Table, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
-    scores = {name: sums and tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
-    _require(all(sums is None or len(sums) == 3 for sums in scores.values()), "a score has three sums")
-    summed = {sums is not None for sums in scores.values()}
-    _require(len(summed) < 2 and (n_classes == 2 or False not in summed), "all scores have sums, or none of a column")
+    scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
+    _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    _require(n_classes == 2 or not state["one_column"], "one column is of two classes")
     rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None
     parts = header["parts"]
     _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")

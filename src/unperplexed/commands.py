@@ -222,6 +222,8 @@ def _breakdown(arguments: argparse.Namespace) -> Breakdown:
             f"{tallies[0]}: --by needs rows, and those of a tally are counted without groups; give the file that they"
             " came from."
         )
+    if arguments.jobs is not None:
+        raise InputError("--jobs: groups are counted by one thread; leave it out, or leave out --by.")
     counting = {"parts": _parts(arguments), "most_groups": arguments.most_groups}
     try:
         counted = _counted(arguments, names, as_tallies, counting)

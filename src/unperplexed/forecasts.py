@@ -94,14 +94,15 @@ class Block:
         """The same rows, had this class happened in each of them."""
         correct = self.probabilities[:, code].astype(np.float64)
         rows = replace(self.rows, correct=correct, hit=(correct == self.rows.highest) / self.rows.ties)
-        return replace(self, truth=np.full_like(self.truth, code), rows=rows)
+        return replace(self, truth=np.full(len(self), code), rows=rows)
 
 
 class Forecasts:
     """Reported probabilities with what happened: the only way in, for arrays, lists and data frames.
 
     Shapes, labels and weights are checked on construction. The probabilities are checked as they are read, a
-    block at a time in the same pass as the counting, so that nothing the size of the input is made.
+    block at a time in the same pass as the counting, so that nothing the size of the input is made. Arrays are not
+    copied where they can be read as they are: do not change them before all is counted.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ class Forecasts:
         outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
         self.labels = outcomes.labels
         """Class labels in column order; None for one that neither data nor settings tell."""
-        self._codes = outcomes.codes
+        self._codes, self._borrowed = outcomes.codes, outcomes.borrowed
         self.n_rows = self._columns.n_rows
         """Rows as given, left-out ones included."""
         if self._codes.size != self.n_rows:
@@ -201,7 +202,8 @@ class Forecasts:
             )
         self._weights = None
         if sample_weight is not None:
-            self._weights = checked_weights(sample_weight, self.n_rows, names[2], first_row)
+            checked = checked_weights(sample_weight, self.n_rows, names[2], first_row)
+            self._weights = np.require(checked, requirements=["C", "A"])
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
         self._shards = None if groups is None else shards_of_groups(groups, first_row=first_row)
@@ -264,6 +266,12 @@ class Forecasts:
         part._first_row, part._whole, part.n_rows = self._first_row + start, self._whole or self, stop - start
         return part
 
+    def _codes_at(self, places: slice | Ints) -> NDArray[np.signedinteger[Any]]:
+        codes = self._codes[places]
+        if self._borrowed and codes.size and not (codes.min() >= 0 and codes.max() < self.n_classes):
+            raise InputError(f"{self._names[0]}: the array was changed after it was checked. Pass a copy.")
+        return codes
+
     def _places(self, start: int, stop: int) -> slice | Ints:
         """Where in the arrays rows start to stop are."""
         return slice(start, stop) if self._selected is None else self._selected[start:stop]
@@ -286,7 +294,7 @@ class Forecasts:
         """
         for start in range(0, self.n_rows, rows):
             places = self._places(start, min(start + rows, self.n_rows))
-            codes = np.ascontiguousarray(self._codes[places], dtype=np.int8)
+            codes = np.ascontiguousarray(self._codes_at(places), dtype=np.int8)
             yield self._columns.rows(places).reshape(-1), codes, start
 
     @property
@@ -321,7 +329,7 @@ class Forecasts:
         return values, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
 
     def _block(self, places: slice | Ints, into: CellTotals | None = None) -> tuple[Block, dict[str, Bools]]:
-        codes = self._codes[places]
+        codes = self._codes_at(places)
         weights = None if self._weights is None else self._weights[places]
         p = self._probabilities(places)
         ignored = int(np.count_nonzero(codes == IGNORED))

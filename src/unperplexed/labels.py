@@ -40,6 +40,8 @@ class Outcomes:
     codes: NDArray[np.signedinteger[Any]]
     labels: tuple[Label | None, ...]
     """None where data and settings do not say (an empty part, a negative class not yet seen)."""
+    borrowed: bool = False
+    """Whether the codes are the caller's own array, which may change after it was checked."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,9 @@ def _encoded(
     unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
     if unknown:
         raise InputError(_unknown_message(unknown, labels, _Where(distinct, inverse, settings.first_row), settings))
-    if inverse.dtype.kind == "i" and np.array_equal(table, np.arange(table.size)):
-        return Outcomes(inverse, labels)  # which may be the caller's own array
+    plain_integers = inverse.dtype.kind == "i" and inverse.dtype.isnative and inverse.flags.aligned
+    if plain_integers and np.iinfo(inverse.dtype).max >= len(labels) and np.array_equal(table, np.arange(table.size)):
+        return Outcomes(inverse, labels, borrowed=True)
     return Outcomes(table[inverse], labels)
 
 

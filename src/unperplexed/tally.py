@@ -88,6 +88,8 @@ class Tally:
     n_classes: int = 0
     labels: tuple[Label | None, ...] = ()
     weighted: bool = False
+    one_column: bool = False
+    """Whether all rows gave the probability of the positive class alone, so that their counts tell their scores."""
     weight: float = 0.0
     """Sum of the weights."""
     weight_squared: float = 0.0
@@ -95,8 +97,8 @@ class Tally:
     pairs_table: Table = field(default_factory=Table.empty, repr=False)
     top_tables: Mapping[int, Table] = field(default_factory=dict, repr=False)
     """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
-    score_sums: Mapping[str, ScoreSums | None] = field(default_factory=dict, repr=False)
-    """For each score x the sums of w x, w^2 x and w^2 x^2; None where all rows were given in one column."""
+    score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
+    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it."""
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
     """Of more than two classes some rows, or all while they are few, in coarse cells."""
@@ -267,6 +269,7 @@ class Tally:
             n_classes=len(labels),
             labels=labels,
             weighted=counter.weighted,
+            one_column=counter.one_column,
             weight=counter.weight,
             weight_squared=counter.weight_squared,
             exact=not isinstance(pairs, Cells),
@@ -281,9 +284,17 @@ class Tally:
             sources=_first_sources(counter.sources),
         )
         for pairs, top in [] if counter.columns is None else counter.columns.tables():
-            column = Tally(exact_limit, fraction_bits, n_classes=len(labels), labels=labels, pairs_table=pairs)
-            column = replace(column, exact=not isinstance(pairs, Cells), top_tables=top, score_sums=tally.score_sums)
-            tally = tally + column
+            tally = tally + cls(
+                exact_limit,
+                fraction_bits,
+                n_classes=len(labels),
+                labels=labels,
+                one_column=True,
+                exact=not isinstance(pairs, Cells),
+                pairs_table=pairs,
+                top_tables=top,
+                score_sums=dict.fromkeys(tally.score_sums, NO_SUMS),
+            )
         return tally
 
     def to_bytes(self) -> bytes:
@@ -325,6 +336,8 @@ class Tally:
         exact = self.exact and other.exact
         a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
         none = (Table if exact else Cells).empty()
+        alike = a.one_column == b.one_column
+        my_sums, their_sums = (a.score_sums, b.score_sums) if alike else (a._sums, b._sums)
         merged = replace(
             a,
             n_rows=a.n_rows + b.n_rows,
@@ -338,9 +351,8 @@ class Tally:
                 ties: a.top_tables.get(ties, none) + b.top_tables.get(ties, none)
                 for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
             },
-            score_sums=a.score_sums
-            if self._in_one_column and other._in_one_column
-            else {name: added(sums, b._sums[name]) for name, sums in a._sums.items()},
+            one_column=a.one_column and b.one_column,
+            score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items()},
             notes=a.notes + b.notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             classes=self._added(a.classes, b.classes),
@@ -374,17 +386,12 @@ class Tally:
         """Names of the scores that are kept."""
         return tuple(self.score_sums)
 
-    @property
-    def _in_one_column(self) -> bool:
-        """Whether only the probability of the positive class was given."""
-        return None in self.score_sums.values()
-
     @cached_property
     def _sums(self) -> Mapping[str, ScoreSums]:
-        """Sums of each score; of rows in one column they follow from the probabilities of what happened."""
-        if not self._in_one_column:
-            return {name: sums for name, sums in self.score_sums.items() if sums is not None}
-        points, found = self._points_by_top(), dict.fromkeys(self.score_sums, NO_SUMS)
+        """Sums of each score over all rows."""
+        if not self.one_column:
+            return self.score_sums
+        points, found = self._told(), dict(self.score_sums)
         for block in Forecasts(np.ones(points.p.size, dtype=np.int8), points.p, labels=(0, 1)).blocks():
             w, w2 = points.weight[block.index], points.weight_squared[block.index]
             for name in found:
@@ -394,22 +401,17 @@ class Tally:
                 found[name] = added(found[name], (first, second, third))
         return found
 
-    def _points_by_top(self) -> Points:
-        """Points of two classes; where a cell ends at 1/2, those that are just that apart from those next to it.
-
-        The latter are below, so that the other class is on top.
-        """
+    def _told(self) -> Points:
+        """Probabilities of what happened of which counts tell the score: 1/2 as far as it was tied."""
         points = self.points()
-        if self.exact or 2 not in self.top_tables:
-            return points
-        tied = self.top_tables[2]
-        here = points.entry == np.searchsorted(self.pairs_table.key, tied.key)
-        w, w2 = (
-            np.concatenate([column[~here], both, column[here].sum() - both])
-            for column, both in ((points.weight, tied.happened), (points.weight_squared, tied.squared))
+        here, tied = ~self.grid.untold(points.p), self.top_tables.get(2, Table.empty())
+        p, w, w2, entry = (
+            np.concatenate([column[here], ties])
+            for column, ties in zip(
+                points, (np.full(tied.key.size, 0.5), tied.happened, tied.squared, tied.key), strict=True
+            )
         )
-        ends = [0.5, np.nextafter(0.5, 0)]
-        return Points(np.concatenate([points.p[~here], ends]), w, w2, np.append(points.entry[~here], [-1, -1]))
+        return Points(p, w, w2, entry.astype(np.int64))
 
     @property
     def grid(self) -> Grid:

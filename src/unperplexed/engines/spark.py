@@ -186,10 +186,18 @@ def _record(number: int, found: Found[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"number": [number], "found": [pickle.dumps(found)]})
 
 
+def _there() -> SparkSession | None:
+    """The session of this thread, or else the one of the process."""
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
 @contextmanager
 def _session(master: str | None) -> Iterator[SparkSession]:
     """Find the session there is, or start one, on this machine unless a master is named."""
-    found = SparkSession.getActiveSession()
+    found = _there()
     if found is not None:
         if master is not None:
             raise InputError(
