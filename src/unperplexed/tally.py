@@ -394,11 +394,11 @@ class Tally:
         points, found = self._told(), dict(self.score_sums)
         for block in Forecasts(np.ones(points.p.size, dtype=np.int8), points.p, labels=(0, 1)).blocks():
             w, w2 = points.weight[block.index], points.weight_squared[block.index]
-            for name in found:
+            for name, before in found.items():
                 x = score_named(name).rows(block)
                 sums = weighted_sum(w, x), weighted_sum(w2, x), weighted_sum(w2, x * x)
                 first, second, third = (ExactSum(rest=total) for total in sums)
-                found[name] = added(found[name], (first, second, third))
+                found[name] = added(before, (first, second, third))
         return found
 
     def _told(self) -> Points:
