@@ -347,7 +347,8 @@ def drawn(found: list[Figure], path: Path) -> None:
 def main() -> None:
     """Print the table in Markdown; write it as JSON and as a picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", default=[], metavar="GROUP", help="some groups of figures")
+    groups = ("classes", "large", "columns", "files", "memory", "growth", "starting", "numpy")
+    parser.add_argument("--only", nargs="+", default=[], choices=groups, help="some groups of figures")
     parser.add_argument("--large", action="store_true", help="also 2.4 GB of forecasts, and more rows")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)

@@ -160,7 +160,7 @@ def softmax(x: AnyFloats) -> Floats:
     for start in range(0, len(x), step):
         some = x[start : start + step]
         highest = some.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             e = (_exponentials if x.dtype == np.float32 else np.exp)(some - highest)
             p[start : start + step] = e / row_sums(e)[:, None]
         p[start : start + step][np.isposinf(highest[:, 0])] = np.inf

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -36,8 +37,12 @@ def dask():
         return made[made["keep"]]
 
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+
+    def numbered():
+        return dd.from_pandas(pd.DataFrame([[1, 0.5]]), npartitions=1)
+
     with cluster, Client(cluster):
-        yield SimpleNamespace(name="dask", frame=frame, tally=tally_dask, tally_by=tally_dask_by)
+        yield SimpleNamespace(name="dask", frame=frame, tally=tally_dask, tally_by=tally_dask_by, numbered=numbered)
 
 
 def spark():
@@ -54,7 +59,11 @@ def spark():
         """Of a few rows in more partitions some are empty."""
         return session.createDataFrame(table.to_arrow()).repartition(partitions)
 
-    yield SimpleNamespace(name="spark", frame=frame, tally=tally_spark, tally_by=tally_spark_by)
+    def numbered():
+        one = session.createDataFrame([(1, 0.5)], ["y", "p"])
+        return one.select("y", "y", "p")
+
+    yield SimpleNamespace(name="spark", frame=frame, tally=tally_spark, tally_by=tally_spark_by, numbered=numbered)
     session.stop()
 
 
@@ -327,3 +336,13 @@ def test_what_cannot_be_counted_in_a_frame(engine, settings, message):
 def test_settings_that_frames_do_not_have(engine):
     with pytest.raises(TypeError, match="separator"):
         engine.tally(engine.frame(table(9, 4), 1), truth="rain", prob="q", separator=";")
+
+
+def test_frames_of_another_kind(engine):
+    """Are refused, and so are names that are none."""
+    rows = table(0, 5).to_pandas()
+    for frame in (rows, [1, 2], None):
+        with pytest.raises(InputError, match=f"expected a {engine.name.title()} DataFrame"):
+            engine.tally(frame, **NAMED)
+    with pytest.raises(InputError, match="need names of their own"):
+        engine.tally(engine.numbered(), truth="0", prob="1")

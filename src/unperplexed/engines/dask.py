@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,14 +19,12 @@ from .parts import FAN_IN, Counting, Found, Made, Result, Work, as_tallies, as_t
 
 try:
     import dask
+    from dask.dataframe import DataFrame
     from dask.delayed import Delayed, delayed
     from distributed import Client, KilledWorker, LocalCluster, default_client
     from distributed.comm import get_address_host_port
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("unperplexed.engines.dask needs Dask: pip install 'unperplexed[dask]'") from error
-
-if TYPE_CHECKING:
-    from dask.dataframe import DataFrame
 
 
 def tally_dask(
@@ -130,6 +128,8 @@ def tally_dask_by(
 def _counted_frame(
     frame: DataFrame, counting: Counting[Result], parts: Sequence[str], columns: dict[str, Any]
 ) -> Result:
+    if not isinstance(frame, DataFrame):
+        raise InputError(f"frame: expected a Dask DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
     numbers = [name for name, dtype in frame.dtypes.items() if dtype.kind in "iufb"]
     rows = rows_of_frame([*frame.columns], numbers, parts, columns)
 

@@ -140,6 +140,9 @@ def rows_of_frame(
     names: Sequence[str], numbers: Iterable[str], parts: Sequence[str], columns: Mapping[str, Any]
 ) -> ForecastRows:
     """Settle how rows of a frame are read that has these columns, some of which hold numbers."""
+    for name in names:
+        if not isinstance(name, str) or names.count(name) > 1:
+            raise InputError(f"the frame's columns need names of their own, as texts; {name!r} is not. Rename them.")
     selection, reading = described(**columns)
     if "shards" in parts and not selection.groups:
         raise InputError(

@@ -119,6 +119,8 @@ def tally_spark_by(
 def _counted_frame(
     frame: DataFrame, counting: Counting[Result], parts: Sequence[str], columns: dict[str, Any]
 ) -> Result:
+    if not isinstance(frame, DataFrame):
+        raise InputError(f"frame: expected a Spark DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
     numbers = [field.name for field in frame.schema if isinstance(field.dataType, NumericType | BooleanType)]
     rows = rows_of_frame(frame.columns, numbers, parts, columns)
 
