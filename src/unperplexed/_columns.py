@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ._compiled import kernel as _kernel
 from ._kernels import Grid
 from ._tables import Cells, Table
-from ._typing import AnyFloats, Bools, Ints
+from ._typing import AnyFloats, Bools
 from .forecasts import Forecasts
 
 RUN_ROWS = 1 << 18
@@ -56,7 +56,7 @@ class ColumnCounter:
         pairs = Table(p, n, positive, positive).beside(Table(q, n, negative, negative)).merged()
         tied, hits = p == q, np.where(p > q, positive, negative)
         top = {1: Table(np.maximum(p, q), n, hits, hits), 2: Table(p, n, n, n)}
-        return pairs, {ties: _only(top[ties], here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
+        return pairs, {ties: top[ties].only(here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
 
     def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table]]:
         key, *columns = np.ascontiguousarray(counted.cells().reshape(-1, len(fields(Cells))).T)
@@ -64,11 +64,6 @@ class ColumnCounter:
         pairs = Cells(key, *columns)
         # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, twice of each row.
         half = self._grid.half + 1
-        one, two = _only(pairs, key > half), _only(pairs, key == half)
+        one, two = pairs.only(key > half), pairs.only(key == half)
         top = {1: one, 2: replace(two, total=two.happened)}
         return pairs, {ties: table for ties, table in top.items() if table.key.size}
-
-
-def _only(table: Table, here: Bools | Ints) -> Any:
-    """Some of the entries."""
-    return type(table)(*(getattr(table, f.name)[here] for f in fields(table)))

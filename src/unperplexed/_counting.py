@@ -43,8 +43,8 @@ class Counter:
         scores: Sequence[Score],
         parts: Sequence[str],
     ) -> None:
-        self.grid, self.one_column = grid_of(fraction_bits), one_column
-        self.exact_limit = exact_limit
+        self.one_column = one_column
+        self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
         self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
         self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
         self.n_rows = self.n_weighing = 0
@@ -117,13 +117,17 @@ class Counter:
         shard = None if self.shards is None else forecasts.shards(block.index)
         if self.shards is not None and shard is not None:
             self.shards.add(shard, block.probabilities, block.truth, rows.hit, weights)
-        # Of one column counts tell the scores, but for a few rows. Ties are told by those of the top class.
-        summed = block[self.grid.untold(rows.correct) & (rows.ties == 1)] if self.one_column else block
-        for score in self.scores:
-            if len(summed):
-                self._add_score(score.name, score.rows(summed), summed.weights)
+        summed: slice | NDArray[np.bool_] = slice(None)
+        if self.one_column:  # counts tell the scores, but for a few rows; ties are told by those of the top class
+            summed = self.grid.untold(rows.correct) & (rows.ties == 1)
+            if shard is None:
+                block, summed = block[summed], slice(None)
+                weights = block.weights
+        for score in self.scores if len(block) else ():
+            x = score.rows(block)
+            self._add_score(score.name, x[summed], None if weights is None else weights[summed])
             if self.shards is not None and shard is not None:
-                self.shards.add_score(score.name, shard, score.rows(block), weights)
+                self.shards.add_score(score.name, shard, x, weights)
 
     def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
         with np.errstate(over="ignore"):

@@ -155,8 +155,7 @@ def only_group(table: Grouped, group: int) -> Grouped:
     """Entries of one group."""
     ends = np.array([group, group + 1])
     keys = paired(ends, np.zeros(2)) if isinstance(table, GroupTable) else ends * COARSE_CELLS
-    here = slice(*np.searchsorted(table.key, keys))
-    return type(table)(*(getattr(table, f.name)[here] for f in fields(table)))
+    return table.only(slice(*np.searchsorted(table.key, keys)))
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ constexpr Index FEW_CLASSES = 32;   // rows of fewer are summed from left to rig
 constexpr Index PAIRWISE = 128;     // more than so many are summed by halves
 constexpr std::uintptr_t AHEAD = 4096;  // bytes from what is computed on to what is fetched for later
 constexpr double SUM_TOLERANCE = 1e-3 * (1 + 1e-9);
-constexpr std::uint32_t HALF = 0x3f000000, SIGN = 0x80000000;
+constexpr std::uint32_t HALF = 0x3f000000;
 constexpr double ROUNDER = 0x1.8p52;  // added and taken away again it leaves the nearest whole number, ties to even
 
 // IEEE half precision, as its bits.
@@ -468,13 +468,13 @@ DISPATCHED void run(const Job<float>& job, float* buffer) { each_row(job, buffer
 DISPATCHED void run(const Job<double>& job, double* buffer) { each_row(job, buffer); }
 DISPATCHED void run(const Job<Half>& job, float* buffer) { each_row(job, buffer); }
 
-// In place, exponentials of numbers up to 0, to one or two last digits, by the coefficients of Moshier's Cephes library (1989).
-// NumPy takes the same steps.
+// In place, exponentials of numbers up to 0, to one or two last digits, by the coefficients of Moshier's Cephes library
+// (1989). NumPy takes the same steps.
 INLINED void exponentials(float* x, Index n) {
-    constexpr float ROUNDER = 0x1.8p23F, LOG2_E = 1.44269504088896341F, HIGH = 0.693359375F, LOW = -2.12194440e-4F;
+    constexpr float TO_WHOLE = 0x1.8p23F, LOG2_E = 1.44269504088896341F, HIGH = 0.693359375F, LOW = -2.12194440e-4F;
     for (Index k = 0; k < n; ++k) {
         const float at = std::max(x[k], -110.0F);  // exp(-104) is 0
-        const float shifted = at * LOG2_E + ROUNDER, powers = shifted - ROUNDER;
+        const float shifted = at * LOG2_E + TO_WHOLE, powers = shifted - TO_WHOLE;
         const float r = (at - powers * HIGH) - powers * LOW;
         float y = 1.9875691500e-4F;
         y = y * r + 1.3981999507e-3F;
@@ -484,7 +484,7 @@ INLINED void exponentials(float* x, Index n) {
         y = y * r + 5.0000001201e-1F;
         y = (y * (r * r) + r) + 1.0F;
         // In two steps, of which the second alone rounds, where what comes out is subnormal.
-        const std::int32_t power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(ROUNDER);
+        const std::int32_t power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(TO_WHOLE);
         const std::int32_t half = power >> 1;
         x[k] = y * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((power - half + 127) << 23);
     }
@@ -526,7 +526,6 @@ DISPATCHED void softmax_in(const Source<float>& from, const std::vector<Part>& p
         for (Index k = 0; k < n; ++k) to[k] = x[k] / total;
     }
 }
-
 
 template <class T>
 using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -601,8 +600,7 @@ constexpr int HALF_BITS = 14;
 // Columns of DenseCells after the total, in their order.
 enum Column { HAPPENED, SQUARED, FIRST, SECOND_HIGH, SECOND_LOW, LOW, HIGH, COLUMNS };
 
-// Values that happened, each with its weight or 1, added to the columns of their cells; and, where it is given, to the
-// total, whether they happened or not.
+// Values that happened, each with its weight or 1, added to the columns of their cells.
 void happened(Vector<const double> values, std::optional<Vector<const double>> weights, int fraction_bits,
               Output columns) {
     const Grid grid(fraction_bits);
@@ -723,6 +721,11 @@ std::vector<Index> limb_sums(Vector<const double> values, int bits, int limbs) {
     return sums;
 }
 
+// The leading bits of a hash, so many.
+INLINED std::size_t mixed(std::uint64_t bits, int count) {
+    return static_cast<std::size_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15U >> (64 - count));
+}
+
 // Whether there are more distinct values than so many: if the bits that their hashes set say so, surely; else perhaps not.
 template <class From, class Counts>
 bool crowded_in(const From* data, Index rows, Index classes, Index row_stride, Index class_stride, Index most,
@@ -738,7 +741,7 @@ bool crowded_in(const From* data, Index rows, Index classes, Index row_stride, I
             const From value = data[row * row_stride + k * class_stride];
             std::uint64_t bits = 0;
             std::memcpy(&bits, &value, sizeof value);
-            const std::size_t at = static_cast<std::size_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15U >> (64 - log));
+            const std::size_t at = mixed(bits, log);
             found += !seen[at];
             seen[at] = true;
         }
@@ -767,10 +770,42 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> given(std::vector<double> values) {
     return {kept->data(), {kept->size()}, owner};
 }
 
+// Entries by their key, with room for as many again. An entry has a `key`, and says whether it is `used`.
+template <class Entry>
+class Hashed {
+  public:
+    Index size() const { return n_; }
+    auto begin() const { return entries_.begin(); }
+    auto end() const { return entries_.end(); }
+
+    // The entry of a key, or a free one for it.
+    Entry& of(double key) {
+        std::size_t at = mixed(std::bit_cast<std::uint64_t>(key), log_);
+        while (entries_[at].used() && entries_[at].key != key) at = (at + 1) & (entries_.size() - 1);
+        return entries_[at];
+    }
+
+    // After a free one is used.
+    void taken() {
+        if (2 * ++n_ <= static_cast<Index>(entries_.size())) return;
+        std::vector<Entry> before(2 * entries_.size());
+        before.swap(entries_);
+        ++log_;
+        for (const Entry& entry : before) {
+            if (entry.used()) of(entry.key) = entry;
+        }
+    }
+
+  private:
+    Index n_ = 0;
+    int log_ = 6;
+    std::vector<Entry> entries_ = std::vector<Entry>(1 << 6);
+};
+
 // Distinct values with how much there is of each, until there are too many.
 class Distinct {
   public:
-    explicit Distinct(Index most) : most_(most), entries_(64) {}
+    explicit Distinct(Index most) : most_(most) {}
 
     // How many elements were counted, row by row: all, or those up to one for which there is no room.
     Index add(Matrix<nb::ro> p, std::optional<Vector<const double>> weights) {
@@ -785,7 +820,7 @@ class Distinct {
     nb::tuple columns() const {
         std::vector<double> values, weight, squared;
         for (const Entry& entry : entries_) {
-            if (!entry.used) continue;
+            if (!entry.used()) continue;
             values.push_back(entry.key);
             weight.push_back(entry.weight);
             squared.push_back(entry.squared);
@@ -796,7 +831,8 @@ class Distinct {
   private:
     struct Entry {
         double key = 0, weight = 0, squared = 0;
-        bool used = false;
+        bool is_used = false;
+        bool used() const { return is_used; }
     };
 
     template <class From>
@@ -819,33 +855,16 @@ class Distinct {
     }
 
     bool add_one(double key, double weight) {
-        Entry& entry = entry_of(key);
-        const bool is_new = !entry.used;
-        if (is_new && n_ == most_) return false;
+        Entry& entry = entries_.of(key);
+        const bool is_new = !entry.used();
+        if (is_new && entries_.size() == most_) return false;
         entry = {key, entry.weight + weight, entry.squared + weight * weight, true};
-        if (is_new && 2 * ++n_ > static_cast<Index>(entries_.size())) grow();
+        if (is_new) entries_.taken();
         return true;
     }
 
-    Entry& entry_of(double key) {
-        const std::uint64_t bits = std::bit_cast<std::uint64_t>(key);
-        std::size_t at = static_cast<std::size_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15U >> shift_);
-        while (entries_[at].used && entries_[at].key != key) at = (at + 1) & (entries_.size() - 1);
-        return entries_[at];
-    }
-
-    void grow() {
-        std::vector<Entry> before(2 * entries_.size());
-        before.swap(entries_);
-        --shift_;
-        for (const Entry& entry : before) {
-            if (entry.used) entry_of(entry.key) = entry;
-        }
-    }
-
-    Index most_, n_ = 0;
-    int shift_ = 58;
-    std::vector<Entry> entries_;
+    Index most_;
+    Hashed<Entry> entries_;
 };
 
 // Rows of one column, and where in the cells the probabilities of both classes are: of the negative one, and of the
@@ -919,7 +938,7 @@ DISPATCHED bool batch_in(const Grid& grid, const double* x, Index stride, const 
 template <class T>
 class OneColumn {
   public:
-    OneColumn(Index most, int fraction_bits) : most_(most), grid_(fraction_bits), entries_(64) {}
+    OneColumn(Index most, int fraction_bits) : most_(most), grid_(fraction_bits) {}
 
     // Count rows but for odd ones, which are marked.
     void add(nb::ndarray<const T, nb::ndim<1>, nb::device::cpu> p, Vector<const std::int8_t> truth, Vector<bool> odd) {
@@ -930,7 +949,7 @@ class OneColumn {
         const T* x = p.data();
         nb::gil_scoped_release released;
         const auto counts = [&](Index k) { return !is_odd(x[k * stride]) && truth.data()[k] >= 0; };
-        if (n_ == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_, counts)) to_cells();
+        if (entries_.size() == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_, counts)) to_cells();
         const Index done = exact() ? by_value(x, stride, truth.data(), odd.data(), n) : 0;
         if (done == n) return;
         if (exact()) to_cells();
@@ -944,7 +963,7 @@ class OneColumn {
         std::array<std::vector<double>, 3> found;
         for (const Entry& entry : entries_) {
             if (!entry.used()) continue;
-            found[0].push_back(entry.value);
+            found[0].push_back(entry.key);
             found[1].push_back(static_cast<double>(entry.count[0]));
             found[2].push_back(static_cast<double>(entry.count[1]));
         }
@@ -970,7 +989,7 @@ class OneColumn {
 
   private:
     struct Entry {
-        T value = 0;
+        T key = 0;
         std::array<Index, 2> count{};
         bool used() const { return count[0] || count[1]; }
     };
@@ -985,32 +1004,14 @@ class OneColumn {
             const T p = x[k * stride];
             odd[k] = is_odd(p) || truth[k] < 0;
             if (odd[k]) continue;
-            Entry& entry = entry_of(p);
-            if (!entry.used()) {
-                if (n_ == most_) return k;
-                ++n_;
-            }
-            entry.value = p;
+            Entry& entry = entries_.of(p);
+            const bool is_new = !entry.used();
+            if (is_new && entries_.size() == most_) return k;
+            entry.key = p;
             ++entry.count[truth[k] > 0];
-            if (2 * n_ > static_cast<Index>(entries_.size())) grow();
+            if (is_new) entries_.taken();
         }
         return n;
-    }
-
-    Entry& entry_of(T value) {
-        const std::uint64_t bits = std::bit_cast<std::uint64_t>(static_cast<double>(value));
-        std::size_t at = static_cast<std::size_t>((bits ^ bits >> 32) * 0x9E3779B97F4A7C15U >> shift_);
-        while (entries_[at].used() && entries_[at].value != value) at = (at + 1) & (entries_.size() - 1);
-        return entries_[at];
-    }
-
-    void grow() {
-        std::vector<Entry> before(2 * entries_.size());
-        before.swap(entries_);
-        --shift_;
-        for (const Entry& entry : before) {
-            if (entry.used()) entry_of(entry.value) = entry;
-        }
     }
 
     void to_cells() {
@@ -1024,7 +1025,7 @@ class OneColumn {
         for (const Entry& entry : entries_) {
             for (const bool positive : {false, true}) {
                 if (!entry.count[positive]) continue;
-                const T p = entry.value, q = T(1) - p, happened = positive ? p : q;
+                const T p = entry.key, q = T(1) - p, happened = positive ? p : q;
                 const auto [code, place] = grid_.of(happened);
                 count(code, place, grid_.of(positive ? q : p).code, happened, entry.count[positive]);
             }
@@ -1066,13 +1067,13 @@ class OneColumn {
 
     static constexpr Index SOON = 16;
 
-    Index most_, n_ = 0;
-    Grid grid_;
-    int shift_ = 58;
-    std::vector<Entry> entries_;
     struct Free {
         void operator()(std::byte* at) const { std::free(at); }
     };
+
+    Index most_;
+    Grid grid_;
+    Hashed<Entry> entries_;
     std::unique_ptr<std::byte, Free> room_;
     Cell* cells_ = nullptr;
     Index* others_ = nullptr;

@@ -245,8 +245,8 @@ class Grid:
 
     def untold(self, p: Floats) -> Bools:
         """Whether probabilities are in cells that do not tell a score: of no constant relative width, or at 1/2."""
-        code = self.codes(p)
-        return np.asarray(((code > 0) & (code <= 1 << self.fraction_bits)) | (code == self.half + 1))
+        code, normal = self.codes(p), (1 << self.fraction_bits) + 1  # the cell of the smallest normal float32
+        return np.asarray(((code > 0) & (code < normal)) | (code == self.half + 1))
 
     def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
         """Add the elements of an array, each with its row's weight, to the counts of their cells."""

@@ -49,6 +49,10 @@ class Keyed:
         """Put the entries of both one after the other, unmerged."""
         return type(self)(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
 
+    def only(self, here: slice | NDArray[np.bool_]) -> Self:
+        """Take some of the entries."""
+        return type(self)(*(getattr(self, f.name)[here] for f in fields(self)))
+
     def merged(self) -> Self:
         """Add up entries with the same key, and sort by it."""
         key, inverse = self._distinct()

@@ -43,7 +43,7 @@ MAGIC = b"\x89UPT\r\n\x1a\n"
 
 VERSION = 4
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
-anything, and keep no rows."""
+anything, and keep no rows; up to 3 scores are summed over the rows of one column too."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20

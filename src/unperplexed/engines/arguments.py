@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..errors import InputError, check_choice
 from ..files import Reading, Selection
@@ -25,7 +25,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         """Refuse the address of another engine."""
-        check_choice("engine (--engine)", self.name, ("local", "dask", "spark"))
+        check_choice("engine (--engine)", self.name, get_args(EngineName))
         for said, address, name in (("scheduler", self.scheduler, "dask"), ("master", self.master, "spark")):
             if address is not None and self.name != name:
                 raise InputError(f"{said} (--{said}) is for engine={name!r} (--engine {name}), not {self.name!r}.")
