@@ -259,6 +259,56 @@ def test_what_outcomes_are_does_not_depend_on_batches(tmp_path, either, case, su
     assert found.labels == expected.labels
 
 
+OUTCOMES = {
+    "zeros and ones": ([0, 1, 1, 0] * 20, pl.Int64, [0, 1]),
+    "unsigned": ([0, 1, 1, 0] * 20, pl.UInt32, [0, 1]),
+    "true and false": ([True, False] * 40, pl.Boolean, [False, True]),
+    "one of them in a late row group": ([1] * 70 + [2] * 10, pl.Int8, [1, 2]),
+    "three, two in each row group": ([0, 1] * 25 + [1, 2] * 15, pl.Int16, [0, 1, 2]),
+    "two that are not neighbours": ([0, 2] * 40, pl.Int64, None),
+    "three in a row group": ([0, 1, 2, 1] * 20, pl.Int64, None),
+    "below zero": ([-1, 0] * 40, pl.Int64, None),
+    "missing": ([0, 1, None, 1] * 20, pl.Int64, None),
+    "a row group of missing ones": ([0, 1] * 25 + [None] * 30, pl.Int64, None),
+    "not whole": ([0.0, 1.0] * 40, pl.Float64, None),
+    "text": (["0", "1"] * 40, pl.String, None),
+}
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+def test_parquet_s_statistics_tell_outcomes_only_where_reading_would_find_the_same(tmp_path, either, case):
+    outcomes, dtype, known = OUTCOMES[case]
+    p = np.random.default_rng(1).uniform(size=len(outcomes))
+    frame = pl.DataFrame({"y": pl.Series(outcomes, dtype=dtype), "p": p, "a": p / 2, "b": p / 2, "c": 1 - p})
+    told, silent = tmp_path / "told.parquet", tmp_path / "silent.parquet"
+    frame.write_parquet(told, row_group_size=50)
+    frame.write_parquet(silent, row_group_size=50, statistics=False)
+    sources = [columnar.open_parquet(path, None) for path in (told, silent)]
+    found, nothing = (source.values("y") for source in sources)
+    assert nothing is None
+    assert (found is None) == (known is None)
+    if found is not None:
+        assert found.to_list() == known
+    three = len({y for y in outcomes if y is not None}) == 3
+    selection = Selection(["y"], ["a", "b", "c"] if three else ["p"])
+
+    def outcome(path):
+        try:
+            counted = tally([path], selection, Reading(options={"drop_invalid": True}))
+        except InputError as error:
+            return str(error).replace(str(path), "")
+        return counted.labels, assess(counted).figures()
+
+    assert outcome(told) == outcome(silent)
+
+
+def test_statistics_that_are_wrong_are_found_out(tmp_path, tiny, monkeypatch):
+    path = tmp_path / "f.parquet"
+    pl.DataFrame({"y": [0, 1] * 40 + [7], "p": 0.5}).write_parquet(path)
+    monkeypatch.setattr("unperplexed._readers.columnar._two_values", lambda *_: pl.Series([0, 1]))
+    assert "outcomes that are no class: 1 × 7" in first_error([path], Selection(["y"], ["p"]))
+
+
 def test_label_rules_see_all_batches(tmp_path, either):
     p = np.full((90, 2), 0.5)
     path = tmp_path / "f.parquet"

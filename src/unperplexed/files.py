@@ -167,7 +167,11 @@ class ForecastRows:
         behind = 0.0
         for part in parts if seen else ():
             share = 1 - self._share(part.source)
-            for batch in _read(part, Wanted(raw=list(seen))):
+            known = {name: values for name in seen if (values := part.source.values(name)) is not None}
+            for name, values in known.items():
+                seen[name].add(values)
+            unknown = [name for name in seen if name not in known]
+            for batch in _read(part, Wanted(raw=unknown)) if unknown else ():
                 for name, column in batch.raw.items():
                     with named(part.name):
                         seen[name].add(column)

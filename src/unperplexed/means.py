@@ -25,6 +25,9 @@ _WEIGHTS = (1e-100, 1e100)
 NO_ORDER = 1e-20
 """Closer to 0 than this an order changes no digit of a mean of positive floats."""
 
+_NEAR_ZERO, _WIDE = 1e-2, 100.0
+"""Orders so close to 0, and logarithms so far apart, that a mean taken once would lose digits."""
+
 _MATRIX = 1 << 15
 """Entries of a matrix of orders and points."""
 
@@ -157,8 +160,7 @@ def means_of_points(p: Floats, w: Floats, orders: Floats) -> Floats:
         with np.errstate(over="ignore"):
             factor = np.exp(np.log1p(-w[p == 0].sum() / w.sum()) / orders[inner])
         p, w = p[p > 0], w[p > 0]
-    found = [_inner_means(p, w, orders[inner][some]) for some in order_blocks(int(inner.sum()), p.size)]
-    means[inner] = factor * np.concatenate([*found, np.empty(0)])
+    means[inner] = factor * _inner_means(p, w, orders[inner])
     return means
 
 
@@ -170,21 +172,34 @@ def order_blocks(n_orders: int, n_points: int) -> list[slice]:
 
 def _inner_means(p: Floats, w: Floats, orders: Floats) -> Floats:
     """Means of finite orders of positive points."""
-    lowest, highest, total = p.min(), p.max(), w.sum()
+    lowest, highest, share = p.min(), p.max(), w / w.sum()
     r = np.where(np.abs(orders) < NO_ORDER, 0.0, orders)[:, None]
-    centre = np.clip(_rough_means(np.log(p), w, r), lowest, highest)
-    # Recentred: with x = ln(p / centre) the sums below nearly cancel, so their rounding errors stay relative to
-    # the small spread instead of to ln p (up to 708) or, near r = 0, to 1/r.
+    centre = np.clip(np.exp(weighted_sum(share, np.log(p))), lowest, highest)
+    x = log_apart(p, centre)
+    means = np.empty(r.shape)
+    for some in order_blocks(r.size, p.size):
+        means[some] = np.clip(centre * np.exp(_log_means(x, share, r[some])), lowest, highest)
+    again = np.flatnonzero((np.abs(orders) < _NEAR_ZERO) | (x.max() - x.min() > _WIDE))
+    for some in order_blocks(again.size, p.size):
+        # Recentred: with x = ln(p / mean) the sums nearly cancel, so their rounding errors stay relative to
+        # the small spread instead of to ln p (up to 708) or, near r = 0, to 1/r.
+        order, mean = r[again[some]], means[again[some]]
+        x = log_apart(p, mean)
+        correction = (share * np.where(order == 0, x, np.expm1(order * x))).sum(axis=1, keepdims=True)
+        correction = np.divide(np.log1p(correction), order, out=correction, where=order != 0)
+        means[again[some]] = np.clip(mean * np.exp(correction), lowest, highest)
+    inner: Floats = means[:, 0]
+    return inner
+
+
+def log_apart(p: Floats, centre: float | Floats) -> Floats:
+    """ln(p / centre), the centre positive."""
     with np.errstate(over="ignore"):
         apart = p / centre
-    x = np.log(apart)
+    x: Floats = np.log(apart)
     if np.isinf(apart).any():  # a subnormal centre
         x = np.where(np.isinf(apart), np.log(p) - np.log(centre), x)
-    terms = np.where(r == 0, x, np.expm1(r * x))
-    correction = (w * terms).sum(axis=1, keepdims=True) / total
-    correction = np.divide(np.log1p(correction), r, out=correction, where=r != 0)
-    means: Floats = np.clip(centre * np.exp(correction), lowest, highest)[:, 0]
-    return means
+    return x
 
 
 def means_of_runs(p: Floats, w: Floats, first: Ints) -> Floats:
@@ -208,14 +223,15 @@ def weighted_sum(w: Floats, x: Floats) -> float:
     return float((w * x).sum())
 
 
-def _rough_means(log_p: Floats, w: Floats, r: Floats) -> Floats:
-    """Generalized means from logarithms, right to about 1e-13 but for |r| < 1e-3; only centres are needed."""
-    total = w.sum()
-    exponents = r * log_p
-    largest = exponents.max(axis=1, keepdims=True)  # taken out, so that nothing overflows
-    sums = (w * np.exp(exponents - largest)).sum(axis=1, keepdims=True)
-    geometric = np.full(r.shape, weighted_sum(w, log_p) / total)
-    means: Floats = np.exp(np.divide(largest + np.log(sums / total), r, out=geometric, where=np.abs(r) >= 1e-6))
+def _log_means(x: Floats, share: Floats, r: Floats) -> Floats:
+    """Logarithms of the generalized means of exp(x), which are centred: right to a few ulp of the spread and of 1/r."""
+    largest = np.maximum(r * x.min(), r * x.max())  # taken out, so that nothing overflows
+    terms = r * x
+    terms -= largest
+    np.exp(terms, out=terms)
+    terms *= share
+    sums = terms.sum(axis=1, keepdims=True)
+    means: Floats = np.divide(largest + np.log(sums), r, out=np.zeros(r.shape), where=np.abs(r) >= 1e-6)
     return means
 
 

@@ -79,6 +79,8 @@ class Source:
     """Whether raw columns are text whose kind (number, boolean, word) only the whole column tells."""
     numbers: frozenset[str] = frozenset()
     """Columns of which it is known without reading them that they hold numbers, or true and false."""
+    values: Callable[[str], Column | None] = lambda _: None
+    """What values a column has, each once, where the file tells without being read through."""
     shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     """Shape and dtype kind of each array, where the file says (NPZ, NPY)."""
 

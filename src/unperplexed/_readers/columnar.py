@@ -44,7 +44,8 @@ def open_parquet(path: Path, _: Options) -> Source:
         return ParquetFile(path, pre_buffer=False, buffer_size=buffer, page_checksum_verification=True)
 
     with _readable("Parquet"), opened(1) as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+        schema, footer = file.schema_arrow, file.metadata
+    n_rows = footer.num_rows
     size = path.stat().st_size
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
@@ -55,7 +56,32 @@ def open_parquet(path: Path, _: Options) -> Source:
             records = _until(_gathered(file.iter_batches(rows, columns=wanted.names), rows), n_rows)
             yield from _batches(records, schema, wanted, widths, lambda done: size * done // max(1, n_rows))
 
-    return Source(schema.names, batches, size, numbers=_of_numbers(schema))
+    return Source(
+        schema.names, batches, size, numbers=_of_numbers(schema), values=lambda name: _two_values(footer, schema, name)
+    )
+
+
+def _two_values(footer: Any, schema: Any, name: str) -> Column | None:
+    """Values of a column of whole numbers, or of true and false, where by its statistics there are two next to another.
+
+    The smallest and the largest value of a row group are in it.
+    """
+    kind = schema.field(name).type
+    places = [at for at in range(footer.num_columns) if footer.schema.column(at).path == name]
+    if len(places) != 1 or not (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return None
+    found = set[Any]()
+    for group in range(footer.num_row_groups):
+        column = footer.row_group(group).column(places[0])
+        if not column.num_values:
+            continue
+        known = column.statistics
+        if known is None or not (known.has_min_max and known.has_null_count) or known.null_count:
+            return None
+        if known.min < 0 or known.max - known.min > 1:
+            return None
+        found |= {known.min, known.max}
+    return pl.Series(name, sorted(found), pl.Boolean if pa.types.is_boolean(kind) else pl.Int64)
 
 
 def open_arrow(path: Path, _: Options) -> Source:
