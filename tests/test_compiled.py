@@ -132,6 +132,36 @@ def test_coarse_cells(monkeypatch, rng, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "columns"), [(0, 3), (700, 1), (40, 7), (9, 300)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coarse_cells_of_groups(monkeypatch, rng, dtype, n, columns, weighted):
+    """Each probability is counted under the group of its row, or of its column."""
+    p = np.where(rng.uniform(size=(n, columns)) < 0.2, rng.choice(EDGES[:15], (n, columns)), rng.uniform(size=(n, columns)))
+    p, w = p.astype(dtype), rng.integers(0, 9, n).astype(float) if weighted else None
+    for of_rows in (False, True):
+        group = rng.integers(0, 5, n if of_rows else columns)
+
+        def counted(group=group, of_rows=of_rows):
+            total, places = np.zeros((2, 5 * 256))
+            COARSE.count(p, group, of_rows, w, total, places)
+            return total, places
+
+        for one, other in zip(*both(monkeypatch, counted), strict=True):
+            np.testing.assert_array_equal(one, other)
+        total = counted()[0].reshape(256, 5).sum(axis=0)
+        each = np.ones(n) if w is None else w
+        expected = np.bincount(group, each if of_rows else np.full(columns, each.sum()), 5)
+        np.testing.assert_array_equal(total, expected * (columns if of_rows else 1))
+
+
+@pytest.mark.parametrize("group", [[0, 10_000, 1], [0, -10_000, 1], [0, 1]])
+def test_groups_that_are_not_there_are_refused(group):
+    """Nothing is written beyond the room there is."""
+    with pytest.raises((ValueError, IndexError)):
+        COARSE.count(np.full((2, 3), 0.3), np.array(group), False, None, *np.zeros((2, 5 * 256)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("most", [0, 1, 100, 5000])
 def test_crowded(monkeypatch, rng, dtype, most):
     """Never of as many distinct values as there is room for, whatever zeros are among them; surely of thrice that."""

@@ -116,7 +116,7 @@ class Counter:
             self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)
         if self.shards is not None and shard is not None:
-            self.shards.add(shard, block.probabilities, block.truth, rows.hit, weights)
+            self.shards.add(shard, block.probabilities, rows, weights)
         summed: slice | NDArray[np.bool_] = slice(None)
         if self.one_column:  # counts tell the scores, but for a few rows; ties are told by those of the top class
             summed = self.grid.untold(rows.correct) & (rows.ties == 1)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ._kernels import COARSE, COARSE_CELLS, Rows, moments
+from ._kernels import COARSE, COARSE_CELLS, Rows, crowded, moments
 from ._tables import (
     Cells,
     Keyed,
@@ -183,17 +183,13 @@ class DenseCoarse:
         at = cells.code * self.groups + cells.group
         self.total[at], self.place[at] = cells.total, cells.place
 
-    def add(self, p: AnyFloats, group: Ints, weights: Floats | None) -> Ints:
-        """Count the probabilities of rows, each under its group: one for each class, or a column with each row's.
+    def add(self, p: AnyFloats, group: Ints, of_rows: bool, weights: Floats | None) -> None:
+        """Count the probabilities of rows, each under the group of its row or else of its column."""
+        COARSE.count(p, group, of_rows, weights, self.total, self.place)
 
-        Give the place in the columns of each, under which `happened` may be counted.
-        """
-        code, place = COARSE.places(np.ascontiguousarray(p).reshape(-1))
-        at = code.reshape(p.shape) * self.groups + group
-        each = 1.0 if weights is None else np.repeat(weights, p.shape[1])
-        np.add.at(self.total, at.reshape(-1), each)
-        np.add.at(self.place, at.reshape(-1), place if weights is None else place * each)
-        return at
+    def add_happened(self, p: Floats, group: Ints, w: Floats) -> None:
+        """Count the probability of what happened in each row, under the row's group."""
+        np.add.at(self.happened, COARSE.places(p)[0] * self.groups + group, w)
 
     def table(self) -> Coarse:
         """Keep the cells that are occupied."""
@@ -210,6 +206,11 @@ class GroupCounter:
         self.counted: Grouped = GroupTable.empty()
         self._waiting: list[GroupTable] = []
         self._n_waiting = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was counted."""
+        return not self.counted.key.size and not self._waiting
 
     def add(self, found: GroupTable) -> None:
         """Count entries, not necessarily distinct."""
@@ -235,7 +236,7 @@ class ClassCounter:
     """Counts the pairs of each class."""
 
     def __init__(self, n_classes: int, exact_limit: int) -> None:
-        self._entries = GroupCounter(exact_limit)
+        self._entries, self._exact_limit = GroupCounter(exact_limit), exact_limit
         self._classes = np.arange(n_classes)
         self._dense: DenseCoarse | None = None
 
@@ -243,8 +244,11 @@ class ClassCounter:
         """Count rows of probabilities; correct are those of the class that happened."""
         w, nothing = np.ones(truth.size) if weights is None else weights, np.zeros(truth.size)
         happened = GroupTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
+        if self._dense is None and self._entries.empty and crowded(p, self._exact_limit):
+            self._entries.counted = GroupCells.empty()  # at once: sorting a first block would cost more than all others
+            self._dense = DenseCoarse(self._classes.size)
         if self._dense is not None:
-            self._dense.add(p, self._classes, weights)
+            self._dense.add(p, self._classes, False, weights)
             self._entries.add(happened)
             return
         self._entries.add(beside_each_other([_columns(p, weights), happened]))

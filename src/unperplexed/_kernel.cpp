@@ -694,6 +694,54 @@ void coarse(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> valu
     }
 }
 
+// Counts the probabilities of rows in coarse cells, each under the group of its row or else of its column.
+template <class T>
+void count_coarse_of(const T* p, Index n, Index columns, const Index* group, bool of_rows, Index groups,
+                     const double* weights, double* total, double* places) {
+    constexpr Index AT_ONCE = 256;
+    std::array<Index, AT_ONCE> code;
+    std::array<double, AT_ONCE> place;
+    Index row = 0, column = 0;
+    for (Index start = 0; start < n * columns; start += AT_ONCE) {
+        const Index m = std::min(AT_ONCE, n * columns - start);
+        coarse_in(p + start, m, code.data(), place.data());
+        for (Index k = 0; k < m; ++k) {
+            const Index at = code[k] * groups + group[of_rows ? row : column];
+            const double weight = weights ? weights[row] : 1;
+            total[at] += weight;
+            places[at] += weight * place[k];
+            if (++column == columns) {
+                column = 0;
+                ++row;
+            }
+        }
+    }
+}
+
+void count_coarse(nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu> p, Vector<const Index> group,
+                  bool of_rows, Index groups, std::optional<Vector<const double>> weights, Vector<double> total,
+                  Vector<double> places) {
+    const Index n = p.shape(0), columns = p.shape(1), size = group.shape(0), room = 256 * groups;
+    if (size != (of_rows ? n : columns) || (weights && static_cast<Index>(weights->shape(0)) != n) ||
+        static_cast<Index>(total.shape(0)) != room || static_cast<Index>(places.shape(0)) != room) {
+        throw nb::value_error("count_coarse: shapes do not go together");
+    }
+    if (!std::all_of(group.data(), group.data() + size, [&](Index g) { return 0 <= g && g < groups; })) {
+        throw nb::value_error("count_coarse: there is no such group");
+    }
+    const bool wide = p.dtype() == nb::dtype<double>();
+    if (!wide && p.dtype() != nb::dtype<float>()) throw nb::type_error("count_coarse: floats of 32 or 64 bits only");
+    const double* w = weights ? weights->data() : nullptr;
+    nb::gil_scoped_release released;
+    if (wide) {
+        count_coarse_of(static_cast<const double*>(p.data()), n, columns, group.data(), of_rows, groups, w,
+                        total.data(), places.data());
+    } else {
+        count_coarse_of(static_cast<const float*>(p.data()), n, columns, group.data(), of_rows, groups, w,
+                        total.data(), places.data());
+    }
+}
+
 constexpr double LIMB = 0x1p36;
 
 // Sums of the limbs of values below 2^bits, from the highest on: whole numbers, so exact in any order.
@@ -1097,6 +1145,8 @@ NB_MODULE(_kernel, m) {
     m.def("softmax", &softmax, nb::arg("x"), nb::arg("out"));
     m.def("count", &count, nb::arg("p"), nb::arg("weights").none(), nb::arg("fraction_bits"), nb::arg("total"));
     m.def("coarse", &coarse, nb::arg("values"), nb::arg("code"), nb::arg("place"));
+    m.def("count_coarse", &count_coarse, nb::arg("p"), nb::arg("group"), nb::arg("of_rows"), nb::arg("groups"),
+          nb::arg("weights").none(), nb::arg("total"), nb::arg("places"));
     m.def("happened", &happened, nb::arg("values"), nb::arg("weights").none(), nb::arg("fraction_bits"),
           nb::arg("columns"));
     m.def("limb_sums", &limb_sums, nb::arg("values"), nb::arg("bits"), nb::arg("limbs"));

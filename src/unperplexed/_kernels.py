@@ -384,6 +384,26 @@ class CoarseGrid:
         np.subtract(COARSE_CELLS - 1, code, out=code, where=upper)
         return code, place
 
+    def count(
+        self, p: AnyFloats, group: Ints, of_rows: bool, weights: Floats | None, total: Floats, places: Floats
+    ) -> None:
+        """Count the probabilities of rows, each under the group of its row or else of its column.
+
+        To the cell's and the group's element of total and places, which come cell by cell and one a group, the row's
+        weight is added, and so often the place.
+        """
+        groups = total.size // COARSE_CELLS
+        p = np.ascontiguousarray(p)
+        if _kernel is not None:
+            group = np.ascontiguousarray(group, dtype=np.int64)
+            _kernel.count_coarse(p, group, of_rows, groups, weights, total, places)
+            return
+        code, place = self.places(p.reshape(-1))
+        at = (code.reshape(p.shape) * groups + (group[:, None] if of_rows else group)).reshape(-1)
+        each = 1.0 if weights is None else np.repeat(weights, p.shape[1])
+        np.add.at(total, at, each)
+        np.add.at(places, at, place if weights is None else place * each)
+
     def within(self, code: Ints, place: Floats) -> Floats:
         """Place counted from where its cell begins: as small as it can be, so that its square is too."""
         return place - _COARSE_START[code]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._grouped import Coarse, DenseCoarse
+from ._kernels import Rows
 from ._shards import N_SHARDS
 from ._tables import Keyed
 from ._typing import AnyFloats, Floats, Ints
@@ -84,11 +85,12 @@ class ShardCounter:
         self.scores = {name: np.zeros((2, N_SHARDS)) for name in scores}
         self.grouped = False
 
-    def add(self, shard: Ints, p: AnyFloats, truth: Ints, hit: Floats, weights: Floats | None) -> None:
+    def add(self, shard: Ints, p: AnyFloats, rows: Rows, weights: Floats | None) -> None:
         """Count rows."""
+        hit = rows.hit
         w = np.ones(hit.size) if weights is None else weights
-        at = self.cells.add(p, shard[:, None], weights)
-        np.add.at(self.cells.happened, at[np.arange(hit.size), truth], w)
+        self.cells.add(p, shard, True, weights)
+        self.cells.add_happened(rows.correct, shard, w)
         np.add.at(self.rows, shard, 1.0)
         np.add.at(self.weight, shard, w)
         np.add.at(self.hits, shard, w * (np.rint(hit * 2.0**30) / 2.0**30))  # thirds would add up by their order
