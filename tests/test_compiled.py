@@ -136,7 +136,9 @@ def test_coarse_cells(monkeypatch, rng, dtype):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_coarse_cells_of_groups(monkeypatch, rng, dtype, n, columns, weighted):
     """Each probability is counted under the group of its row, or of its column."""
-    p = np.where(rng.uniform(size=(n, columns)) < 0.2, rng.choice(EDGES[:15], (n, columns)), rng.uniform(size=(n, columns)))
+    p = np.where(
+        rng.uniform(size=(n, columns)) < 0.2, rng.choice(EDGES[:15], (n, columns)), rng.uniform(size=(n, columns))
+    )
     p, w = p.astype(dtype), rng.integers(0, 9, n).astype(float) if weighted else None
     for of_rows in (False, True):
         group = rng.integers(0, 5, n if of_rows else columns)
