@@ -42,6 +42,7 @@ from .profile import (
     averages,
     checked_orders,
     divergence_probability,
+    orientation,
     profile_of_points,
     sensitivity_of_points,
     slope,
@@ -529,7 +530,7 @@ def _assess_tally(
         measured=found,
         prediction_accuracy=tally.prediction_accuracy,
         slope=slope(reported, found),
-        orientation=_orientation(reported.spread, found.spread),
+        orientation=orientation(reported, found),
         divergence_probability=divergence_probability(reported, found),
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
@@ -586,12 +587,6 @@ def _by_class(
         tops = tally.each_class("predictions")
         found["predicted"] = predicted_table(tops, measured_each(tops, measure), tally.labels, tally.weight)
     return found
-
-
-def _orientation(reported_spread: float, measured_spread: float) -> float:
-    if reported_spread == 0 and measured_spread == 0:
-        return math.nan
-    return math.degrees(math.atan2(reported_spread, measured_spread))
 
 
 def _distribution(points: Points) -> Histogram:

@@ -70,6 +70,13 @@ def slope(reported: Averages, measured: Averages) -> float:
     return measured.spread / reported.spread if reported.spread else math.nan
 
 
+def orientation(reported: Averages, measured: Averages) -> float:
+    """Angle in degrees of the line from robustness to decisiveness, measured along x: above 45 overconfident."""
+    if not reported.spread and not measured.spread:
+        return math.nan
+    return math.degrees(math.atan2(reported.spread, measured.spread))
+
+
 def divergence_probability(reported: Averages, measured: Averages) -> float:
     """Reported / measured geometric accuracy. 1 is best; NaN if the measured one is 0."""
     below = measured.geometric_accuracy

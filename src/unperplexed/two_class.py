@@ -20,7 +20,7 @@ from .distributions.gaussian import CoupledGaussian
 from .errors import InputError, check_choice
 from .information import log_mean
 from .means import DECISIVE, GEOMETRIC, ROBUST
-from .profile import Averages, divergence_probability, slope
+from .profile import Averages, divergence_probability, orientation, slope
 
 Which = Literal["source", "model"]
 Of = Literal["reported", "source", "measured"]
@@ -108,6 +108,11 @@ class TwoClassAverages:
     def slope(self) -> float:
         """(measured D - R) / (reported D - R): 1 is best, below 1 overconfident, above 1 underconfident."""
         return slope(self.reported, self.measured)
+
+    @property
+    def orientation(self) -> float:
+        """Angle of the D-R line in degrees: 45 is best, above it overconfident, below it underconfident."""
+        return orientation(self.reported, self.measured)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,68 @@
+"""List the exhibits, or make them: a page, its pictures, and the figures as JSON.
+
+python -m papers                        # all of them, into docs/
+python -m papers --list
+python -m papers n17-figure-2 ssr-table -o out
+python -m papers --check                # make them, and compare with the JSON that is there
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+from . import cm, n17, rp, ssr
+from .exhibits import Exhibit, Made
+from .page import differing, written
+
+PAPERS = (n17, rp, cm, ssr)
+
+
+def main() -> None:
+    """Read the command line and make what is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="exhibits to make; all by default")
+    parser.add_argument("--list", action="store_true", help="list the exhibits")
+    parser.add_argument("--check", action="store_true", help="write nothing; compare with the JSON in the folder")
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs"), help="folder, docs by default")
+    arguments = parser.parse_args()
+    exhibits = {exhibit.name: exhibit for paper in PAPERS for exhibit in paper.EXHIBITS}
+    if arguments.list:
+        for exhibit in exhibits.values():
+            print(f"{exhibit.name:22} {exhibit.title}")
+        return
+    unknown = [name for name in arguments.names if name not in exhibits]
+    if unknown:
+        parser.error(f"no exhibit {', '.join(unknown)}; --list names them")
+    wanted = [exhibits[name] for name in arguments.names or exhibits]
+    start = time.perf_counter()
+    made = _made(wanted)
+    if arguments.check:
+        if found := differing(made, arguments.output):
+            sys.exit("papers: not what is written down:\n" + "\n".join(found))
+        print(f"{len(made)} exhibits, as written down in {arguments.output}")
+        return
+    page = written(made, PAPERS, arguments.output)
+    print(f"{len(made)} exhibits in {time.perf_counter() - start:.0f} s: {page}")
+
+
+def _made(exhibits: list[Exhibit]) -> dict[str, tuple[Exhibit, Made]]:
+    """Make exhibits one after the other, with a bar that shows how far it is."""
+    found = {}
+    with tqdm(total=sum(exhibit.steps for exhibit in exhibits), unit="step", file=sys.stderr) as bar:
+        for exhibit in exhibits:
+            bar.set_description(exhibit.name)
+            before = bar.n
+            found[exhibit.name] = exhibit, exhibit.make(bar.update)
+            bar.update(before + exhibit.steps - bar.n)
+    return found
+
+
+if __name__ == "__main__":
+    main()

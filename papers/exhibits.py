@@ -1,0 +1,76 @@
+"""What an exhibit is: one figure or table of a paper, made anew, and what its print says beside what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from matplotlib.figure import Figure
+
+EXACT = "exact integral"
+FORMULA = "formula"
+DEFINITION = "definition"
+
+Report = Callable[[], object]
+"""Called after each step of what takes long."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure or several of a kind: what the print says, what comes out here, and how."""
+
+    what: str
+    printed: str | Sequence[str]
+    """As printed; empty where the print has no figure."""
+    ours: str | float | Sequence[float | str]
+    how: str
+    error: float | Sequence[float] = ()
+    """Standard errors of a simulation."""
+    digits: int = 4
+
+    @property
+    def differences(self) -> list[float | None]:
+        """Ours less the printed ones; None where either is no number."""
+        printed = [self.printed] * len(self.values) if isinstance(self.printed, str) else self.printed
+        return [_less(*each) for each in zip(self.values, printed, strict=True)]
+
+    @property
+    def values(self) -> list[float | str]:
+        """Ours, as a list."""
+        return [self.ours] if isinstance(self.ours, str | float) else list(self.ours)
+
+    @property
+    def errors(self) -> list[float]:
+        """Standard errors, as a list."""
+        return [self.error] if isinstance(self.error, float) else list(self.error)
+
+
+def _less(ours: float | str, printed: str) -> float | None:
+    try:
+        return ours - float(printed.replace("−", "-"))  # type: ignore[operator]
+    except (TypeError, ValueError):
+        return None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What an exhibit shows."""
+
+    lines: Sequence[Line]
+    picture: Figure | None = None
+    remarks: Sequence[str] = field(default_factory=tuple)
+    """What differs from the print, and what the print leaves open."""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure or a table of a paper."""
+
+    name: str
+    """For the command line, and of its picture's file."""
+    title: str
+    shows: str
+    """What the print shows, in words of our own, and what the picture here is."""
+    make: Callable[[Report], Made]
+    steps: int = 1
+    """How often it reports."""

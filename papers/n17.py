@@ -1,0 +1,309 @@
+"""[N17]: two classes on a line, and what is reported against what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from unperplexed import Assessment, Averages, ClassParameters, TwoClassAverages, TwoClassModel, assess
+
+from . import ten_dimensions
+from .drawing import BROWN, DIAGONAL, GREEN, GREY, ORANGE, ORDER_MARKS, panels, printed
+from .exhibits import EXACT, Exhibit, Line, Made, Report
+
+TITLE = "[N17] Assessing probabilistic inference"
+
+GREEN_CLASS = ClassParameters(mean=0, variance=1, coupling=0.5)
+ORANGE_CLASS = ClassParameters(mean=2, variance=1, coupling=0.5)
+SAMPLE, SEED, BINS = 40_000, 2017, 20
+"""For the bubbles: rows, seed, and bins of each class with equal numbers of correct-class probabilities."""
+
+MEANS = {"decisiveness": "arithmetic", "geometric_accuracy": "geometric", "robustness": "−2/3"}
+
+
+WHICH: tuple[tuple[Literal["source", "model"], str], ...] = (("source", "-"), ("model", "--"))
+RATES: tuple[tuple[Literal["actual", "predicted"], str, str], ...] = (
+    ("actual", "-", BROWN),
+    ("predicted", "--", GREY),
+)
+"""Line styles, and colours of what belongs to no class."""
+
+
+def believed(**changes: float) -> TwoClassModel:
+    """The source of all the figures, and a model that is wrong about the orange class as said."""
+    return TwoClassModel((GREEN_CLASS, ORANGE_CLASS), (GREEN_CLASS, replace(ORANGE_CLASS, **changes)))
+
+
+@cache
+def bubbles(model: TwoClassModel) -> Assessment:
+    """Bins of each class, from a sample."""
+    y, _, p = model.sample(SAMPLE, random_state=SEED)
+    return assess(
+        y, p, view="each-class", measured="equal-population", bins=BINS, floor=0.01, limit="both", resamples=0
+    )
+
+
+def setting(model: TwoClassModel, _: Report) -> Made:
+    """Parameters, likelihoods, posteriors and ROC curves: Figs. 2 and 4."""
+    figure, (table, likelihoods, posteriors, curves) = panels(8.4, 6.4, 2, 2)
+    rows = [
+        [name, *(f"{getattr(classes[1], field):g}" for classes in (model.source, model.model))]
+        for name, field in (
+            ("mean", "mean"),
+            ("variance", "variance"),
+            ("coupling", "coupling"),
+            ("amplitude", "amplitude"),
+        )
+    ]
+    table.set_axis_off()
+    table.table(rows, colLabels=["orange", "source", "model"], loc="center", cellLoc="center").scale(1, 1.8)
+    table.text(0.5, 0.1, "green: the same with mean 0", ha="center", transform=table.transAxes)
+    x = np.linspace(-5, 5, 501)
+    for which, style in WHICH:
+        for column, (name, colour) in enumerate((("green", GREEN), ("orange", ORANGE))):
+            label = f"{name}, {which}"
+            likelihoods.plot(x, model.likelihoods(x, which)[:, column], style, color=colour, label=label)
+            posteriors.plot(x, model.posteriors(x, which)[:, column], style, color=colour)
+    lines = []
+    for rates, style, colour in RATES:
+        roc = model.roc(rates)
+        false, true = roc.maximum_posterior
+        curves.plot(1 - roc.false_positive_rate, roc.true_positive_rate, style, color=colour, label=rates)
+        curves.plot(1 - false, true, "s", color=colour, label=f"maximum posterior, {rates}")
+        lines += [
+            Line(f"area under the {rates} curve", "", roc.area, EXACT),
+            Line(f"maximum posterior, {rates}: green right, orange right", "", f"{1 - false:.4f}, {true:.4f}", EXACT),
+        ]
+    for ax, title, labels in (
+        (table, "a) orange class", ("", "")),
+        (likelihoods, "b) likelihoods", ("feature", "density")),
+        (posteriors, "c) posterior probabilities", ("feature", "probability of the class")),
+        (curves, "d) receiver operating curve", ("share of green right", "share of orange right")),
+    ):
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set(xlabel=labels[0], ylabel=labels[1])
+    likelihoods.legend(fontsize="x-small")
+    curves.legend(fontsize="x-small", loc="lower left")
+    return Made(
+        lines, figure, ["The print has the curves over the share of class A; here both axes are shares that are right."]
+    )
+
+
+def against_source(ax: Axes, model: TwoClassModel) -> TwoClassAverages:
+    """Draw reported probability over how often it comes true, as the paper has its axes."""
+    found, exact = bubbles(model), model.averages("each-class")
+    bins, table = found.bins, found.classes
+    assert table is not None
+    ax.plot([0, 1], [0, 1], **DIAGONAL)
+    for label, name, colour in ((0, "green", GREEN), (1, "orange", ORANGE)):
+        here = [each == label and n > 0 for each, n in zip(bins.label, bins.happened, strict=True)]
+        size = 300 * bins.happened[here] / bins.happened.max()
+        ax.scatter(
+            bins.measured[here],
+            bins.geometric_accuracy[here],
+            s=size,
+            color=colour,
+            alpha=0.5,
+            edgecolor=colour,
+            label=f"{name}: bins",
+            zorder=3,
+        )
+        at = table.label.index(label)
+        for marker, mean in ORDER_MARKS:
+            place = (getattr(table, f"measured_{mean}")[at], getattr(table, f"reported_{mean}")[at])
+            ax.plot(*place, marker, color=colour, markeredgecolor="black", markersize=5, zorder=5)
+    xs, ys = ([getattr(means, name) for _, name in ORDER_MARKS] for means in (exact.measured, exact.reported))
+    ax.plot(xs, ys, color=BROWN, linewidth=1.2, zorder=4)
+    for x, y, (marker, name) in zip(xs, ys, ORDER_MARKS, strict=True):
+        size = 11 if name == "geometric_accuracy" else 8
+        ax.plot(x, y, marker, color=BROWN, markeredgecolor="white", markersize=size, zorder=6, label=MEANS[name])
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="source probability", ylabel="model probability")
+    return exact
+
+
+def means_of(what: str, means: Averages, said: Sequence[str] | str = "") -> Line:
+    """The three means as a line."""
+    names = ", ".join(f"{name} mean" for name in MEANS.values())
+    return Line(f"{what}: {names}", said, [getattr(means, name) for name in MEANS], EXACT)
+
+
+def figures_of(model: TwoClassModel, prefix: str = "", orientation: str = "") -> list[Line]:
+    """What the exact integrals say of a model, in both views."""
+    pooled, each = model.averages(), model.averages("each-class")
+    return [
+        means_of(f"{prefix}model", pooled.reported),
+        means_of(f"{prefix}source, true posterior", pooled.source),
+        means_of(f"{prefix}source, measured over all classes", pooled.measured),
+        means_of(f"{prefix}source, measured class by class", each.measured),
+        Line(f"{prefix}orientation, over all classes", orientation, f"{pooled.orientation:.1f}°", EXACT),
+        Line(f"{prefix}orientation, class by class", orientation, f"{each.orientation:.1f}°", EXACT),
+    ]
+
+
+def perfect(_: Report) -> Made:
+    """Fig. 3."""
+    figure, (ax,) = panels(5.6, 5.6)
+    model = believed()
+    exact = against_source(ax, model)
+    said = ("0.69", "0.61", "0.52")
+    printed(ax, [float(x) for x in said], [float(x) for x in said])
+    ax.legend(fontsize="small", loc="upper left")
+    lines = [
+        means_of("model", exact.reported, said),
+        means_of("source, true posterior", exact.source),
+        means_of("source, measured", exact.measured),
+    ]
+    remarks = [
+        "The print's −2/3 mean, .52, is a slip: the integral is .5418, whatever the view, since the model is perfect.",
+        "The paper names Fig. 1 as the model's; it is that of Fig. 2.",
+    ]
+    return Made(lines, figure, remarks)
+
+
+def errors(cases: dict[str, TwoClassModel], says: tuple[str, ...], remarks: list[str], _: Report) -> Made:
+    """Figs. 5 and 6: models that are wrong in one way each."""
+    rows = len(cases) // 2
+    figure, axes = panels(9.2, 4.6 * rows, rows, 2)
+    lines = []
+    for ax, letter, (name, model), said in zip(axes, "abcd", cases.items(), says, strict=False):
+        against_source(ax, model)
+        ax.set_title(f"{letter}) {name}", loc="left", fontsize="medium")
+        lines += figures_of(model, f"{letter}) ", said)
+    axes[0].legend(fontsize="x-small", loc="upper left")
+    return Made(lines, figure, remarks)
+
+
+def divergence(_: Report) -> Made:
+    """Fig. 7."""
+    model = believed(coupling=0)
+    both = TwoClassModel(model.source, (replace(GREEN_CLASS, coupling=0), model.model[1]))
+    exact, pooled = model.averages(), model.averages("each-class")
+    figure, (ax,) = panels(5.6, 5.6)
+    against_source(ax, model)
+    x, y = pooled.measured.geometric_accuracy, pooled.reported.geometric_accuracy
+    ax.plot([0, 1], [0, y / x], color=BROWN, linewidth=1)
+    ax.plot([0, x, x], [y, y, 0], color=BROWN, linewidth=1, linestyle=":")
+    ax.plot(1, y / x, "D", color=BROWN, clip_on=False, label=f"divergence probability {y / x:.3f}")
+    printed(ax, [0.62, 1.0], [0.56, 0.90])
+    ax.legend(fontsize="x-small", loc="upper left")
+    lines = [Line("model probability, the orange class normal", "0.56", exact.reported.geometric_accuracy, EXACT)]
+    for name, of in (("the orange class", model), ("both classes", both)):
+        at, by_class = of.averages(), of.averages("each-class")
+        if of is both:
+            lines.append(Line("model probability, both classes normal", "0.56", at.reported.geometric_accuracy, EXACT))
+        for source, means in (
+            ("true posterior", at.source),
+            ("measured over all classes", at.measured),
+            ("measured class by class", by_class.measured),
+        ):
+            found = means.geometric_accuracy
+            ratio = at.reported.geometric_accuracy / found
+            lines += [
+                Line(f"{name} normal: source probability, {source}", "0.62", found, EXACT),
+                Line(f"{name} normal: divergence probability, {source}", "0.90", ratio, EXACT),
+            ]
+    remarks = [
+        "No reading gives the three printed figures together. With the orange class normal the model probability is"
+        " .5432 where the print has .56, and the print's .56/.62 = .903 needs it.",
+        "The print's text makes the model's coupling 0 without saying of which class; both are shown.",
+    ]
+    return Made(lines, figure, remarks)
+
+
+def ten(report: Report) -> Made:
+    """Fig. 1."""
+    figure, axes = panels(12.0, 4.2, 1, 3)
+    lines = []
+    for ax, letter, (name, coupling, said) in zip(axes, "abc", ten_dimensions.MODELS, strict=True):
+        found = ten_dimensions.trials(report)[coupling]
+        ten_dimensions.draw_bars(ax, found, said)
+        ax.set_title(f"{letter}) {name}, κ = {coupling:g}", loc="left", fontsize="medium")
+        lines += ten_dimensions.lines_of(found, f"{letter}) κ = {coupling:g}, ", said)
+    axes[0].legend(fontsize="x-small", loc="lower left")
+    return Made(lines, figure, ten_dimensions.REMARKS)
+
+
+_MEAN_CASES = {"mean 2 → 1": believed(mean=1), "mean 2 → 3": believed(mean=3)}
+_OTHER_CASES = {
+    "variance 1 → 0.5": believed(variance=0.5),
+    "variance 1 → 2": believed(variance=2),
+    "coupling 0.5 → 0": believed(coupling=0),
+    "coupling of both 0.5 → 1": TwoClassModel(
+        (GREEN_CLASS, ORANGE_CLASS), (replace(GREEN_CLASS, coupling=1), replace(ORANGE_CLASS, coupling=1))
+    ),
+}
+_BUBBLES = (
+    f"Bubbles are bins of a sample of {SAMPLE:,} rows (seed {SEED}), {BINS} a class with equal numbers of correct-class"
+    " probabilities, their area the number of true events; the brown marks are exact. The paper made its bubbles of an"
+    " unknown number of draws."
+)
+
+EXHIBITS = [
+    Exhibit(
+        "n17-figure-1",
+        "Figure 1: ten dimensions, three tails",
+        "Two Gaussians in up to ten dimensions, learned from 25 samples of each, by models with normal, heavy and"
+        " compact tails. Bars are the share of right classifications, squares the geometric mean of what the model gave"
+        " to the true class, and the bars about them reach from the −2/3 to the arithmetic mean.",
+        ten,
+        ten_dimensions.STEPS,
+    ),
+    Exhibit(
+        "n17-figure-2",
+        "Figure 2: two classes, and a model that is right",
+        "The setting: the orange class' parameters, likelihoods, posteriors and receiver operating curves. Solid is the"
+        " source and dashed the model, which here are the same.",
+        partial(setting, believed()),
+    ),
+    Exhibit(
+        "n17-figure-3",
+        "Figure 3: model against source probability of the model that is right",
+        "Each bubble is a bin, each brown mark a mean over all; they lie on the diagonal. The three means have their"
+        " values in the print, and these are crosses here.",
+        perfect,
+    ),
+    Exhibit(
+        "n17-figure-4",
+        "Figure 4: the mean of the orange class at 1, not 2",
+        "As Fig. 2, with a model that has the classes too near each other. Its posteriors are nearer to 1/2, and the"
+        " curve that it predicts is worse than the one that it gets.",
+        partial(setting, believed(mean=1)),
+    ),
+    Exhibit(
+        "n17-figure-5",
+        "Figure 5: a mean that is too near, and one too far",
+        f"The classes' bubbles part, the means of all leave the diagonal and turn. {_BUBBLES}",
+        partial(errors, _MEAN_CASES, ("below 45°", "above 45°"), []),
+    ),
+    Exhibit(
+        "n17-figure-6",
+        "Figure 6: wrong variances and tails",
+        "As Fig. 5, for variances of the orange class that are too small and too large, and for tails that are too"
+        f" light and too heavy. {_BUBBLES}",
+        partial(
+            errors,
+            _OTHER_CASES,
+            ("above 45°", "below 45°", "above 45°", ""),
+            [
+                "b: the caption calls a variance of 2 over-confident and has its orientation below 45°, which is that"
+                " of under-confidence; so is ours.",
+                "d: the print does not say which tail is under-confident, nor how much; ours are both, with coupling 1."
+                f" Of the orange class alone the orientation is {believed(coupling=1).averages().orientation:.1f}° with"
+                f" coupling 1 and {believed(coupling=2).averages().orientation:.1f}° with 2: a tail that is much too"
+                " heavy is over-confident where it lies above the other's.",
+            ],
+        ),
+    ),
+    Exhibit(
+        "n17-figure-7",
+        "Figure 7: the divergence probability",
+        "The ratio of model to source probability, read off where the line through the origin and the geometric mean"
+        " reaches 1. The printed source, model and divergence probabilities are crosses.",
+        divergence,
+    ),
+]

@@ -1,0 +1,125 @@
+"""Writes exhibits: a page in Markdown, their pictures, and the figures as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib as mpl
+
+from .exhibits import Exhibit, Line, Made
+
+INTRODUCTION = """# The papers, figure by figure
+
+The system that `unperplexed` implements comes from four sources. Here is every figure and table of theirs, made anew
+with the package's public names, beside what the print says. `python -m papers` makes this page, its pictures and the
+same figures as JSON (`papers.json`), the same to the last digit each time.
+
+A column says how each figure was obtained: an *exact integral*, a *formula*, a *simulation* with its standard error, or
+*other data* where the paper's own is not public. *Printed* is what the paper has, and empty where it has no figure.
+Crosses in the pictures mark printed figures. What differs, and what the print leaves open, stands below each table.
+"""
+
+_TOLERANCE, _OF_OTHER_DATA = 1e-6, 0.02
+"""Of figures compared with those written down: processors differ in last digits, which simulations can magnify, and
+versions of scikit-learn in what its classifiers learn."""
+
+
+def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleType], folder: Path) -> Path:
+    """Write page, pictures and JSON into a folder, and give the page's path."""
+    pictures = folder / "pictures" / "papers"
+    pictures.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
+        for name, (_, shown) in made.items():
+            if shown.picture is not None:
+                shown.picture.savefig(pictures / f"{name}.svg", metadata={"Date": None})
+    parts = [INTRODUCTION]
+    for paper in papers:
+        of_paper = [made[exhibit.name] for exhibit in paper.EXHIBITS if exhibit.name in made]
+        if of_paper:
+            parts += [f"## {paper.TITLE}\n", *(_section(*each) for each in of_paper)]
+    page = folder / "papers.md"
+    page.write_text("\n".join(parts), encoding="utf-8")
+    (folder / "papers.json").write_text(json.dumps(_figures(made), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return page
+
+
+def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[str]:
+    """Say where the figures are not those that are written down."""
+    there = json.loads((folder / "papers.json").read_text("utf-8"))
+    found = []
+    for name, figures in _figures(made).items():
+        lines = there.get(name, [])
+        if [line["what"] for line in lines] != [line["what"] for line in figures]:
+            found.append(f"{name}: other lines")
+            continue
+        found += [
+            f"{name}: {now['what']}: {key} was {before[key]}, is {now[key]}"
+            for before, now in zip(lines, figures, strict=True)
+            for key in now
+            if not _same(before[key], now[key], _OF_OTHER_DATA if now["how"].startswith("other data") else _TOLERANCE)
+        ]
+    return found
+
+
+def _same(one: Any, other: Any, tolerance: float) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_same(*each, tolerance) for each in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return bool(one == other)
+
+
+def _figures(made: Mapping[str, tuple[Exhibit, Made]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: [_figure(line) for line in shown.lines] for name, (_, shown) in made.items()}
+
+
+def _figure(line: Line) -> dict[str, Any]:
+    def rounded(values: Sequence[Any]) -> list[Any]:
+        return [float(f"{x:.10g}") if isinstance(x, float) else x for x in values]
+
+    return {
+        "what": line.what,
+        "printed": [line.printed] if isinstance(line.printed, str) else list(line.printed),
+        "ours": rounded(line.values),
+        "difference": rounded(line.differences),
+        "how": line.how,
+        "standard_error": rounded(line.errors),
+    }
+
+
+def _section(exhibit: Exhibit, shown: Made) -> str:
+    lines = [f"### {exhibit.title}\n", f"{_wrapped(exhibit.shows)}\n"]
+    if shown.picture is not None:
+        lines.append(f"![{exhibit.title}](pictures/papers/{exhibit.name}.svg)\n")
+    if shown.lines:
+        lines += ["| | printed | ours | difference | how |", "|---|---|---|---|---|"]
+        lines += [_row(line) for line in shown.lines]
+        lines.append("")
+    lines += [_wrapped(f"- {remark}", "  ") for remark in shown.remarks]
+    return "\n".join([*lines, ""] if shown.remarks else lines)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _row(line: Line) -> str:
+    def joined(values: Sequence[Any], sign: str = "") -> str:
+        return ", ".join(x if isinstance(x, str) else _number(x, line.digits, sign) for x in values)
+
+    printed = line.printed if isinstance(line.printed, str) else ", ".join(x or "–" for x in line.printed)
+    there = any(difference is not None for difference in line.differences)
+    differences = joined(["–" if x is None else x for x in line.differences], "+") if there else ""
+    how = f"{line.how}, ± {joined(line.errors)}" if line.errors else line.how
+    return f"| {line.what} | {printed} | {joined(line.values)} | {differences} | {how} |"
+
+
+def _number(x: float, digits: int, sign: str) -> str:
+    text = f"{x:{sign}.{digits}f}"
+    return text[1:] if sign and not float(text) else text  # neither +0 nor -0

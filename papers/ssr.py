@@ -1,0 +1,147 @@
+"""[SSR]: scoring rules that punish a wrong class on top."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from unperplexed import brier_score, log_loss, penalized_brier_score, penalized_log_loss
+
+from .drawing import GREEN, GREY, ORANGE, panels
+from .exhibits import DEFINITION, Exhibit, Line, Made, Report
+
+TITLE = "[SSR] Superior scoring rules"
+
+CASES = {"A, right": ([0.33, 0.34, 0.33], "0.6534", "0.4685"), "B, wrong": ([0.51, 0.49, 0.0], "0.5202", "0.3098")}
+"""Forecasts of which the second class happened, with the printed Brier score and log loss."""
+
+EXAMPLE = ([0, 1, 3], [[0.9, 0.05, 0.05, 0], [0.1, 0.8, 0.05, 0.05], [0.1, 0.1, 0.1, 0.7]])
+"""Of its section on use."""
+
+
+def table(_: Report) -> Made:
+    """The table of the two cases, with what the penalized scores make of them."""
+    lines = []
+    for name, (p, brier, log) in CASES.items():
+        lines += [
+            Line(f"case {name}: Brier score", brier, brier_score([1], [p]), DEFINITION),
+            Line(f"case {name}: log loss, to base 10", log, log_loss([1], [p]) / math.log(10), DEFINITION),
+            Line(f"case {name}: log loss, in nats as its formula has it", "", log_loss([1], [p]), DEFINITION),
+            Line(f"case {name}: penalized Brier score", "", penalized_brier_score([1], [p]), DEFINITION),
+            Line(f"case {name}: penalized log loss", "", penalized_log_loss([1], [p]), DEFINITION),
+        ]
+    remarks = [
+        'The table\'s "Log Loss" is to base 10; formula and program take the natural logarithm.',
+        "The plain scores prefer B, in which another class is on top; the penalized ones prefer A.",
+    ]
+    return Made(lines, None, remarks)
+
+
+def definitions(_: Report) -> Made:
+    """Formulas against program."""
+    y, p = EXAMPLE
+    ties = [0.5, 0.5, 0.0]
+    lines = []
+    for name, score, formula in (
+        ("Brier score", penalized_brier_score, _formula_brier),
+        ("log loss", penalized_log_loss, _formula_log),
+    ):
+        for case, forecast in (
+            *((name, [each[0]]) for name, each in CASES.items()),
+            ("a tie with the true class", [ties]),
+        ):
+            lines += [
+                Line(
+                    f"penalized {name}, case {case}: printed formula",
+                    _rounded(formula(1, forecast[0])),
+                    score([1], forecast),
+                    DEFINITION,
+                ),
+                Line(
+                    f"penalized {name}, case {case}: published program",
+                    "",
+                    score([1], forecast, variant="published-code"),
+                    DEFINITION,
+                ),
+            ]
+        lines.append(Line(f"penalized {name}: its example of three rows", "", score(y, p), DEFINITION))
+        what = f"penalized {name}: its example of three rows, published program"
+        lines.append(Line(what, "", score(y, p, variant="published-code"), DEFINITION))
+    remarks = [
+        "*Printed* is the printed formula, with the tie's first class taken as the top one, as `argmax` does.",
+        "The program takes the mean over classes where the formula has the sum, and lets a tie with the true class"
+        " escape the penalty. Ours is the formula with ties shared: a k-way tie with the true class has 1 − 1/k of it.",
+        "The program's log loss clips and rescales as Keras does.",
+    ]
+    return Made(lines, None, remarks)
+
+
+def properness(_: Report) -> Made:
+    """What a forecaster expects to get for saying something else than the truth."""
+    truth, said = 0.51, np.linspace(0, 1, 101)
+    figure, axes = panels(10.0, 4.2, 1, 2)
+    lines = []
+    for ax, name, score in ((axes[0], "Brier score", penalized_brier_score), (axes[1], "log loss", penalized_log_loss)):
+        for variant, label, colour, size in (
+            ("published-code", "published program", ORANGE, 9),
+            ("proper", "ours", GREEN, 4),
+        ):
+            expected = [_expected(score, variant, truth, float(q)) for q in said]
+            ax.plot(said, expected, ".", color=colour, markersize=size, label=label)
+            honest, tied = (_expected(score, variant, truth, q) for q in (truth, 0.5))
+            lines += [
+                Line(f"penalized {name}, {label}: expected of the truth, (.49, .51)", "", honest, DEFINITION),
+                Line(f"penalized {name}, {label}: expected of (.5, .5)", "", tied, DEFINITION),
+            ]
+        ax.axvline(truth, color=GREY, linestyle=":", label="the truth")
+        ax.set(xlabel="said of the second class, whose chance is .51", ylabel="expected score, smaller is better")
+        ax.set_title(f"penalized {name}", loc="left", fontsize="medium")
+        ax.legend(fontsize="x-small")
+    axes[1].set_ylim(0, 3)
+    remarks = [
+        "The print calls the rules strictly proper. The formulas are, with ties shared; the program is not: to say .5"
+        " when the chance is .51 halves the expected penalized Brier score.",
+    ]
+    return Made(lines, figure, remarks)
+
+
+def _expected(score: object, variant: str, truth: float, said: float) -> float:
+    p = [[1 - said, said]] * 2
+    weights = [1 - truth, truth]
+    return float(score([0, 1], p, sample_weight=weights, variant=variant))  # type: ignore[operator]
+
+
+def _formula_brier(y: int, p: list[float]) -> float:
+    one_hot = np.eye(len(p))[y]
+    return float(((one_hot - p) ** 2).sum() + (len(p) - 1) / len(p) * (np.argmax(p) != y))
+
+
+def _formula_log(y: int, p: list[float]) -> float:
+    return float(-np.log(p[y]) - math.log(1 / len(p)) * (np.argmax(p) != y))
+
+
+def _rounded(x: float) -> str:
+    return f"{x:.4f}"
+
+
+EXHIBITS = [
+    Exhibit(
+        "ssr-table",
+        "Table: right and unsure against wrong and sure",
+        "Two forecasts of three classes, of which the second happened: A has it on top, B has not.",
+        table,
+    ),
+    Exhibit(
+        "ssr-definitions",
+        "Definitions: formula and program",
+        "The penalized scores as the formulas have them, as the published program computes them, and ours.",
+        definitions,
+    ),
+    Exhibit(
+        "ssr-properness",
+        "Properness",
+        "What a forecaster expects who knows that the second of two classes has the chance .51, over what is said.",
+        properness,
+    ),
+]
