@@ -35,7 +35,7 @@ class ColumnCounter:
         """Whether these can be counted so."""
         return _kernel is not None and forecasts.plain_column
 
-    def add(self, p: AnyFloats, truth: NDArray[np.int8]) -> Bools:
+    def add(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> Bools:
         """Count rows, and say which are left out: those that are invalid, not there, or next to 1/2 or 0."""
         odd = np.empty(p.size, dtype=bool)
         if p.dtype not in self._counted:

@@ -988,20 +988,18 @@ class OneColumn {
   public:
     OneColumn(Index most, int fraction_bits) : most_(most), grid_(fraction_bits) {}
 
-    // Count rows but for odd ones, which are marked.
-    void add(nb::ndarray<const T, nb::ndim<1>, nb::device::cpu> p, Vector<const std::int8_t> truth, Vector<bool> odd) {
+    // Count rows but for odd ones, which are marked: those whose outcome is neither 0 nor 1 among them.
+    template <class Code>
+    void add(nb::ndarray<const T, nb::ndim<1>, nb::device::cpu> p, Vector<const Code> truth, Vector<bool> odd) {
         const Index n = p.shape(0), stride = p.stride(0);
         if (static_cast<Index>(truth.shape(0)) != n || static_cast<Index>(odd.shape(0)) != n) {
             throw nb::value_error("add: shapes do not go together");
         }
         const T* x = p.data();
         nb::gil_scoped_release released;
-        const auto counts = [&](Index k) { return !is_odd(x[k * stride]) && truth.data()[k] >= 0; };
-        if (entries_.size() == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_, counts)) to_cells();
-        const Index done = exact() ? by_value(x, stride, truth.data(), odd.data(), n) : 0;
-        if (done == n) return;
-        if (exact()) to_cells();
-        by_cell(x + done * stride, stride, truth.data() + done, odd.data() + done, n - done);
+        std::vector<std::int8_t> outcomes(n);
+        for (Index k = 0; k < n; ++k) outcomes[k] = truth.data()[k] >> 1 ? -1 : static_cast<std::int8_t>(truth.data()[k]);
+        add_outcomes(x, stride, outcomes.data(), odd.data(), n);
     }
 
     bool exact() const { return !cells_; }
@@ -1046,6 +1044,15 @@ class OneColumn {
         std::array<Index, 4> sums;  // in the order of the columns, but for the squared weights: these are 1
         double low, high;           // unless nothing happened
     };
+
+    void add_outcomes(const T* x, Index stride, const std::int8_t* truth, bool* odd, Index n) {
+        const auto counts = [&](Index k) { return !is_odd(x[k * stride]) && truth[k] >= 0; };
+        if (entries_.size() == 0 && exact() && crowded_in(x, n, 1, stride, 0, most_, counts)) to_cells();
+        const Index done = exact() ? by_value(x, stride, truth, odd, n) : 0;
+        if (done == n) return;
+        if (exact()) to_cells();
+        by_cell(x + done * stride, stride, truth + done, odd + done, n - done);
+    }
 
     Index by_value(const T* x, Index stride, const std::int8_t* truth, bool* odd, Index n) {
         for (Index k = 0; k < n; ++k) {
@@ -1131,7 +1138,8 @@ template <class T>
 void bind_column(nb::module_& m, const char* name) {
     nb::class_<OneColumn<T>>(m, name)
         .def(nb::init<Index, int>(), nb::arg("most"), nb::arg("fraction_bits"))
-        .def("add", &OneColumn<T>::add, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
+        .def("add", &OneColumn<T>::template add<std::int8_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
+        .def("add", &OneColumn<T>::template add<std::int64_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
         .def("values", &OneColumn<T>::values)
         .def("cells", &OneColumn<T>::cells)
         .def_prop_ro("exact", &OneColumn<T>::exact);

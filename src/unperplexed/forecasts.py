@@ -287,15 +287,17 @@ class Forecasts:
         changed = self._percent or self._from_logits or self._from_log_probs or self._renormalize
         return self._binary and self._weights is None and not changed
 
-    def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8], int]]:
-        """Yield so many rows at a time of one column, unchecked: values, outcomes (below 0: none), and their place.
+    def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8 | np.int64], int]]:
+        """Yield so many rows at a time of one column, unchecked: values, outcomes, and their place.
 
-        Who reads them leaves to `blocks` what is not plainly a probability with an outcome.
+        Who reads them leaves to `blocks` what is not plainly a probability with an outcome, which is 0 or 1.
         """
         for start in range(0, self.n_rows, rows):
             places = self._places(start, min(start + rows, self.n_rows))
-            codes = np.ascontiguousarray(self._codes_at(places), dtype=np.int8)
-            yield self._columns.rows(places).reshape(-1), codes, start
+            codes = self._codes[places]
+            if codes.dtype != np.int64:
+                codes = self._codes_at(places).astype(np.int8, copy=False)
+            yield self._columns.rows(places).reshape(-1), np.ascontiguousarray(codes), start
 
     @property
     def first_row(self) -> int:
