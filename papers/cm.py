@@ -104,8 +104,9 @@ def metrics(classified: Callable[[], Mapping[str, Classified]], how: str, _: Rep
         " stand in the next table alone.",
         "A wide lowest bin holds what happened together with a thousand near-zeros, and makes the measured means of the"
         " random forest too spread out; shrunk isotonic regression, the default here, has no bins.",
-        f"The paper does not say how many bins there were, nor what happens below the lowest; ours are {BINS}, with one"
-        f" for what is at the floor of {FLOOR}.",
+        "The paper does not say how many bins there were, from how many equal values on they are a singularity, nor"
+        f" what the ends are. Ours are {BINS} bins, one always from 0 to the floor of {FLOOR} and one for any value"
+        " that has more than a bin's share.",
     ]
     return Made(lines, figure, remarks)
 

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from unperplexed import Assessment, Averages, ClassParameters, TwoClassAverages, TwoClassModel, assess
+from unperplexed import (
+    Assessment,
+    Averages,
+    ClassParameters,
+    TwoClassAverages,
+    TwoClassModel,
+    assess,
+    generalized_mean,
+    log_std_factor,
+    total_probability,
+)
 
 from . import ten_dimensions
 from .drawing import BROWN, DIAGONAL, GREEN, GREY, ORANGE, ORDER_MARKS, panels, printed
-from .exhibits import EXACT, Exhibit, Line, Made, Report
+from .exhibits import EXACT, FORMULA, Exhibit, Line, Made, Report
 
 TITLE = "[N17] Assessing probabilistic inference"
 
@@ -228,6 +238,40 @@ def ten(report: Report) -> Made:
     return Made(lines, figure, ten_dimensions.REMARKS)
 
 
+def equations(_: Report) -> Made:
+    """Equations of sections 2 to 4, and what their readings give."""
+    p = np.array([0.95, 0.9, 0.2])
+    mean = generalized_mean(p, 0)
+    model = believed()
+    y, _x, said = model.sample(SAMPLE, random_state=SEED)
+    settings: dict[str, Any] = {"floor": 0.01, "limit": "both", "resamples": 0}
+    lines = [
+        Line("theorem 1: N-th root of the total probability", f"{mean:.4f}", total_probability(p) ** (1 / 3), FORMULA),
+        Line("eq. 10: the mean over the factor of one standard deviation", "", mean / log_std_factor(p), FORMULA),
+    ]
+    exact = [getattr(model.averages().measured, name) for name in MEANS]
+    for kind, bins in (("equal-population", BINS), ("equal-width", 100)):
+        found = assess(y, said, measured=kind, bins=bins, **settings).bins
+        some = found.happened > 0
+        for weights, how in (
+            (np.ones(int(some.sum())), "each bin 1/B, as printed"),
+            (found.happened[some], "each bin by what happened in it"),
+        ):
+            means = [generalized_mean(found.measured[some], order, sample_weight=weights) for order in (1, 0, -2 / 3)]
+            what = f"eq. 19 with {kind} bins, {how}: {', '.join(f'{name} mean' for name in MEANS.values())}"
+            lines.append(Line(what, [f"{x:.4f}" for x in exact], means, f"simulation, {SAMPLE:,} rows"))
+    remarks = [
+        "Theorem 1 and eq. 10 are shown for p = (.95, .9, .2). The paper says of eq. 10 that it gives no meaningful"
+        " bound: the upper one is above 1.",
+        "*Printed* of eq. 19 is the exact integral that it estimates, for the model that is right. Its 1/B holds only"
+        " where bins have equal numbers of correct-class probabilities; the package weights by that number.",
+        "Eq. 17, the contribution of a bin, is not recoverable from the print. Ours is (N*_k/N) ln Q_k, with Q_k the"
+        " geometric mean of what the bin gave to what happened; the bins' sum is that of the whole.",
+        'The paper has the reported probability on y; `plot(axes="nelson")` does as well, the default has it on x.',
+    ]
+    return Made(lines, None, remarks)
+
+
 _MEAN_CASES = {"mean 2 → 1": believed(mean=1), "mean 2 → 3": believed(mean=3)}
 _OTHER_CASES = {
     "variance 1 → 0.5": believed(variance=0.5),
@@ -305,5 +349,11 @@ EXHIBITS = [
         "The ratio of model to source probability, read off where the line through the origin and the geometric mean"
         " reaches 1. The printed source, model and divergence probabilities are crosses.",
         divergence,
+    ),
+    Exhibit(
+        "n17-equations",
+        "Equations of sections 2 to 4",
+        "What some equations give, and where a reading has to be chosen.",
+        equations,
     ),
 ]

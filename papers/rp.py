@@ -9,16 +9,24 @@ from typing import Literal
 import numpy as np
 
 from unperplexed import (
+    CoupledExponential,
     CoupledGaussian,
+    average_probability,
+    coupled_entropy,
     coupled_log,
     coupling_from_order,
     cross_entropy,
     divergence,
     entropy,
+    escort,
     generalized_mean,
     generalized_surprisal,
+    normalized_tsallis_entropy,
     order_from_coupling,
+    renyi_entropy,
     risk_exp,
+    risk_log,
+    tsallis_entropy,
 )
 
 from . import ten_dimensions
@@ -181,7 +189,7 @@ def best_couplings(report: Report) -> Made:
 
 
 def readings(_: Report) -> Made:
-    """Slips of the print, with what each reading gives."""
+    """Equations, and slips of the print with what each reading gives."""
     p = np.array([0.9, 0.6, 0.3])
     r, n = -2 / 3, p.size
     coupling, d, alpha = 0.5, 1, 2
@@ -191,7 +199,66 @@ def readings(_: Report) -> Made:
     power = (1 + d * coupling) / (-alpha * coupling)
     surprisal = generalized_surprisal([1] * n, p, r)
     summed = -float(((1 + r) / r * (p**r - 1)).sum())
+    exponential, tailed = CoupledExponential(), CoupledExponential(coupling=coupling)
+    weights, powers, h = escort(P, r), P ** (1 - r), 1e-4
+    below, at, above = (float(risk_log(0.4 + step, r)) for step in (-h, 0, h))
+    sensitivity = 1 + 0.4 * ((above - 2 * at + below) / h**2) / ((above - below) / (2 * h))
+    one, other = (float(coupled_entropy(x, coupling)) for x in (P, Q))
+    joint = float(coupled_entropy(np.outer(P, Q).ravel(), coupling))
+    averages = [
+        float(found)
+        for found in (
+            average_probability(P, r),
+            renyi_entropy(P, r, scale="probability"),
+            tsallis_entropy(P, r, scale="probability"),
+            normalized_tsallis_entropy(P, r, scale="probability"),
+            coupled_entropy(P, coupling, scale="probability"),
+        )
+    ]
+    turned = generalized_mean(P, -r, sample_weight=P)
     lines = [
+        Line(
+            "eq. 2.3: average density of the exponential",
+            f"{1 / math.e:.8f}",
+            exponential.generalized_average_density(),
+            EXACT,
+            digits=8,
+        ),
+        Line(
+            "eq. 2.9, coupled exponential, κ = .5: average density, density at mean + scale",
+            f"{tailed.pdf(1.0):.8f}",
+            tailed.generalized_average_density(),
+            EXACT,
+            digits=8,
+        ),
+        Line("eq. 2.7: escort probabilities", [f"{x:.4f}" for x in powers / powers.sum()], weights.tolist(), FORMULA),
+        Line(
+            "eq. 2.8: mean of order r weighted by the escort, of order −r weighted by p",
+            f"{turned:.8f}",
+            generalized_mean(P, r, sample_weight=weights),
+            FORMULA,
+            digits=8,
+        ),
+        Line(
+            "eq. 3.3: 1 + p f″/f′ of the generalized logarithm, which is r",
+            f"{r:.6f}",
+            sensitivity,
+            "differences",
+            digits=6,
+        ),
+        Line(
+            "eq. A.2: coupled entropy of two independent systems",
+            f"{one + other + coupling * one * other:.8f}",
+            joint,
+            FORMULA,
+            digits=8,
+        ),
+        Line(
+            "eq. A.6: average probability; by Rényi, Tsallis, normalized Tsallis, coupled entropy",
+            f"{powers.sum() ** (-1 / r):.4f}",
+            averages,
+            FORMULA,
+        ),
         Line("eq. 2.6 with the outer power 1/r", "", mean, DEFINITION),
         Line("eq. 2.6 as printed, without it", f"{inner:.4f}", mean, FORMULA),
         Line("eq. A.8 with the outer power (1 + dκ)/(−ακ)", "", inner**power, FORMULA),
@@ -203,7 +270,10 @@ def readings(_: Report) -> Made:
         Line("κ of order 1", "−1/3", coupling_from_order(1.0), FORMULA, digits=8),
         Line("its conjugate, of order −2/3", "1/2", coupling_from_order(-2 / 3), FORMULA, digits=8),
     ]
-    remarks = ["For p = (.9, .6, .3), r = −2/3, κ = 1/2, α = 2, d = 1."]
+    remarks = [
+        "Eqs. 2.6, A.8, 3.2 and 3.5 for the probabilities (.9, .6, .3); 2.7, 2.8, A.2 and A.6 for the distributions of"
+        " Table 1. r = −2/3, κ = 1/2, α = 2, d = 1.",
+    ]
     return Made(lines, None, remarks)
 
 
@@ -274,8 +344,8 @@ EXHIBITS = [
     ),
     Exhibit(
         "rp-equations",
-        "Equations: slips of the print",
-        "What equations give as printed, and as they are meant.",
+        "Equations of sections 2 to 4, and of the appendix",
+        "What equations give; of those with a slip, as printed and as they are meant.",
         readings,
     ),
 ]
