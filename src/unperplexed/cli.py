@@ -99,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         _add_picture_axes,
         _add_json,
         _add_plot,
+        _add_report,
     )
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     profile.having(_add_input, _add_floor, _add_limit, _add_confidence, _add_groups, _add_orders, _add_json, _add_plot)
@@ -117,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         _add_sequential,
         _add_json,
         _add_plot,
+        _add_report,
     )
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(_add_input, _add_scores, _add_counting, _add_tally_output)
@@ -125,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
     show.having(_add_json)
     demo = _command(commands, "demo", "assess a classifier of handwritten digits")
-    demo.having(_add_settings, _add_sampling, _add_scores, _add_picture_axes, _add_json, _add_plot)
+    demo.having(_add_settings, _add_sampling, _add_scores, _add_picture_axes, _add_json, _add_plot, _add_report)
     return parser
 
 
@@ -399,6 +401,12 @@ def _add_json(command: argparse.ArgumentParser) -> None:
 
 def _add_plot(command: argparse.ArgumentParser) -> None:
     command.add_argument("--plot", type=Path, metavar="PATH", help="write the picture: .png, .svg or .pdf")
+
+
+def _add_report(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--report", type=Path, metavar="PATH", help="write the report: .html, one file, opens anywhere"
+    )
 
 
 if __name__ == "__main__":

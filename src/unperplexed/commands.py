@@ -17,7 +17,7 @@ from .engines.local import counted_files
 from .engines.parts import Counting, Result, as_tallies, as_tally
 from .errors import InputError, check_whole
 from .files import Reading, Selection
-from .outputs import check_output, write_whole
+from .outputs import REPORTS, check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
 from .tallies import MOST_GROUPS
 from .tally import Tally, View
@@ -53,6 +53,7 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "confidence": (0.95, "say with --level how probable a false alarm may be"),
     "resamples": (1000, "it draws no samples"),
     "seed": (0, "it draws no samples"),
+    "report": (None, "its picture (--plot) shows all there is"),
 }
 """Options of other comparisons, their defaults, and why they have no place in one row after another."""
 
@@ -67,7 +68,8 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         _refuse_without_groups(arguments)
         found = whole = _assessment(arguments)
-    _write(arguments, found.to_json, str(found), _picture(arguments.plot, whole.plot, arguments.axes))
+    outputs = _picture(arguments.plot, whole.plot, arguments.axes) | _report(arguments.report, found)
+    _write(arguments, found.to_json, str(found), outputs)
 
 
 def profile(arguments: argparse.Namespace) -> None:
@@ -120,7 +122,8 @@ def compare(arguments: argparse.Namespace) -> None:
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
     how = _in_sequence(a) if a.sequential else _at_once(a)
     found = compared_files(files, together, _selection(a), _reading(a), how, _say, progress=True)
-    _write(a, found.to_json, str(found), _picture(a.plot, found.plot, comparison=found))
+    outputs = _picture(a.plot, found.plot, comparison=found) | _report(a.report, found)
+    _write(a, found.to_json, str(found), outputs)
 
 
 _Compared: TypeAlias = "Callable[[Parts, Pair], Compared | SequentialComparison]"
@@ -195,8 +198,8 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     _say(source)
     assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
-    picture = _picture(arguments.plot, assessment.plot, arguments.axes)
-    _write(arguments, assessment.to_json, str(assessment), picture)
+    outputs = _picture(arguments.plot, assessment.plot, arguments.axes) | _report(arguments.report, assessment)
+    _write(arguments, assessment.to_json, str(assessment), outputs)
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
@@ -367,6 +370,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     outputs = []
     if getattr(arguments, "plot", None) is not None:
         outputs.append(check_output(arguments.plot, _PICTURES))
+    if getattr(arguments, "report", None) is not None:
+        outputs.append(check_output(arguments.report, REPORTS))
     if getattr(arguments, "output", None) is not None:
         outputs.append(check_output(arguments.output, (_TALLY,)))
     if getattr(arguments, "json", None) not in (None, "-"):
@@ -386,6 +391,11 @@ def _write(arguments: argparse.Namespace, as_json: Callable[[], str], text: str,
     for path, content in outputs.items():
         write_whole(path, content)
     print(text)
+
+
+def _report(path: Path | None, found: Any) -> dict[Path, bytes]:
+    """Give the report's bytes by its path."""
+    return {} if path is None else {path: found.to_html().encode()}
 
 
 def _picture(

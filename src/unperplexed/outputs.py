@@ -9,6 +9,9 @@ from pathlib import Path
 
 from .errors import InputError
 
+REPORTS = (".html", ".htm")
+"""Suffixes of reports."""
+
 
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
     """Refuse an output that could not be written, before any work is done."""

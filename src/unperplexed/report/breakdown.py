@@ -19,7 +19,7 @@ _MOST_EMPTY = 3
 
 _WHOLE, _MISSING = "whole", "(missing)"
 
-_ORDERS = {
+ORDERS = {
     "geometric_accuracy": "the lowest reported geometric accuracy first",
     "cost": "the highest cost of miscalibration first",
     "prediction_accuracy": "the lowest prediction accuracy first",
@@ -68,7 +68,7 @@ def _value_text(value: Value) -> str:
 
 def _header(b: Breakdown) -> Iterator[str]:
     yield from header(b.whole)
-    order = _ORDERS[b.sort]
+    order = ORDERS[b.sort]
     if b.shrinkage is not None:
         order = order.replace("reported", "shrunken")
     if b.small_last:

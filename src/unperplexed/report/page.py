@@ -1,0 +1,486 @@
+"""The report: an Assessment, a Breakdown or a Comparison as one HTML file that needs nothing else, no network either.
+
+What is said comes as text and is escaped by the template; what is drawn comes as JSON. The policy in the page's head
+lets nothing run but the two scripts that are there, by their hashes, and nothing be fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._version import __version__
+from .._wording import number_of, percent, printable
+from ..scores import SCORES, score_named
+from .breakdown import ORDERS, key_text
+from .charts import Chart, calibration_chart, profile_chart, ratio_chart
+from .text import (
+    MEANS,
+    confidence_text,
+    counted,
+    figure,
+    header,
+    mean_and_interval,
+    notes_lines,
+    single_figures,
+    verdict_text,
+)
+
+if TYPE_CHECKING:
+    from ..assessment import Assessment
+    from ..breakdown import Breakdown
+    from ..classes import ClassTable, PredictedTable
+    from ..comparison import Comparison, PairedComparison
+    from ..intervals import Interval
+
+MEANINGS = {
+    "decisiveness": "Arithmetic mean of the probabilities given to what happened: moved most by what is said with"
+    " confidence. Larger is better. Measured: the same mean of how often events given such probabilities happened.",
+    "geometric_accuracy": "Geometric mean of the probabilities given to what happened, exp of minus the log loss: 1/C"
+    " for one who knows nothing of C classes. Larger is better.",
+    "robustness": "Mean of order -2/3 of the probabilities given to what happened: moved most by the smallest of them."
+    " Larger is better.",
+    "prediction accuracy": "Share of forecasts whose most probable class happened; a k-way tie counts 1/k.",
+    "slope": "(measured decisiveness - robustness) / (reported decisiveness - robustness). 1 is best; below 1 the"
+    " forecasts are too sure, above 1 not sure enough.",
+    "divergence probability": "Reported / measured geometric accuracy: the part of it that is not lost to"
+    " miscalibration. 1 is best.",
+}
+"""What each headline figure says, on hover or tap."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a table's cell says, and the number by which it is sorted."""
+
+    text: str
+    value: str = ""
+    meaning: str = ""
+    """Shown on hover or tap."""
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. The first cell of a row names it."""
+
+    id: int
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    sortable: bool = False
+    search: bool = False
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: words, a chart, tables."""
+
+    title: str
+    tables: Sequence[Table] = ()
+    text: str = ""
+    chart: int | None = None
+    label: str = ""
+    square: bool = False
+    wide: bool = False
+
+
+class Page:
+    """Collects sections, and numbers their charts and tables."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.sections: list[Section] = []
+        self.charts: list[Chart] = []
+        self._tables = 0
+
+    def add(self, title: str, *tables: Table, chart: Chart | None = None, **more: Any) -> None:
+        """Add a section."""
+        at, label = None, ""
+        if chart is not None:
+            at, label = len(self.charts), chart["label"]
+            self.charts.append({"data": chart["data"], "layout": chart["layout"]})
+        self.sections.append(Section(title, tables, chart=at, label=label, **more))
+
+    def table(self, caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], **more: Any) -> Table:
+        """Make a table; what is no `Cell` is shown as it is."""
+        self._tables += 1
+        cells = [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in rows]
+        return Table(self._tables, caption, heads, cells, **more)
+
+    def html(self, **context: Any) -> str:
+        """Give the whole file."""
+        from jinja2 import Environment
+        from markupsafe import Markup
+
+        assets = files("unperplexed.report") / "assets"
+        template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+            (assets / "page.html").read_text("utf-8")
+        )
+        style, script = ((assets / name).read_text("utf-8") for name in ("page.css", "page.js"))
+        charts = json.dumps(self.charts, allow_nan=False, separators=(",", ":"))
+        for sign in "<>&":  # so that nothing in it ends the element
+            charts = charts.replace(sign, f"\\u{ord(sign):04x}")
+        return template.render(
+            **context,
+            sections=self.sections,
+            style=Markup(style),
+            script=Markup(script),
+            plotly=Markup(_plotly()),
+            charts=Markup(charts),
+            policy=_policy(_plotly(), script),
+            version=__version__,
+        )
+
+
+@cache
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("\r\n", "\n")
+
+
+def _policy(*scripts: str) -> str:
+    """Let these scripts run and nothing else; Plotly writes its own styles."""
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none';"
+        " form-action 'none'"
+    )
+
+
+def breakdown_page(b: Breakdown) -> str:
+    """Give the report of all rows, with a table of their groups."""
+    return assessment_page(b.whole, b)
+
+
+def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
+    """Give the report of an assessment, and of the groups of its rows where there are any."""
+    page = Page()
+    page.add("The figures", _headline(page, a), wide=True)
+    if groups is not None:
+        page.add(f"Groups by {', '.join(map(printable, groups.by))}", _groups(page, groups), wide=True)
+    page.add(
+        "Reported and measured",
+        _bins(page, a),
+        chart=calibration_chart(a),
+        text="Where the line lies below the diagonal, events happened less often than was said.",
+        square=True,
+    )
+    page.add(
+        "Risk profile",
+        _profile(page, a),
+        _floors(page, a),
+        chart=profile_chart({f"floor {a.floor:g}": a.profile}),
+        text="Low orders are moved by the worst forecasts, high ones by the best.",
+    )
+    if a.classes is not None:
+        page.add("Classes", _classes(page, a.classes), wide=True)
+    if a.predicted is not None:
+        page.add("Predicted classes", _predicted(page, a.predicted), wide=True)
+    page.add("Scores", _scores(page, a))
+    page.add("For reproduction", _settings(page, a))
+    accuracy = figure(a.reported.geometric_accuracy)
+    short = f"Geometric accuracy {accuracy}" if a.verdict is None else a.verdict.capitalize()
+    said = verdict_text(a)
+    return page.html(
+        title=f"{short}: {counted(a.n_rows, a.n_classes, a.labels)}",
+        kind="Assessment of probabilistic forecasts",
+        verdict={"short": short, "plain": plain_verdict(a), "long": f"{said[0].upper()}{said[1:]}."},
+        warnings=a.uncertainty.warnings,
+        facts="; ".join(header(a)) + ".",
+    )
+
+
+def _groups(page: Page, b: Breakdown) -> Table:
+    heads = ["group", "rows", "reported", "standard error", "measured", "slope", "verdict", "cost in nats", "right"]
+    if b.shrinkage is not None:
+        heads += ["shrunken", "from", "to", "own share"]
+    rows = []
+    for group in b.groups:
+        a, s = group.assessment, group.shrunken
+        first = _numbers(
+            (a.n_rows, a.reported.geometric_accuracy, group.standard_error, a.measured.geometric_accuracy), (0,)
+        )
+        slope, cost, right = _numbers((a.slope, group.cost, a.prediction_accuracy))
+        sure = s is None and not group.small
+        verdict = (a.verdict or "") if sure else ("few rows" if group.small else "")
+        shrunken = [] if s is None else _numbers((s.geometric_accuracy, s.low, s.high, s.own_share))
+        name = Cell(_label(key_text(group.key)))
+        rows.append([name, *first, Cell("") if group.small else slope, _words(verdict), cost, right, *shrunken])
+    caption = f"{ORDERS[b.sort].capitalize()}. Reported and measured are geometric accuracies."
+    return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
+
+
+_LEVELS = (0.9, 0.8, 0.95, 0.7, 0.6, 0.99, 0.5)
+"""Probabilities by which the verdict is told, the first that forecasts like these reach."""
+
+_FEWEST_PAIRS = 20
+
+
+def plain_verdict(a: Assessment) -> str:
+    """Say how often what is given some probability happens, with the limits of that where they are known."""
+    curve = a.curve
+    if curve.label or math.isnan(a.measured.decisiveness) or not curve.reported.size:
+        return ""
+    for level in _LEVELS:
+        near = np.abs(a.bins.mean_reported - level) <= 0.1
+        if not curve.reported.min() <= level <= curve.reported.max() or a.bins.total[near].sum() < _FEWEST_PAIRS:
+            continue
+        happens = float(np.interp(level, curve.reported, curve.measured))
+        between, band = "", a.uncertainty.curve
+        if band is not None:
+            low, high = (float(np.interp(level, band.reported, limit)) for limit in (band.low, band.high))
+            between = f" ({100 * low:.0f} to {100 * high:.0f} %)"
+        return f"What is given {100 * level:.0f} % happens {100 * happens:.0f} % of the time{between}."
+    return ""
+
+
+def _headline(page: Page, a: Assessment) -> Table:
+    between = confidence_text(a)
+    rows: list[list[object]] = []
+    for name in MEANS:
+        cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
+        rows.append([Cell(name.replace("_", " "), meaning=MEANINGS[name]), *cells])
+    for name, value, interval, meaning in single_figures(a):
+        rule = SCORES.get(name.replace(" ", "_"))
+        said = MEANINGS.get(name) or (f"{rule.note}; {rule.better} is better" if rule else meaning)
+        rows.append([Cell(name, meaning=said), value, interval, "", ""])
+    heads = ["", "reported", between, "measured", between]
+    return page.table("Tap or point at a name for what it means.", heads, rows)
+
+
+def _bins(page: Page, a: Assessment) -> Table:
+    b = a.bins
+    heads = ["lowest", "highest", "mean reported", "measured", "happened", "of", "contribution"]
+    columns = [b.lowest, b.highest, b.mean_reported, b.measured, b.happened, b.total, b.contribution]
+    largest = np.sort(np.argsort(-np.abs(np.nan_to_num(b.contribution)), kind="stable")[:_MOST_BINS])
+    rows = [_numbers(row, counts=(4, 5)) for row in np.stack(columns, axis=1)[largest].tolist()]
+    if b.label:
+        heads = ["class", *heads]
+        rows = [[Cell(_label(b.label[at])), *row] for at, row in zip(largest.tolist(), rows, strict=True)]
+    caption = f"The bins ({len(b):,})"
+    if len(rows) < len(b):
+        caption = f"The {len(rows):,} bins of the largest contribution, of {len(b):,}"
+    return page.table(caption, heads, rows, sortable=True, folded=True)
+
+
+_MOST_BINS = 500
+
+
+def _profile(page: Page, a: Assessment) -> Table:
+    low, high = a.profile.interval()
+    columns = (a.profile.orders, a.profile.values, low, high, a.profile.few_rows)
+    rows = [
+        [Cell(f"{order:.4g}", f"{order:.4g}"), *_numbers((value, below, above)), _words("few rows" if few else "")]
+        for order, value, below, above, few in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    heads = ["order", "mean", "95 % from", "to", ""]
+    return page.table(f"The profile at {len(rows)} orders", heads, rows, folded=True)
+
+
+def _floors(page: Page, a: Assessment) -> Table:
+    rows = [
+        [f"{floor:g}", *_numbers((means.robustness, means.geometric_accuracy, means.decisiveness))]
+        for floor, means in a.floor_sensitivity.items()
+    ]
+    heads = ["floor", "robustness", "geometric accuracy", "decisiveness"]
+    return page.table("What the reported means owe to the floor", heads, rows)
+
+
+def _classes(page: Page, c: ClassTable) -> Table:
+    heads = [
+        "class",
+        "rows",
+        "said",
+        "happened",
+        "reported",
+        "measured",
+        "slope",
+        "divergence",
+        "cost in nats",
+        "error",
+    ]
+    columns = [
+        c.happened, c.mean_reported, c.frequency, c.reported_geometric_accuracy, c.measured_geometric_accuracy,
+        c.slope, c.divergence_probability, c.miscalibration, c.calibration_error,
+    ]  # fmt: skip
+    caption = "Each class, the most miscalibrated first. Reported and measured are geometric accuracies."
+    return page.table(caption, heads, _named(c, columns), sortable=True, search=len(c) > _SEARCHED)
+
+
+def _predicted(page: Page, p: PredictedTable) -> Table:
+    heads = ["class", "rows", "share", "said", "right", "gap", "error"]
+    columns = [p.predicted, p.share, p.mean_confidence, p.right, p.gap, p.calibration_error]
+    caption = "The forecasts that predicted each class, the largest part in all gaps first."
+    return page.table(caption, heads, _named(p, columns), sortable=True, search=len(p) > _SEARCHED)
+
+
+_SEARCHED = 12
+"""Longer tables can be searched."""
+
+
+def _named(table: ClassTable | PredictedTable, columns: Sequence[Any]) -> Iterator[list[Cell]]:
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    for label, index, row in zip(table.label, table.index.tolist(), numbers, strict=True):
+        yield [Cell(f"column {index}" if label is None else _label(label)), *_numbers(row, counts=(0,))]
+
+
+def _label(label: Any) -> str:
+    text = printable(str(label))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 200
+
+
+def _words(text: str) -> Cell:
+    return Cell(text, words=True)
+
+
+def _numbers(values: Iterable[float], counts: Sequence[int] = ()) -> list[Cell]:
+    return [
+        Cell(f"{value:,.7g}" if at in counts else figure(value), f"{value:.5g}" if math.isfinite(value) else "")
+        for at, value in enumerate(values)
+    ]
+
+
+def _scores(page: Page, a: Assessment) -> Table:
+    rows = []
+    for name, value in a.scores.items():
+        score = score_named(name)
+        error = a.score_standard_errors[name]
+        rows.append([name.replace("_", " "), *_numbers((value, error)), _words(score.better), _words(score.note)])
+    return page.table("Means of the scoring rules, unfloored", ["", "mean", "standard error", "better", ""], rows)
+
+
+def _settings(page: Page, a: Assessment) -> Table:
+    u = a.uncertainty
+    said = {
+        "forecasts": f"{a.n_rows:,}",
+        "classes": f"{a.n_classes:,}",
+        "weights": f"as good as {a.effective_rows:,.6g} rows of equal weight" if a.weighted else "none",
+        "groups": f"worth {a.independent_rows:,.6g} independent ones" if a.grouped else "none",
+        "given 0 though it happened": f"{a.zero_given:,.6g}",
+        "left out, dropped, rescaled": "; ".join(notes_lines(a.notes)) or "none",
+        "floor": f"{a.floor:g}{'' if a.limit == 'floor' else ', and the same below 1'}",
+        "measured by": ", ".join([a.estimator, *(f"{name} {value:g}" for name, value in a.estimator_settings.items())]),
+        "view": a.view,
+        "counted": "by value" if a.exact else f"in cells of relative width 2^-{a.fraction_bits}",
+        "confidence": percent(u.confidence),
+        "samples": f"{u.resamples:,}",
+        "seed": f"{u.seed}",
+        "version": a.version,
+    }
+    return page.table("Data and settings", ["", ""], [[name, _words(text)] for name, text in said.items()])
+
+
+def comparison_page(c: Comparison) -> str:
+    """Give the report of a comparison."""
+    page = Page()
+    page.add("The forecasters", _forecasters(page, c), wide=True)
+    profiles = {name: each.assessment.profile for name, each in c.forecasters.items()}
+    page.add(
+        "Risk profiles",
+        chart=profile_chart(profiles, bands=c.assessed_for_sure),
+        text="Low orders are moved by the worst forecasts, high ones by the best.",
+    )
+    page.add("Ratios of geometric accuracies", chart=ratio_chart(c), text="Right of 1 the first of two is ahead.")
+    page.add("Paired differences", _differences(page, c), wide=True)
+    for pair in c.pairs[:_MOST_PAIRS]:
+        if len(pair.contributions):
+            page.add(f"The rows behind {_label(pair.first)} less {_label(pair.second)}", _behind(page, pair), wide=True)
+    remarks = [
+        f"{_label(name)}: {line}" for name, each in c.forecasters.items() for line in notes_lines(each.assessment.notes)
+    ]
+    page.add("For reproduction", _comparison_settings(page, c, remarks), wide=True)
+    best = next(iter(c.forecasters))
+    return page.html(
+        title=f"{len(c.forecasters)} forecasters, {_label(best)} first",
+        kind="Comparison of probabilistic forecasts",
+        verdict={
+            "short": printable(c.verdict),
+            "plain": "",
+            "long": f"In log loss at the floor {c.floor:g}.",
+        },
+        warnings=c.warnings,
+        facts=f"{counted(c.n_rows, c.n_classes, c.labels)}, given by each of {len(c.forecasters)}.",
+    )
+
+
+_MOST_PAIRS = 10
+
+
+def _interval(interval: Interval) -> str:
+    low, high = interval
+    return "" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
+
+
+def _forecasters(page: Page, c: Comparison) -> Table:
+    between = f"{percent(c.confidence)} interval"
+    heads = ["", "geometric accuracy", between, "log loss", "Brier score", "prediction accuracy", "slope", "verdict"]
+    rows = []
+    for name, each in c.forecasters.items():
+        a = each.assessment
+        loss, brier = (each.scores[rule].mean for rule in ("log_loss", "brier_score"))
+        accuracy, *others = _numbers((each.geometric_accuracy, loss, brier, a.prediction_accuracy, a.slope))
+        verdict = (a.verdict if c.assessed_for_sure else None) or ""
+        rows.append(
+            [Cell(_label(name)), accuracy, _interval(each.geometric_accuracy_interval), *others, _words(verdict)]
+        )
+    caption = "The best first: larger accuracies are better; a slope below 1 is the side of overconfidence."
+    return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
+
+
+def _differences(page: Page, c: Comparison) -> Table:
+    rows = []
+    for pair in c.pairs:
+        names = f"{_label(pair.first)} less {_label(pair.second)}"
+        for rule, d in pair.differences.items():
+            numbers = _numbers((d.difference, d.standard_error, d.p_value, d.adjusted_p_value))
+            score = rule.replace("_", " ")
+            rows.append([Cell(names), _words(score), numbers[0], _interval(d.interval), *numbers[1:]])
+    heads = ["", "score", "difference", f"{percent(c.confidence)} interval", "standard error", "p", "adjusted p"]
+    caption = "Of mean scores, row by row paired. Adjusted: for all pairs compared by the score."
+    return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
+
+
+def _behind(page: Page, pair: PairedComparison) -> Table:
+    c = pair.contributions
+    heads = ["id" if c.id else "row", "what happened", "first said", "second said", "share of the difference"]
+    rows = [
+        [
+            Cell(_label(c.id[at]), "") if c.id else Cell(f"{c.row[at]:,}", f"{c.row[at]}"),
+            _words(_label(c.outcome[at])),
+            *_numbers((c.first[at], c.second[at], c.share[at])),
+        ]
+        for at in range(len(c))
+    ]
+    return page.table("The largest contribution first; below 0: against it.", heads, rows, sortable=True)
+
+
+def _comparison_settings(page: Page, c: Comparison, remarks: Sequence[str]) -> Table:
+    said = {
+        "forecasts": f"{c.n_rows:,} of each",
+        "classes": f"{c.n_classes:,}",
+        "weights": "yes" if c.weighted else "none",
+        "groups": "none" if c.n_groups is None else number_of(c.n_groups, "group"),
+        "dependent rows": f"up to {c.lag} apart" if c.lag else "none",
+        "floor": f"{c.floor:g}",
+        "confidence": percent(c.confidence),
+        "seed": f"{c.seed}",
+        "left out, dropped, rescaled": "; ".join(remarks) or "none",
+        "version": c.version,
+    }
+    return page.table("Data and settings", ["", ""], [[name, _words(text)] for name, text in said.items()])

@@ -1,0 +1,182 @@
+"""The report in a real browser: Debian's Chromium, driven by selenium. Collected where both are there."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from unperplexed import assess, assess_by, compare
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 1">',
+    "</script><script>window.hacked = 1</script>",
+    "<a href='javascript:window.hacked = 1'>click</a>",
+    "<b>bold</b> & <i>%{x}</i> {{ 7 * 7 }}",
+    "\u202egnp.exe\u202c \u200f",
+    "🦊" * 50,
+    "x" * 10_000,
+    "' onmouseover='window.hacked = 1",
+    "$\\frac{1}{2}$\x1b[31m\n\t",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for option in (
+        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+        "disable-component-update", "disable-sync", f"user-data-dir={tmp_path_factory.mktemp('browser')}",
+    ):  # fmt: skip
+        options.add_argument(f"--{option}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    driver.get("about:blank")  # its own first page asks for a good deal
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open a report; what the console said and what was asked of the network must be nothing in the end."""
+
+    def open_it(found, width=1280, height=1600):
+        path = tmp_path / "report.html"
+        found.report(path)
+        browser.set_window_size(width, height)
+        browser.get_log("performance")
+        browser.get(path.as_uri())
+        return browser
+
+    yield open_it
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return window.hacked") is None
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert all(url.startswith(("file:", "data:")) for url in asked), asked
+
+
+def binary(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(0, 1.5, n)
+    return (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int), 1 / (1 + np.exp(-1.5 * odds))
+
+
+def many(classes, n, labels=None):
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 1, (n, classes))
+    code = rng.integers(0, classes, n)
+    logits[np.arange(n), code] += 3
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    labels = list(range(classes)) if labels is None else list(labels)
+    return [labels[at] for at in code], p, labels
+
+
+def charts(driver):
+    return driver.find_elements(By.CSS_SELECTOR, "[data-chart]")
+
+
+@pytest.mark.parametrize("width", [360, 900, 1920])
+def test_charts_draw_within_the_page(opened, width):
+    driver = opened(assess(*binary(), resamples=80), width)
+    assert len(charts(driver)) == 2
+    for chart in charts(driver):
+        assert len(chart.find_elements(By.CSS_SELECTOR, ".trace, .bars")) > 1
+        assert "ometric accuracy" in chart.get_attribute("aria-label") or "profile" in chart.get_attribute("aria-label")
+    wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert driver.execute_script(wide) <= 0
+
+
+def test_bubbles_say_their_bin(opened):
+    driver = opened(assess(*binary(), resamples=80))
+    points = driver.find_elements(By.CSS_SELECTOR, "[data-chart='0'] .scatterlayer .point")
+    webdriver.ActionChains(driver).move_to_element(points[len(points) // 2]).perform()
+    time.sleep(0.5)
+    said = " ".join(text.text for text in driver.find_elements(By.CSS_SELECTOR, ".hoverlayer text"))
+    assert "measured" in said
+
+
+def test_names_are_shown_as_text_and_run_nothing(opened):
+    y, p, labels = many(len(HOSTILE), 400, HOSTILE)
+    driver = opened(assess(y, p, labels=labels, view="each-class", resamples=0))
+    shown = [row.text for row in driver.find_elements(By.CSS_SELECTOR, "#t5 tbody th")]
+    assert any(text.startswith("<script>window.hacked") for text in shown)
+    assert any("{{ 7 * 7 }}" in text for text in shown)
+    assert not driver.find_elements(By.CSS_SELECTOR, "main img, main a, main b, main script")
+    for element in driver.find_elements(By.CSS_SELECTOR, "#t5 tbody th"):
+        webdriver.ActionChains(driver).move_to_element(element).perform()
+
+
+def test_names_of_forecasters_and_groups(opened):
+    y, p = binary()
+    driver = opened(compare({name: np.clip(p + at / 50, 0, 1) for at, name in enumerate(HOSTILE[:4])}, y))
+    texts = [text.text for text in driver.find_elements(By.CSS_SELECTOR, ".legendtext, .ytick text")]
+    assert any("<script>" in text for text in texts)
+    assert not driver.find_elements(By.CSS_SELECTOR, "svg a, main img")
+
+
+def test_groups_are_a_table(opened):
+    y, p = binary()
+    driver = opened(assess_by(y, p, by={HOSTILE[0]: [HOSTILE[at % 3] for at in range(len(y))]}, resamples=0))
+    heading = driver.find_elements(By.TAG_NAME, "h2")[1].text
+    assert heading == f"Groups by {HOSTILE[0]}"
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#t2 tbody tr")) == 3
+
+
+def test_a_thousand_classes_sort_and_search(opened):
+    y, p, labels = many(1000, 3000, [f"class {k}" for k in range(1000)])
+    driver = opened(assess(y, p, labels=labels, view="each-class", resamples=0))
+    table = next(t for t in driver.find_elements(By.TAG_NAME, "table") if "Each class" in t.text[:200])
+    name = table.get_attribute("id")
+
+    def column(at):
+        script = f"return [...document.querySelectorAll('#{name} tbody tr')].map((row) => row.cells[{at}].textContent.trim())"
+        return driver.execute_script(script)
+
+    head = driver.find_elements(By.CSS_SELECTOR, f"#{name} thead button")
+    start = time.perf_counter()
+    head[1].click()
+    rows = [float(text.replace(",", "")) for text in column(1)]
+    assert time.perf_counter() - start < 5  # a lag of seconds, not a claim about speed
+    assert rows == sorted(rows)
+    head[1].send_keys(Keys.ENTER)
+    assert [float(text.replace(",", "")) for text in column(1)] == sorted(rows, reverse=True)
+    head[0].click()
+    assert column(0)[:3] == ["class 0", "class 1", "class 2"]
+    field = driver.find_element(By.CSS_SELECTOR, f"input[data-searches='{name}']")
+    field.send_keys("class 99")
+    seen = driver.execute_script(
+        f"return [...document.querySelectorAll('#{name} tbody tr')].filter((row) => !row.hidden).length"
+    )
+    assert seen == 11  # 99 and 990 to 999
+    assert driver.find_element(By.CSS_SELECTOR, f"[data-found='{name}']").text == "11 of 1000"
+
+
+def test_meanings_open_by_keyboard(opened):
+    driver = opened(assess(*binary(), resamples=80))
+    button = driver.find_element(By.CSS_SELECTOR, "button.meaning")
+    button.send_keys(Keys.ENTER)
+    shown = driver.find_element(By.CSS_SELECTOR, "[popover]:popover-open")
+    assert "Arithmetic mean" in shown.text
+
+
+def test_dark_and_print(opened):
+    driver = opened(assess(*binary(), resamples=80))
+    colours = []
+    for scheme in ("light", "dark"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        time.sleep(0.5)
+        ink = driver.find_element(By.CSS_SELECTOR, ".xtitle").value_of_css_property("fill")
+        ground = driver.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+        colours.append((ink, ground))
+    assert colours[0][0] != colours[1][0]
+    assert colours[0][1] != colours[1][1]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert len(driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
