@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="exhibits to make; all by default")
     parser.add_argument("--list", action="store_true", help="list the exhibits")
     parser.add_argument("--check", action="store_true", help="write nothing; compare with the JSON in the folder")
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs"), help="folder, docs by default")
+    parser.add_argument("-o", "--output", type=Path, help="folder; docs for all exhibits, to be named for some of them")
     arguments = parser.parse_args()
     exhibits = {exhibit.name: exhibit for paper in PAPERS for exhibit in paper.EXHIBITS}
     if arguments.list:
@@ -40,27 +40,30 @@ def main() -> None:
     unknown = [name for name in arguments.names if name not in exhibits]
     if unknown:
         parser.error(f"no exhibit {', '.join(unknown)}; --list names them")
+    if arguments.names and arguments.output is None and not arguments.check:
+        parser.error("-o: name a folder for some of the exhibits; docs/ has all of them")
+    folder = arguments.output or Path("docs")
     wanted = [exhibits[name] for name in arguments.names or exhibits]
     start = time.perf_counter()
     made = _made(wanted)
     if arguments.check:
-        if found := differing(made, arguments.output):
+        if found := differing(made, folder):
             sys.exit("papers: not what is written down:\n" + "\n".join(found))
-        print(f"{len(made)} exhibits, as written down in {arguments.output}")
+        print(f"{len(made)} exhibits, as written down in {folder}")
         return
-    page = written(made, PAPERS, arguments.output)
+    page = written(made, PAPERS, folder)
     print(f"{len(made)} exhibits in {time.perf_counter() - start:.0f} s: {page}")
 
 
 def _made(exhibits: list[Exhibit]) -> dict[str, tuple[Exhibit, Made]]:
     """Make exhibits one after the other, with a bar that shows how far it is."""
     found = {}
-    with tqdm(total=sum(exhibit.steps for exhibit in exhibits), unit="step", file=sys.stderr) as bar:
+    trials = max((exhibit.steps for exhibit in exhibits), default=0)  # those that report share what they do
+    with tqdm(total=len(exhibits) + trials, unit="step", file=sys.stderr) as bar:
         for exhibit in exhibits:
             bar.set_description(exhibit.name)
-            before = bar.n
             found[exhibit.name] = exhibit, exhibit.make(bar.update)
-            bar.update(before + exhibit.steps - bar.n)
+            bar.update()
     return found
 
 

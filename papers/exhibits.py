@@ -23,16 +23,29 @@ class Line:
     printed: str | Sequence[str]
     """As printed; empty where the print has no figure."""
     ours: str | float | Sequence[float | str]
+    """Empty where the print's figures are shown alone."""
     how: str
     error: float | Sequence[float] = ()
     """Standard errors of a simulation."""
     digits: int = 4
+    value: float | Sequence[float] = ()
+    """Where a formula or a claim in words is printed, what that comes to."""
 
     @property
     def differences(self) -> list[float | None]:
         """Ours less the printed ones; None where either is no number."""
-        printed = [self.printed] * len(self.values) if isinstance(self.printed, str) else self.printed
+        n = len(self.values)
+        if self.ours == "":
+            return []
+        printed: Sequence[str | float] = [self.printed] * n if isinstance(self.printed, str) else self.printed
+        if self.expected:
+            printed = self.expected
         return [_less(*each) for each in zip(self.values, printed, strict=True)]
+
+    @property
+    def expected(self) -> list[float]:
+        """What a printed formula comes to, as a list."""
+        return [float(self.value)] if isinstance(self.value, float | int) else [float(x) for x in self.value]
 
     @property
     def values(self) -> list[float | str]:
@@ -45,9 +58,9 @@ class Line:
         return [self.error] if isinstance(self.error, float) else list(self.error)
 
 
-def _less(ours: float | str, printed: str) -> float | None:
+def _less(ours: float | str, printed: str | float) -> float | None:
     try:
-        return ours - float(printed.replace("−", "-"))  # type: ignore[operator]
+        return ours - float(str(printed).replace("−", "-"))  # type: ignore[operator]
     except (TypeError, ValueError):
         return None
 
@@ -72,5 +85,5 @@ class Exhibit:
     shows: str
     """What the print shows, in words of our own, and what the picture here is."""
     make: Callable[[Report], Made]
-    steps: int = 1
-    """How often it reports."""
+    steps: int = 0
+    """How often it reports, if what it takes has not been done for another."""

@@ -41,35 +41,27 @@ def table(_: Report) -> Made:
 def definitions(_: Report) -> Made:
     """Formulas against program."""
     y, p = EXAMPLE
-    ties = [0.5, 0.5, 0.0]
+    cases = {**{name: each[0] for name, each in CASES.items()}, "a tie with the true class": [0.5, 0.5, 0.0]}
     lines = []
-    for name, score, formula in (
-        ("Brier score", penalized_brier_score, _formula_brier),
-        ("log loss", penalized_log_loss, _formula_log),
+    for name, score, formula, said in (
+        ("Brier score", penalized_brier_score, _formula_brier, "Σ (y − p)² + (c − 1)/c if wrong"),
+        ("log loss", penalized_log_loss, _formula_log, "−Σ y ln p − ln(1/c) if wrong"),
     ):
-        for case, forecast in (
-            *((name, [each[0]]) for name, each in CASES.items()),
-            ("a tie with the true class", [ties]),
-        ):
+        for case, forecast in cases.items():
+            what = f"penalized {name}, {case}"
+            published = score([1], [forecast], variant="published-code")
             lines += [
-                Line(
-                    f"penalized {name}, case {case}: printed formula",
-                    _rounded(formula(1, forecast[0])),
-                    score([1], forecast),
-                    DEFINITION,
-                ),
-                Line(
-                    f"penalized {name}, case {case}: published program",
-                    "",
-                    score([1], forecast, variant="published-code"),
-                    DEFINITION,
-                ),
+                Line(what, said, score([1], [forecast]), DEFINITION, value=formula(1, forecast)),
+                Line(f"{what}, as the published program computes it", "", published, DEFINITION),
             ]
-        lines.append(Line(f"penalized {name}: its example of three rows", "", score(y, p), DEFINITION))
-        what = f"penalized {name}: its example of three rows, published program"
-        lines.append(Line(what, "", score(y, p, variant="published-code"), DEFINITION))
+        what = f"penalized {name}, its example of three rows"
+        published = score(y, p, variant="published-code")
+        lines += [
+            Line(what, "", score(y, p), DEFINITION),
+            Line(f"{what}, as the published program computes it", "", published, DEFINITION),
+        ]
     remarks = [
-        "*Printed* is the printed formula, with the tie's first class taken as the top one, as `argmax` does.",
+        "The formula's value takes the tie's first class as the top one, as `argmax` does.",
         "The program takes the mean over classes where the formula has the sum, and lets a tie with the true class"
         " escape the penalty. Ours is the formula with ties shared: a k-way tie with the true class has 1 − 1/k of it.",
         "The program's log loss clips and rescales as Keras does.",
@@ -119,10 +111,6 @@ def _formula_brier(y: int, p: list[float]) -> float:
 
 def _formula_log(y: int, p: list[float]) -> float:
     return float(-np.log(p[y]) - math.log(1 / len(p)) * (np.argmax(p) != y))
-
-
-def _rounded(x: float) -> str:
-    return f"{x:.4f}"
 
 
 EXHIBITS = [

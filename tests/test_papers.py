@@ -5,15 +5,19 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import unperplexed
 from papers import __main__ as program
+from papers import cm
 from papers.page import differing
+from unperplexed import generalized_mean
 
 ROOT = Path(__file__).parent.parent
 EXHIBITS = {exhibit.name: exhibit for paper in program.PAPERS for exhibit in paper.EXHIBITS}
-QUICK = [name for name, exhibit in EXHIBITS.items() if exhibit.steps == 1 and not name.startswith("cm-")]
+QUICK = [name for name, exhibit in EXHIBITS.items() if not exhibit.steps and name not in ("cm-figure-1", "cm-table-2")]
+QUICK = [name for name in QUICK if not name.endswith("-networks")]
 FIGURES = json.loads((ROOT / "docs" / "papers.json").read_text("utf-8"))
 
 
@@ -54,6 +58,28 @@ def test_public_names_alone():
 def test_the_page_says_what_comes_out():
     """Of what takes long `python -m papers --check` says it."""
     assert differing(made(*QUICK), ROOT / "docs") == []
+
+
+CHANGES = {
+    "n17-figure-4: the page says 0.9048, not 0.7048": ("papers.md", "0.7048", "0.9048"),
+    "n17-figure-2: the page says Dotted, not Solid": ("papers.md", "Solid is the source", "Dotted is the source"),
+    "n17-figure-2: the page has other words": ("papers.md", "- The print has the curves", "- Curves"),
+    "n17-figure-4: area under the predicted curve: ours was [0.9": ("papers.json", "0.704", "0.904"),
+    "n17-figure-2: other lines": ("papers.json", "area under the actual", "area under"),
+}
+
+
+@pytest.mark.parametrize("message", CHANGES)
+def test_what_is_not_so_is_found(tmp_path, message):
+    changed, old, new = CHANGES[message]
+    for name in ("papers.md", "papers.json"):
+        text = (ROOT / "docs" / name).read_text("utf-8")
+        if name == changed:
+            assert old in text
+            text = text.replace(old, new, 1)
+        (tmp_path / name).write_text(text, "utf-8")
+    found = differing(made("n17-figure-2", "n17-figure-4"), tmp_path)
+    assert any(message in line for line in found), found
 
 
 # Of an independent program; each reported and measured over all classes.
@@ -111,6 +137,14 @@ def test_what_the_print_says():
     assert abs(a["difference"][0]) < 5e-5 > abs(b["difference"][0])
 
 
+def test_readings_of_the_order_r():
+    """r = .6 in each dimension gives what [RP] prints for it, in and out of reach of one coupling for all."""
+    right = figures("rp-figure-5", "prediction accuracy in 2, 4, 6, 8, 10 dimensions")
+    largest = figures("rp-figure-5", "prediction accuracy in 2, 4, 6, 8, 10 dimensions: the largest of the trials")
+    assert right["ours"][1] == pytest.approx(0.75, abs=0.005 + 3 * right["standard_error"][1])
+    assert right["ours"][4] < 0.67 < largest["ours"][4]
+
+
 def test_the_program(tmp_path, monkeypatch, capsys):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["papers", *arguments])
@@ -125,9 +159,13 @@ def test_the_program(tmp_path, monkeypatch, capsys):
     run(name, "-o", str(tmp_path))
     assert {path: path.read_bytes() for path in first} == first
     assert "as written down" in run(name, "--check", "-o", str(tmp_path))
-    (tmp_path / "papers.json").write_text((tmp_path / "papers.json").read_text().replace("0.2419707245", "0.25"))
+    there = tmp_path / "papers.json"
+    there.write_text(there.read_text("utf-8").replace("0.2419707245", "0.25"), "utf-8")
     with pytest.raises(SystemExit, match=r"average density.*: ours was \[0\.25\], is \[0\.24"):
         run(name, "--check", "-o", str(tmp_path))
+    with pytest.raises(SystemExit):
+        run(name)
+    assert "-o: name a folder for some of the exhibits" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run("fig-99")
     assert "no exhibit fig-99; --list names them" in capsys.readouterr().err
@@ -139,3 +177,17 @@ def test_nothing_of_the_print_is_passed_off_as_ours():
         for line in FIGURES[name]:
             assert line["printed"] == [""]
             assert line["how"].startswith("other data")
+    for line in FIGURES["cm-table-1"]:
+        assert (line["ours"] == [""]) == (line["how"] == "as printed")
+
+
+def test_bounds_on_what_the_print_can_mean():
+    """Of any probabilities with two of the three means the third is within the bounds."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        p, w = np.clip(rng.beta(0.5, 0.3, 40), cm.FLOOR, 1), rng.dirichlet(np.ones(40))
+        geometric, arithmetic, robust = (generalized_mean(p, r, sample_weight=w) for r in (0, 1, -2 / 3))
+        low, high = cm.robustness_within(geometric, arithmetic)
+        assert low - 1e-3 <= robust <= high + 1e-3
+    assert cm.robustness_within(1 - cm._ROUNDING, 1 - cm._ROUNDING)[0] > 0.95
+    assert cm.least_rise() > 2 * cm._ROUNDING

@@ -12,6 +12,7 @@ from unperplexed import (
     risk_profile,
     robustness,
 )
+from unperplexed.profile import profile_of_points
 
 
 def test_named_means(rng):
@@ -143,3 +144,11 @@ def test_the_callers_orders_stay_his():
 def test_nothing_to_average():
     with pytest.raises(InputError, match="no rows"):
         geometric_accuracy([], [])
+
+
+def test_one_row_that_carries_the_error_is_said_however_small_its_weight():
+    """Its ratio to the mean is so large that its fourth power is more than a float can be."""
+    p, w = np.append(np.linspace(0.3, 0.9, 40), 1e-250), np.append(np.ones(40), 1e-80)
+    found = profile_of_points(p, w, w * w, np.array([-2 / 3]), 0.0)
+    assert found.few_rows.all()
+    assert found.degrees_of_freedom < 3

@@ -270,6 +270,7 @@ OUTCOMES = {
     "below zero": ([-1, 0] * 40, pl.Int64, None),
     "missing": ([0, 1, None, 1] * 20, pl.Int64, None),
     "a row group of missing ones": ([0, 1] * 25 + [None] * 30, pl.Int64, None),
+    "beyond a signed number": ([2**63 - 1, 2**63] * 40, pl.UInt64, None),
     "not whole": ([0.0, 1.0] * 40, pl.Float64, None),
     "text": (["0", "1"] * 40, pl.String, None),
 }
@@ -300,6 +301,16 @@ def test_parquet_s_statistics_tell_outcomes_only_where_reading_would_find_the_sa
         return counted.labels, assess(counted).figures()
 
     assert outcome(told) == outcome(silent)
+
+
+def test_columns_of_one_name_are_refused_with_statistics_or_without(tmp_path):
+    one, two = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7]}).write_parquet(one)
+    table = pa.table([pa.array([0, 1]), pa.array([0, 1]), pa.array([0.2, 0.7])], names=["y", "y", "p"])
+    pa.parquet.write_table(table, two)
+    message = "the file has column 'y' 2 times; rename one"
+    assert message in first_error([two], Selection(["y"], ["p"]))
+    assert message in first_error([one, two], Selection(["y"], ["p"]))
 
 
 def test_statistics_that_are_wrong_are_found_out(tmp_path, tiny, monkeypatch):

@@ -150,8 +150,9 @@ def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Float
     """
     squares = ratios * ratios
     total = (w2 * squares).sum(axis=1)
+    squares *= w2 / w  # before squared, which may be too much for a float
     squares *= squares
-    squares *= w2 * (w2 / w) ** 2
+    squares *= w2
     fourth = squares.sum(axis=1)
     rows = float(1 / w2.sum())
     # Of weights too far apart the fourth powers are less than a float can be.

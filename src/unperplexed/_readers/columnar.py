@@ -24,6 +24,8 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
+_LARGEST = 2**63 - 1
+
 _PROBED_ROWS = 64
 """Rows read at a time while looking for the first list of a column, which may be of any length."""
 
@@ -66,6 +68,8 @@ def _two_values(footer: Any, schema: Any, name: str) -> Column | None:
 
     The smallest and the largest value of a row group are in it.
     """
+    if schema.names.count(name) != 1:
+        return None
     kind = schema.field(name).type
     places = [at for at in range(footer.num_columns) if footer.schema.column(at).path == name]
     if len(places) != 1 or not (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
@@ -78,7 +82,7 @@ def _two_values(footer: Any, schema: Any, name: str) -> Column | None:
         known = column.statistics
         if known is None or not (known.has_min_max and known.has_null_count) or known.null_count:
             return None
-        if known.min < 0 or known.max - known.min > 1:
+        if known.min < 0 or known.max - known.min > 1 or known.max > _LARGEST:
             return None
         found |= {known.min, known.max}
     return pl.Series(name, sorted(found), pl.Boolean if pa.types.is_boolean(kind) else pl.Int64)
