@@ -2,6 +2,7 @@
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -34,6 +35,9 @@ _NEEDED = {
 collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["conformance/test_engines.py"]
 collect_ignore_glob += [] if kernel else ["test_compiled.py"]
 collect_ignore_glob += [] if find_spec("torch") and find_spec("jax") else ["test_devices.py"]
+# What a browser makes of the report is seen where there is one to drive.
+browser = find_spec("selenium") and Path("/usr/bin/chromium").exists() and Path("/usr/bin/chromedriver").exists()
+collect_ignore_glob += [] if browser else ["browser/*"]
 # A kernel of Triton's is interpreted or compiled in all of a process.
 interpreted = os.environ.get("TRITON_INTERPRET") == "1"
 collect_ignore_glob += [] if find_spec("triton") and not interpreted else ["test_triton.py"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Chart = dict[str, Any]
 """``data`` and ``layout``, and ``label``: what it shows, for those who do not see it."""
 
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8A7F00", "#888888")
+_COLOURS = ("@blue", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8A7F00", "#888888")
 """Okabe and Ito's, told apart by the colour-blind, and on light and dark grounds."""
 
 _MARKS = (
@@ -108,7 +108,7 @@ def ratio_chart(c: Comparison) -> Chart:
     """Ratios of geometric accuracies with their intervals, the best pair on top."""
     pairs = c.pairs[:_MOST_RATIOS]
     ratios = [pair.accuracy_ratio for pair in pairs]
-    names = [f"{_shown(pair.first)} to {_shown(pair.second)}" for pair in pairs]
+    names = [f"{_shown(pair.first, 18)} to {_shown(pair.second, 18)}" for pair in pairs]
     below, above = (
         [abs(pair.accuracy_ratio_interval[side] - pair.accuracy_ratio) for pair in pairs] for side in (0, 1)
     )
@@ -274,6 +274,6 @@ def _plain(values: Sequence[float] | Floats) -> list[float | None]:
     return [x if math.isfinite(x) else None for x in np.asarray(values, dtype=np.float64).tolist()]
 
 
-def _shown(name: str) -> str:
-    """Give a name from outside as Plotly shows it as it is: it would take tags and templates for what they say."""
-    return escape(short_name(name, 40), quote=False).replace("{", "&#123;")
+def _shown(name: str, most: int = 40) -> str:
+    """Give a name from outside as Plotly shows it as it is: it would take tags, templates and formulas for these."""
+    return escape(short_name(name, most), quote=False).replace("{", "&#123;").replace("$", "&#36;")

@@ -1,0 +1,145 @@
+"""The report: one file that needs nothing else. What a browser makes of it is in tests/browser."""
+
+import base64
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+
+from unperplexed import InputError, assess, assess_by, compare
+from unperplexed.cli import main
+from unperplexed.report.page import plain_verdict
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def binary(sharpness, n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(0, 1.5, n)
+    return (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int), 1 / (1 + np.exp(-sharpness * odds))
+
+
+@pytest.fixture(scope="module")
+def sharp():
+    return assess(*binary(1.6))
+
+
+def own(html):
+    """Without Plotly, which is not ours."""
+    scripts = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
+    return html.replace(max(scripts, key=len), "")
+
+
+def test_it_is_one_small_file_that_fetches_nothing(sharp):
+    html = sharp.to_html()
+    assert len(html.encode()) < 6_000_000
+    assert not re.search(r"https?://|<link|@import|\bsrc=|url\(", own(html))
+    assert "\r" not in html
+
+
+def test_the_policy_lets_nothing_run_but_the_two_scripts(sharp):
+    html = sharp.to_html()
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html)[1].replace("&#39;", "'")
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    hashes = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
+    assert set(re.findall(r"'sha256-([^']+)'", policy)) == hashes
+    assert len(hashes) == 2
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    assert not re.search(r"\son\w+=", own(html))
+
+
+def test_the_verdict_comes_first_in_plain_words(sharp):
+    html = sharp.to_html()
+    assert "<h1>Overconfident</h1>" in html
+    said = plain_verdict(sharp)
+    level, happens, low, high = map(int, re.findall(r"\d+", said))
+    assert said == f"What is given {level} % happens {happens} % of the time ({low} to {high} %)."
+    assert low <= happens <= high < level == 90
+    assert said in html
+    calibrated = plain_verdict(assess(*binary(1.0)))
+    level, _, low, high = map(int, re.findall(r"\d+", calibrated))
+    assert low <= level <= high
+
+
+def test_figures_are_those_of_the_assessment(sharp):
+    html = sharp.to_html()
+    for name in ("decisiveness", "geometric_accuracy", "robustness"):
+        assert f">{getattr(sharp.reported, name):.3f}</td>" in html
+        assert f">{getattr(sharp.measured, name):.3f}</td>" in html
+    charts = json.loads(re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)[1])
+    profile = next(trace for trace in charts[1]["data"] if trace.get("name") == "floor 0.005")
+    assert profile["y"] == sharp.profile.values.tolist()
+    bubbles = next(trace for trace in charts[0]["data"] if "by contribution" in trace.get("name", ""))
+    assert len(bubbles["x"]) == len(sharp.bins) == len(bubbles["text"])
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"view": "top-label"},
+        {"resamples": 0},
+        {"floor": 0.0},
+        {"measured": "equal-population", "limit": "both", "floor": 0.01},
+        {"groups": np.arange(300) % 40, "resamples": 80},
+        {"sample_weight": np.linspace(0.5, 2, 300)},
+        {"orders": [-np.inf, -1, 0, 1, np.inf]},
+    ],
+)
+def test_every_kind_of_assessment_has_one(figures):
+    y, p = binary(1.2, 300)
+    p[:3] = 0.0, 1.0, 0.5
+    html = assess(y, p, **figures).to_html()
+    assert "NaN" not in re.search(r'id="charts">(.*?)</script>', html, re.DOTALL)[1]
+    assert "<td>nan" not in html
+
+
+def test_names_are_text():
+    y, p = binary(1.2, 300)
+    names = [HOSTILE, "plain"]
+    html = own(assess([names[at] for at in y], np.stack([1 - p, p], axis=1), labels=names, view="each-class").to_html())
+    assert HOSTILE not in html
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in html
+    html = own(compare({HOSTILE: p, "other": 1 - p}, y).to_html())
+    assert HOSTILE not in html
+    groups = own(assess_by(y, p, by={"team": [HOSTILE] * 150 + ["b"] * 150}, resamples=0).to_html())
+    assert HOSTILE not in groups
+    assert "Groups by team" in groups
+
+
+def test_the_same_each_time(sharp):
+    assert assess(*binary(1.6)).to_html() == sharp.to_html()
+
+
+def test_it_is_written_whole_or_refused(sharp, tmp_path):
+    path = tmp_path / "a.html"
+    sharp.report(path)
+    assert path.read_text("utf-8") == sharp.to_html()
+    with pytest.raises(InputError, match=r"a\.pdf: cannot write this format; known: \.html, \.htm"):
+        sharp.report(tmp_path / "a.pdf")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_from_the_shell(tmp_path, capsys):
+    y, p = binary(1.6, 400)
+    rows = "\n".join(f"{a},{b:.6f},{b / 2 + 0.25:.6f},{'ab'[k % 2]}" for k, (a, b) in enumerate(zip(y, p, strict=True)))
+    file = tmp_path / "f.csv"
+    file.write_text(f"y,p,q,team\n{rows}\n")
+    report = tmp_path / "r.html"
+    common = [str(file), "--truth", "y"]
+    for command in (
+        ["assess", *common, "--prob", "p"],
+        ["assess", *common, "--prob", "p", "--by", "team"],
+        ["compare", *common, "--forecast", "one=p", "two=q"],
+    ):
+        report.unlink(missing_ok=True)
+        assert main([*command, "--report", str(report)]) == 0
+        assert report.read_text("utf-8").startswith("<!doctype html>")
+    capsys.readouterr()
+    sequential = ["compare", *common, "--forecast", "one=p", "two=q", "--sequential", "--report", str(report)]
+    assert main(sequential) != 0
+    assert "--report" in capsys.readouterr().err
+    assert main(["assess", *common, "--prob", "p", "--report", str(tmp_path / "r.txt")]) != 0
+    assert "known: .html, .htm" in capsys.readouterr().err
