@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -556,3 +557,47 @@ def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
     loaded = set(done.stderr.split())
     assert "unperplexed" in loaded
     assert not loaded & unneeded
+
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "breast_cancer.csv"
+
+
+def test_quiet_prints_nothing_but_what_is_asked_for(tmp_path, capsys):
+    columns = ["--truth", "diagnosis", "--prob", "malignant"]
+    tally, numbers = tmp_path / "a.tally", tmp_path / "a.json"
+    assert main(["assess", str(EXAMPLE), *columns, "--json", str(numbers), "--quiet"]) == 0
+    assert main(["tally", str(EXAMPLE), *columns, "-q", "-o", str(tally)]) == 0
+    assert main(["show", str(tally), "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert tally.exists()
+    assert main(["assess", str(EXAMPLE), *columns, "--json", "-", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == json.loads(numbers.read_text())
+    assert printed.err == ""
+    assert main(["assess", "nothing.csv", *columns, "--quiet"]) == 2
+    assert "nothing.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(capsys, shell):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--completion", shell])
+    script = capsys.readouterr().out
+    assert "unperplexed" in script
+    assert "assess" in script
+    assert "--report" in script
+
+
+def test_the_profile_is_drawn(capsys):
+    """Within 80 columns, rising, with the named means where they belong."""
+    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    rows = [line[10:] for line in printed.splitlines() if line[9:10] == "|"]
+    assert len(rows) == 9
+    marks = {(row[column], column) for row in rows for column in range(len(row)) if row[column] in "RGD"}
+    assert marks == {("R", 23), ("G", 30), ("D", 40)}
+    heights = [next(8 - at for at, row in enumerate(rows) if row[column : column + 1].strip()) for column in range(61)]
+    assert heights == sorted(heights)
+    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--orders", "0", "1"]) == 0
+    assert "|" not in capsys.readouterr().out

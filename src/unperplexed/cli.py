@@ -88,6 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__} ({KERNEL})")
+    help_text = "print what makes the shell complete commands and options"
+    parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh"), help=help_text)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _command(commands, "assess", "assess forecasts and outcomes").having(
         _add_input,
@@ -131,6 +133,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Completion(argparse.Action):
+    """Prints a script for a shell, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _namespace: object, shell: Any, *_: object) -> NoReturn:
+        import shtab  # only here, so that starting stays fast
+
+        print(shtab.complete(parser, shell))
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
     def having(self, *options: Callable[[argparse.ArgumentParser], None]) -> None:
         """Add options, in this order."""
@@ -152,6 +164,7 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.set_defaults(command=name)
+    command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")
     return command
 
 

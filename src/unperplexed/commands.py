@@ -121,7 +121,7 @@ def compare(arguments: argparse.Namespace) -> None:
     a = arguments
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
     how = _in_sequence(a) if a.sequential else _at_once(a)
-    found = compared_files(files, together, _selection(a), _reading(a), how, _say, progress=True)
+    found = compared_files(files, together, _selection(a), _reading(a), how, _sayer(a), progress=not a.quiet)
     outputs = _picture(a.plot, found.plot, comparison=found) | _report(a.report, found)
     _write(a, found.to_json, str(found), outputs)
 
@@ -168,7 +168,7 @@ def tally(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     counted = _tally(arguments)
     write_whole(arguments.output, counted.to_bytes())
-    print(tally_text(counted))
+    _print(arguments, tally_text(counted))
 
 
 def merge(arguments: argparse.Namespace) -> None:
@@ -176,7 +176,7 @@ def merge(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     merged = _merged(matching(arguments.files))
     write_whole(arguments.output, merged.to_bytes())
-    print(tally_text(merged))
+    _print(arguments, tally_text(merged))
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -196,7 +196,7 @@ def demo(arguments: argparse.Namespace) -> None:
 
     _check_outputs(arguments)
     digit, probability, source = digits_forecasts()
-    _say(source)
+    _sayer(arguments)(source)
     assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
     outputs = _picture(arguments.plot, assessment.plot, arguments.axes) | _report(arguments.report, assessment)
     _write(arguments, assessment.to_json, str(assessment), outputs)
@@ -316,13 +316,16 @@ def _counted(
     defaults: dict[str, Any],
 ) -> Result:
     """Count files; what the user does not say of it, defaults do."""
+    say = _sayer(arguments)
     said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
     said["n_jobs"] = arguments.jobs
     given = defaults | {name: value for name, value in said.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
-        _say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
+        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
     engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
-    return counted_files(names, _selection(arguments), _reading(arguments), counting(**given), _say, True, engine)
+    return counted_files(
+        names, _selection(arguments), _reading(arguments), counting(**given), say, not arguments.quiet, engine
+    )
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
@@ -361,8 +364,20 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _say(sentence: str) -> None:
-    print(f"unperplexed: {sentence}", file=sys.stderr)
+def _sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """Give what says a sentence to the user, who may want to hear none."""
+
+    def say(sentence: str) -> None:
+        if not arguments.quiet:
+            print(f"unperplexed: {sentence}", file=sys.stderr)
+
+    return say
+
+
+def _print(arguments: argparse.Namespace, text: str) -> None:
+    """Print the text, if it is wanted."""
+    if not arguments.quiet:
+        print(text)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -384,13 +399,15 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 def _write(arguments: argparse.Namespace, as_json: Callable[[], str], text: str, pictures: dict[Path, bytes]) -> None:
     """Make the JSON if it is asked for, for it may take samples; write outputs when all of them have been made."""
     outputs = dict(pictures)
-    if arguments.json == "-":
-        text = as_json()
-    elif arguments.json is not None:
+    printed = as_json() if arguments.json == "-" else None
+    if arguments.json not in (None, "-"):
         outputs[Path(arguments.json)] = (as_json() + "\n").encode()
     for path, content in outputs.items():
         write_whole(path, content)
-    print(text)
+    if printed is None:
+        _print(arguments, text)
+    else:
+        print(printed)
 
 
 def _report(path: Path | None, found: Any) -> dict[Path, bytes]:

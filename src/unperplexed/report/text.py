@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .._dependence import LEAST_WORTH
 from .._tables import Cells
 from .._wording import number_of, percent, printable
@@ -366,11 +368,41 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
         lines.append(f"{order:>8.4g}{value:>9}{between or '-':>17}   {remark}".rstrip())
     if profile.few_rows.any():
         lines.append("(few rows: fewer than twenty rows' worth decide the interval; it is too narrow)")
+    lines += ["", *profile_plot(profile)]
     lines += ["", f"{'floor':>8}{'robustness':>13}{'geometric accuracy':>21}{'decisiveness':>15}"]
     for floor, means in assessment.floor_sensitivity.items():
         row = f"{figure(means.robustness):>13}{figure(means.geometric_accuracy):>21}{figure(means.decisiveness):>15}"
         lines.append(f"{floor:>8g}{row}")
     return "\n".join([*lines, *_notes(assessment)])
+
+
+_COLUMNS, _STEPS, _FEWEST_ORDERS = 61, 8, 20
+
+
+def profile_plot(profile: RiskProfile) -> list[str]:
+    """Draw the profile over its finite orders in characters, with the first letters of the three named means."""
+    finite = np.isfinite(profile.orders)
+    orders, values = profile.orders[finite], profile.values[finite]
+    if orders.size < _FEWEST_ORDERS or not (np.diff(orders) > 0).all():
+        return []
+    ends = orders[0], orders[-1]
+
+    def row(order: float) -> int:
+        return round(_STEPS * float(np.interp(order, orders, values)))
+
+    picture = [[" "] * _COLUMNS for _ in range(_STEPS + 1)]
+    for column, order in enumerate(np.linspace(*ends, _COLUMNS).tolist()):
+        picture[row(order)][column] = "*"
+    for name, order in (("D", DECISIVE), ("G", GEOMETRIC), ("R", ROBUST)):
+        if ends[0] <= order <= ends[1]:
+            picture[row(order)][round((_COLUMNS - 1) * (order - ends[0]) / (ends[1] - ends[0]))] = name
+    lines = []
+    for step in range(_STEPS, -1, -1):
+        label = f"{step / _STEPS:.2f}" if step % 2 == 0 else ""
+        lines.append(f"{label:>8} |{''.join(picture[step])}".rstrip())
+    first, last = (f"{end:g}" for end in ends)
+    lines.append(f"{'order':>8}  {first}{last:>{_COLUMNS - len(first)}}")
+    return lines
 
 
 def profile_orders(profile: RiskProfile) -> list[float]:
