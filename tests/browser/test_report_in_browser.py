@@ -1,13 +1,13 @@
 """The report in a real browser: Debian's Chromium, driven by selenium. Collected where both are there."""
 
 import json
-import time
 
 import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from unperplexed import assess, assess_by, compare
 
@@ -25,13 +25,17 @@ HOSTILE = (
 )
 
 
+HOVER = ".hoverlayer text"
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
     for option in (
         "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
-        "disable-component-update", "disable-sync", f"user-data-dir={tmp_path_factory.mktemp('browser')}",
+        "disable-component-update", "disable-sync", "disable-dev-shm-usage",
+        f"user-data-dir={tmp_path_factory.mktemp('browser')}",
     ):  # fmt: skip
         options.add_argument(f"--{option}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
@@ -97,9 +101,11 @@ def test_bubbles_say_their_bin(opened):
     driver = opened(assess(*binary(), resamples=80))
     points = driver.find_elements(By.CSS_SELECTOR, "[data-chart='0'] .scatterlayer .point")
     webdriver.ActionChains(driver).move_to_element(points[len(points) // 2]).perform()
-    time.sleep(0.5)
-    said = " ".join(text.text for text in driver.find_elements(By.CSS_SELECTOR, ".hoverlayer text"))
-    assert "measured" in said
+
+    def said(_):
+        return " ".join(text.get_attribute("textContent") for text in driver.find_elements(By.CSS_SELECTOR, HOVER))
+
+    assert "measured" in WebDriverWait(driver, 60).until(said)
 
 
 def test_names_are_shown_as_text_and_run_nothing(opened):
@@ -140,10 +146,8 @@ def test_a_thousand_classes_sort_and_search(opened):
         return driver.execute_script(f"return {rows}.map((row) => row.cells[{at}].textContent.trim())")
 
     head = driver.find_elements(By.CSS_SELECTOR, f"#{name} thead button")
-    start = time.perf_counter()
     head[1].click()
     rows = [float(text.replace(",", "")) for text in column(1)]
-    assert time.perf_counter() - start < 5  # a lag of seconds, not a claim about speed
     assert rows == sorted(rows)
     head[1].send_keys(Keys.ENTER)
     assert [float(text.replace(",", "")) for text in column(1)] == sorted(rows, reverse=True)
@@ -168,15 +172,19 @@ def test_meanings_open_by_keyboard(opened):
 
 def test_dark_and_print(opened):
     driver = opened(assess(*binary(), resamples=80))
-    colours = []
-    for scheme in ("light", "dark"):
+
+    def colours(_=None):
+        ink = driver.find_element(By.CSS_SELECTOR, ".xtitle").value_of_css_property("fill")
+        return ink, driver.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+
+    def shown_as(scheme):
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        time.sleep(0.5)
-        ink = driver.find_element(By.CSS_SELECTOR, ".xtitle").value_of_css_property("fill")
-        ground = driver.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
-        colours.append((ink, ground))
-    assert colours[0][0] != colours[1][0]
-    assert colours[0][1] != colours[1][1]
+
+    shown_as("light")
+    driver.refresh()
+    light = colours()
+    shown_as("dark")  # and is drawn anew
+    WebDriverWait(driver, 60).until(lambda _: all(a != b for a, b in zip(colours(), light, strict=True)))
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert len(driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
