@@ -440,7 +440,7 @@ EXHIBITS = [
                 "The caption has .69 hold from six to eight dimensions, the text from six to ten.",
                 "Readings nearer to the print's .69 in eight and ten: 25 samples in all with one covariance for both"
                 " classes, or eq. 3.6 to the letter, which has r/(2 + r) before the squared distance where its own"
-                " exponent takes r/(2 + d r). [N17]'s coupling .162 in all dimensions, r = −.15 in seven, falls off in ten.",
+                " exponent takes r/(2 + d r). [N17]'s coupling .162 in all dimensions falls off in ten.",
             ],
         ),
         ten_dimensions.STEPS,
