@@ -44,6 +44,8 @@ def main() -> None:
         parser.error("-o: name a folder for some of the exhibits; docs/ has all of them")
     folder = arguments.output or Path("docs")
     wanted = [exhibits[name] for name in arguments.names or exhibits]
+    if not arguments.check:
+        (folder / "pictures" / "papers").mkdir(parents=True, exist_ok=True)  # before any work is done
     start = time.perf_counter()
     made = _made(wanted)
     if arguments.check:
@@ -68,4 +70,9 @@ def _made(exhibits: list[Exhibit]) -> dict[str, tuple[Exhibit, Made]]:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, ImportError) as error:
+        sys.exit(f"papers: {error}")
+    except KeyboardInterrupt:
+        sys.exit("papers: interrupted")

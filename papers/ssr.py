@@ -41,7 +41,10 @@ def table(_: Report) -> Made:
 def definitions(_: Report) -> Made:
     """Formulas against program."""
     y, p = EXAMPLE
-    cases = {**{name: each[0] for name, each in CASES.items()}, "a tie with the true class": [0.5, 0.5, 0.0]}
+    cases = {
+        **{name: each[0] for name, each in CASES.items()},
+        "a tie with the true class, (.5, .5, 0)": [0.5, 0.5, 0.0],
+    }
     lines = []
     for name, score, formula, said in (
         ("Brier score", penalized_brier_score, _formula_brier, "Σ (y − p)² + (c − 1)/c if wrong"),

@@ -239,3 +239,25 @@ def test_tallies(monkeypatch, rng, classes, exact_limit):
     counting |= {"labels": range(classes), "renormalize": True, "drop_invalid": True}
     compiled, plain = both(monkeypatch, lambda: Tally.of(y, p, **counting).to_bytes())
     assert compiled == plain
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("value", [-np.inf, -1e300, -1.0, 1.5, 2.0, 5e300, np.inf, np.nan])
+def test_what_is_no_probability_is_counted_nowhere_else(rng, dtype, value):
+    """Another thread may write it after it was checked: it must not be counted outside the cells."""
+    with np.errstate(all="ignore"):
+        p = np.where(rng.uniform(size=(50, 3)) < 0.5, value, rng.uniform(size=(50, 3))).astype(dtype)
+    for bits in (3, 9, 12):
+        grid = Grid(bits)
+        room = np.zeros(3 * grid.size)
+        total = room[grid.size : 2 * grid.size]
+        kernel = _kernels._kernel
+        kernel.count(p, None, bits, total)
+        kernel.count(p, np.ones(50), bits, total)
+        columns = np.zeros((3 * 7, grid.size))
+        kernel.happened(p[:, 0].astype(np.float64), None, bits, columns[7:14])
+        assert not room[: grid.size].any()
+        assert not room[2 * grid.size :].any()
+        assert total.sum() == 2 * p.size
+        assert not columns[:7].any()
+        assert not columns[14:].any()

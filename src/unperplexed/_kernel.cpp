@@ -260,7 +260,7 @@ struct Grid {
         const std::uint32_t place = bits & ((1U << shift) - 1);
         if (p == T(0)) return {0, place};
         if (p == T(1)) return {size - 1, place};
-        const std::uint32_t code = (bits >> shift) + 1;
+        const std::uint32_t code = std::min(bits >> shift, half) + 1;  // of no probability, one that is there
         return {upper ? size - 1 - code : code, place};
     }
 };
@@ -274,15 +274,26 @@ struct Nothing {
     INLINED void room(Index) {}
 };
 
+struct Free {
+    void operator()(void* at) const { std::free(at); }
+};
+
 // Counts of values from 0 to 1 by their leading bits, whatever these are, in 32 bits so that they stay in fast cache.
-// They go into the totals as if all were of cells below 1/2; where they are not, `corrected` puts it right.
+// They go into the totals as if all were of cells below 1/2; where they are not, `corrected` puts it right. There is
+// room for any bits, should another thread write values that are no probabilities after they were checked; of what is
+// never touched the system makes no memory.
 class Raw {
   public:
     Raw(const Grid& grid, double* total)
-        : grid_(grid), total_(total), raw_((0x3f800000U >> grid.shift) + 1, 0) {}
+        : grid_(grid),
+          total_(total),
+          used_((0x3f800000U >> grid.shift) + 1),
+          raw_(static_cast<std::uint32_t*>(std::calloc(std::size_t{1} << (32 - grid.shift), sizeof(std::uint32_t)))) {
+        if (!raw_) throw std::bad_alloc();
+    }
 
     INLINED void eight(const float* x) {
-        std::uint32_t* raw = raw_.data();
+        std::uint32_t* raw = raw_.get();
         const int shift = grid_.shift;
         for (int k = 0; k < 8; k += 2) {
             const auto two = loaded<std::uint64_t>(x + k);
@@ -303,7 +314,7 @@ class Raw {
 
     template <class T>
     INLINED void one(T x) {
-        ++raw_[key(x)];
+        ++raw_.get()[bits_of(x)];
     }
 
     // Before so many more are counted.
@@ -333,9 +344,10 @@ class Raw {
     }
 
     void into() {
-        for (std::size_t k = 0; k < raw_.size(); ++k) {
-            if (raw_[k]) total_[k + 1] += raw_[k];
-            raw_[k] = 0;
+        std::uint32_t* raw = raw_.get();
+        for (std::size_t k = 0; k < used_; ++k) {
+            if (raw[k]) total_[k + 1] += raw[k];
+            raw[k] = 0;
         }
         counted_ = 0;
     }
@@ -356,13 +368,19 @@ class Raw {
     }
 
     template <class T>
-    INLINED std::uint32_t key(T x) const {
+    INLINED std::uint32_t bits_of(T x) const {
         return std::bit_cast<std::uint32_t>(static_cast<float>(x)) >> grid_.shift;
+    }
+
+    template <class T>
+    INLINED std::size_t key(T x) const {
+        return std::min<std::size_t>(bits_of(x), used_ - 1);
     }
 
     Grid grid_;
     double* total_;
-    std::vector<std::uint32_t> raw_;
+    std::size_t used_;
+    std::unique_ptr<std::uint32_t, Free> raw_;
     Index counted_ = 0;
 };
 
@@ -1121,10 +1139,6 @@ class OneColumn {
     }
 
     static constexpr Index SOON = 16;
-
-    struct Free {
-        void operator()(std::byte* at) const { std::free(at); }
-    };
 
     Index most_;
     Grid grid_;

@@ -114,10 +114,8 @@ def _text(column: Column) -> pl.Series | None:
 
 
 def _typed_outcomes(column: pl.Series) -> Column | Coded:
-    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Duration):
         raise InputError(f"column {column.name!r} holds {column.dtype}, not labels.")
-    if column.dtype == pl.Duration:
-        return coded(column.cast(pl.String))
     return Coded(*distinct_labels(column.to_numpy())) if column.dtype.is_temporal() else column
 
 
