@@ -3,7 +3,7 @@
 python -m papers                        # all of them, into docs/
 python -m papers --list
 python -m papers n17-figure-2 ssr-table -o out
-python -m papers --check                # make them, and compare with the JSON that is there
+python -m papers --check                # make them, and compare with the page and the JSON that are there
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from . import cm, n17, rp, ssr
 from .exhibits import Exhibit, Made
-from .page import differing, written
+from .page import differing, pictures_of, written
 
 PAPERS = (n17, rp, cm, ssr)
 
@@ -29,7 +29,9 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="exhibits to make; all by default")
     parser.add_argument("--list", action="store_true", help="list the exhibits")
-    parser.add_argument("--check", action="store_true", help="write nothing; compare with the JSON in the folder")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; compare with the page and the JSON in the folder"
+    )
     parser.add_argument("-o", "--output", type=Path, help="folder; docs for all exhibits, to be named for some of them")
     arguments = parser.parse_args()
     exhibits = {exhibit.name: exhibit for paper in PAPERS for exhibit in paper.EXHIBITS}
@@ -45,7 +47,7 @@ def main() -> None:
     folder = arguments.output or Path("docs")
     wanted = [exhibits[name] for name in arguments.names or exhibits]
     if not arguments.check:
-        (folder / "pictures" / "papers").mkdir(parents=True, exist_ok=True)  # before any work is done
+        pictures_of(folder)  # before any work is done
     start = time.perf_counter()
     made = _made(wanted)
     if arguments.check:

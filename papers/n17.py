@@ -62,13 +62,8 @@ def setting(model: TwoClassModel, _: Report) -> Made:
     """Parameters, likelihoods, posteriors and ROC curves: Figs. 2 and 4."""
     figure, (table, likelihoods, posteriors, curves) = panels(8.4, 6.4, 2, 2)
     rows = [
-        [name, *(f"{getattr(classes[1], field):g}" for classes in (model.source, model.model))]
-        for name, field in (
-            ("mean", "mean"),
-            ("variance", "variance"),
-            ("coupling", "coupling"),
-            ("amplitude", "amplitude"),
-        )
+        [name, *(f"{getattr(classes[1], name):g}" for classes in (model.source, model.model))]
+        for name in ("mean", "variance", "coupling", "amplitude")
     ]
     table.set_axis_off()
     table.table(rows, colLabels=["orange", "source", "model"], loc="center", cellLoc="center").scale(1, 1.8)
@@ -202,10 +197,10 @@ def divergence(_: Report) -> Made:
     """Fig. 7."""
     model = believed(coupling=0)
     both = TwoClassModel(model.source, (replace(GREEN_CLASS, coupling=0), model.model[1]))
-    exact, pooled = model.averages(), model.averages("each-class")
+    exact, by_class = model.averages(), model.averages("each-class")
     figure, (ax,) = panels(5.6, 5.6)
     against_source(ax, model)
-    x, y = pooled.measured.geometric_accuracy, pooled.reported.geometric_accuracy
+    x, y = by_class.measured.geometric_accuracy, by_class.reported.geometric_accuracy
     ax.plot([0, 1], [0, y / x], color=BROWN, linewidth=1)
     ax.plot([0, x, x], [y, y, 0], color=BROWN, linewidth=1, linestyle=":")
     ax.plot(1, y / x, "D", color=BROWN, clip_on=False, label=f"divergence probability {y / x:.3f}")
@@ -261,13 +256,13 @@ def ten(report: Report) -> Made:
                 largest = ten_dimensions.DIMENSIONS[int(found.named(figure_of).mean(axis=0).argmax())]
                 what = f"{letter}) {model.name}, dimensions at which {figure_of} is largest"
                 lines.append(Line(what, "6", float(largest), "simulation", digits=0))
-    lines += ten_dimensions.reading(ten_dimensions.trials(ten_dimensions.COMPACT, report), ten_dimensions.UNDECIDED)
+    lines += ten_dimensions.reading(ten_dimensions.trials(ten_dimensions.COMPACT, report), [ten_dimensions.UNDECIDED])
     shared = ten_dimensions.SHARED
     for other in (
         shared[ten_dimensions.GAUSSIAN.name], shared[ten_dimensions.HEAVY.name],
         ten_dimensions.PRINTED_SIGN, ten_dimensions.DIAGONAL,
     ):  # fmt: skip
-        lines += ten_dimensions.reading(ten_dimensions.trials(other, report), *NAMES)
+        lines += ten_dimensions.reading(ten_dimensions.trials(other, report))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     remarks = [
         ten_dimensions.OURS,
@@ -284,7 +279,6 @@ def ten(report: Report) -> Made:
     return Made(lines, figure, remarks)
 
 
-NAMES = ("prediction accuracy", "geometric accuracy", "robustness")
 TEN: tuple[tuple[str, ten_dimensions.Model, ten_dimensions.Print], ...] = (
     ("Gaussian", ten_dimensions.GAUSSIAN, {"geometric accuracy": {6: "0.63"}, "robustness": {8: "0", 10: "0"}}),
     ("heavy tails", ten_dimensions.HEAVY, {"geometric accuracy": dict.fromkeys((6, 8, 10), "0.69")}),

@@ -31,10 +31,16 @@ _TOLERANCE, _OF_OTHER_DATA = 1e-6, 0.02
 versions of scikit-learn in what its classifiers learn."""
 
 
-def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleType], folder: Path) -> Path:
-    """Write page, pictures and JSON into a folder, and give the page's path."""
+def pictures_of(folder: Path) -> Path:
+    """Give the folder of the pictures, made where it is not there."""
     pictures = folder / "pictures" / "papers"
     pictures.mkdir(parents=True, exist_ok=True)
+    return pictures
+
+
+def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleType], folder: Path) -> Path:
+    """Write page, pictures and JSON into a folder, and give the page's path."""
+    pictures = pictures_of(folder)
     with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
         for name, (_, shown) in made.items():
             if shown.picture is not None:
@@ -88,8 +94,10 @@ def _same_line(before: str, now: str, other_data: bool) -> bool:
     cells, others = before.split(" | "), now.split(" | ")
     if not now.startswith("| ") or len(cells) != len(others):
         return before == now
-    pairs = zip(" ".join(cells[2:]).split(), " ".join(others[2:]).split(), strict=False)
-    return cells[:2] == others[:2] and all(_same_word(*pair, other_data) for pair in pairs)
+    words, other_words = (" ".join(line[2:]).split() for line in (cells, others))
+    if cells[:2] != others[:2] or len(words) != len(other_words):
+        return False
+    return all(_same_word(*pair, other_data) for pair in zip(words, other_words, strict=True))
 
 
 def _same_word(before: str, now: str, other_data: bool) -> bool:

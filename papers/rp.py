@@ -146,26 +146,21 @@ def profiles(
     bars.set_title("b) the same means, and right classifications", loc="left", fontsize="medium")
     figure.legend(*bars.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     lines = ten_dimensions.lines_of(found, "", said)
-    if model is ten_dimensions.COMPACT_ORDER:
-        lines += ten_dimensions.reading(found, ten_dimensions.UNDECIDED)
+    outside = [ten_dimensions.UNDECIDED] if model is ten_dimensions.COMPACT_ORDER else []
+    lines += ten_dimensions.reading(found, outside)
     for other in (ten_dimensions.SHARED[model.name], *others):
-        of_other = ten_dimensions.trials(other, report)
-        lines += ten_dimensions.reading(of_other, *_NAMES)
-        if model is ten_dimensions.COMPACT_ORDER:
-            lines += ten_dimensions.reading(of_other, ten_dimensions.UNDECIDED)
+        lines += ten_dimensions.reading(ten_dimensions.trials(other, report), [*ten_dimensions.MAIN, *outside])
+    if model.order is not None:
+        lines.append(couplings_of(model.order))
     return Made(lines, figure, [ten_dimensions.OURS, *remarks])
 
 
-_NAMES = ("prediction accuracy", "geometric accuracy", "robustness")
-
-
-def coupling_of(r: float) -> Line:
-    """The couplings of an order."""
-    dimensions = (1, *ten_dimensions.DIMENSIONS[:3], 7, *ten_dimensions.DIMENSIONS[3:])
+def couplings_of(r: float) -> Line:
+    """The coupling that belongs to an order in each number of dimensions, of which [N17] has one for all."""
+    dimensions = sorted({*ten_dimensions.DIMENSIONS, 7})
     couplings = [coupling_from_order(r, d) for d in dimensions]
-    return Line(
-        f"coupling of r = {r:g} in {', '.join(map(str, dimensions))} dimensions", "", couplings, FORMULA, digits=3
-    )
+    what = f"coupling of r = {r:g} in {', '.join(map(str, dimensions))} dimensions"
+    return Line(what, "", couplings, FORMULA, digits=3)
 
 
 def best_couplings(report: Report) -> Made:
@@ -183,7 +178,7 @@ def best_couplings(report: Report) -> Made:
     lines = [
         Line("best coupling of those tried in 2, 4, 6, 8, 10 dimensions", "", [f"{x:g}" for x in chosen], "simulation")
     ]
-    for name in ("geometric accuracy", "robustness", "prediction accuracy"):
+    for name in ten_dimensions.MAIN:
         there = np.stack([found[coupling].named(name)[:, j] for j, coupling in enumerate(chosen)], axis=1)
         gain = there - found[0.162].named(name)
         for what, each in ((f"{name} there", there), (f"{name} there, less that at 0.162", gain)):

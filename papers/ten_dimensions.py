@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -26,7 +26,10 @@ DIMENSIONS = (2, 4, 6, 8, 10)
 UNDECIDED = "share outside both supports"
 IN_DIMENSIONS = "in 2, 4, 6, 8, 10 dimensions"
 NAMED = {"geometric accuracy": 0.0, "robustness": -2 / 3, "decisiveness": 1.0}
-ORDERS = np.unique([*np.linspace(-2, 2, 81).round(2), *NAMED.values()])
+NAMED_ORDERS = tuple(NAMED.values())
+ORDERS = np.unique([*np.linspace(-2, 2, 81).round(2), *NAMED_ORDERS])
+MAIN = ("prediction accuracy", "geometric accuracy", "robustness")
+"""Figures that the papers speak of."""
 
 Print = Mapping[str, Mapping[int, str]]
 """What the print says, by figure and number of dimensions."""
@@ -53,7 +56,9 @@ class Model:
     """1 leaves the correlations out."""
     scale: Callable[[int], float] = lambda _: 1.0
     """Factor on the shape matrices."""
-    orders: tuple[float, ...] = tuple(NAMED.values())
+    orders: tuple[float, ...] = NAMED_ORDERS
+    order: float | None = None
+    """The order r whose couplings these are, where it is one."""
     shared: bool = False
     """Whether there are so many samples in all, not of each class, and one shape matrix for both."""
 
@@ -80,14 +85,14 @@ class Model:
         return np.asarray(np.divide(each, total, out=np.full(each.shape, 0.5), where=total > 0))
 
 
-def fixed(coupling: float, orders: tuple[float, ...] = tuple(NAMED.values())) -> Model:
+def fixed(coupling: float, orders: tuple[float, ...] = NAMED_ORDERS) -> Model:
     """One coupling, whatever the dimension."""
     return Model(f"κ = {coupling:g}", lambda _: coupling, orders=orders)
 
 
 def of_order(r: float) -> Model:
     """The coupling that belongs to one order r, in each dimension."""
-    return Model(f"r = {r:g}", lambda d: coupling_from_order(r, d), orders=tuple(ORDERS))
+    return Model(f"r = {r:g}", lambda d: coupling_from_order(r, d), orders=tuple(ORDERS), order=r)
 
 
 def as_printed(r: float) -> Model:
@@ -97,10 +102,11 @@ def as_printed(r: float) -> Model:
 
 def in_all(model: Model) -> Model:
     """The same from so many samples in all, with one shape matrix for both classes."""
-    return replace(model, name=f"{model.name}, {LEARNED} samples in all, one covariance", orders=NAMES, shared=True)
+    return replace(
+        model, name=f"{model.name}, {LEARNED} samples in all, one covariance", orders=NAMED_ORDERS, shared=True
+    )
 
 
-NAMES = tuple(NAMED.values())
 GAUSSIAN, HEAVY, COMPACT = fixed(0.0, tuple(ORDERS)), fixed(0.162), fixed(-0.095)
 HEAVY_ORDER, COMPACT_ORDER = of_order(-0.15), of_order(0.6)
 PRINTED_SIGN = fixed(0.095)
@@ -186,7 +192,7 @@ def lines_of(found: Found, prefix: str, says: Print) -> list[Line]:
     return lines
 
 
-def reading(found: Found, *names: str) -> list[Line]:
+def reading(found: Found, names: Sequence[str] = MAIN) -> list[Line]:
     """Another reading's figures."""
     return [
         Line(f"{found.model.name}: {name} {IN_DIMENSIONS}", "", means.tolist(), "simulation", errors.tolist(), digits=3)

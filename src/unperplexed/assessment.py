@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -36,7 +35,7 @@ from .intervals import Interval, Sampling, of_groups
 from .labels import Label
 from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
 from .measured import Estimate, Estimator, estimator
-from .outputs import REPORTS, check_output, write_whole
+from .outputs import Reported
 from .profile import (
     HEADLINE_ORDERS,
     Averages,
@@ -130,7 +129,7 @@ class _Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment:
+class Assessment(Reported):
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -301,21 +300,6 @@ class Assessment:
         from .report.page import assessment_page
 
         return assessment_page(self)
-
-    def report(self, path: str | Path) -> None:
-        """Write `to_html` to a file, whole or not at all; one that is there is replaced.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, ``.html`` or ``.htm``.
-
-        Raises
-        ------
-        InputError
-            For another suffix, or a file that cannot be written.
-        """
-        write_whole(check_output(Path(path), REPORTS), self.to_html().encode())
 
     def __str__(self) -> str:
         """Give the assessment as text for a terminal."""

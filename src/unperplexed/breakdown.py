@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -16,7 +15,7 @@ from ._views import refuse_rows
 from .assessment import Assessment, assess, parts_for
 from .errors import InputError, check_choice
 from .means import t_quantile
-from .outputs import REPORTS, check_output, write_whole
+from .outputs import Reported
 from .shrinkage import FEWEST_GROUPS, pooled_variance, shrunk
 from .tallies import MOST_GROUPS, Tallies, key_of
 from .tally import Tally
@@ -121,7 +120,7 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Breakdown:
+class Breakdown(Reported):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 
     ``print`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look at a group:
@@ -196,21 +195,6 @@ class Breakdown:
         from .report.page import breakdown_page
 
         return breakdown_page(self)
-
-    def report(self, path: str | Path) -> None:
-        """Write `to_html` to a file, whole or not at all; one that is there is replaced.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, ``.html`` or ``.htm``.
-
-        Raises
-        ------
-        InputError
-            For another suffix, or a file that cannot be written.
-        """
-        write_whole(check_output(Path(path), REPORTS), self.to_html().encode())
 
     def __str__(self) -> str:
         """Give the groups as text for a terminal."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ._json import json_text, plain_values
@@ -16,7 +15,7 @@ from .assessment import Assessment
 from .errors import InputError, check_choice
 from .intervals import Interval
 from .labels import Label
-from .outputs import REPORTS, check_output, write_whole
+from .outputs import Reported
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,7 +124,7 @@ class PairedComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Reported):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -258,21 +257,6 @@ class Comparison:
         from .report.page import comparison_page
 
         return comparison_page(self)
-
-    def report(self, path: str | Path) -> None:
-        """Write `to_html` to a file, whole or not at all; one that is there is replaced.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, ``.html`` or ``.htm``.
-
-        Raises
-        ------
-        InputError
-            For another suffix, or a file that cannot be written.
-        """
-        write_whole(check_output(Path(path), REPORTS), self.to_html().encode())
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""

@@ -13,6 +13,29 @@ REPORTS = (".html", ".htm")
 """Suffixes of reports."""
 
 
+class Reported:
+    """A result that has a report."""
+
+    def to_html(self) -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either."""
+        raise NotImplementedError
+
+    def report(self, path: str | Path) -> None:
+        """Write `to_html` to a file, whole or not at all; one that is there is replaced.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, ``.html`` or ``.htm``.
+
+        Raises
+        ------
+        InputError
+            For another suffix, or a file that cannot be written.
+        """
+        write_whole(check_output(Path(path), REPORTS), self.to_html().encode())
+
+
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
     """Refuse an output that could not be written, before any work is done."""
     if suffixes and path.suffix.lower() not in suffixes:

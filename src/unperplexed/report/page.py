@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._version import __version__
-from .._wording import number_of, percent, printable
+from .._wording import number_of, percent, printable, short_name
 from ..scores import SCORES, score_named
 from .breakdown import ORDERS, key_text
 from .charts import Chart, calibration_chart, profile_chart, ratio_chart
@@ -27,6 +27,7 @@ from .text import (
     MEANS,
     confidence_text,
     counted,
+    estimate,
     figure,
     header,
     mean_and_interval,
@@ -337,9 +338,8 @@ def _named(table: ClassTable | PredictedTable, columns: Sequence[Any]) -> Iterat
         yield [Cell(f"column {index}" if label is None else _label(label)), *_numbers(row, counts=(0,))]
 
 
-def _label(label: Any) -> str:
-    text = printable(str(label))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+def _label(label: object) -> str:
+    return short_name(str(label), _LONGEST)
 
 
 _LONGEST = 200
@@ -422,9 +422,9 @@ def comparison_page(c: Comparison) -> str:
 _MOST_PAIRS = 10
 
 
-def _interval(interval: Interval) -> str:
-    low, high = interval
-    return "" if math.isnan(low) else f"{figure(low)} to {figure(high)}"
+def _estimate(value: float, interval: Interval) -> tuple[Cell, str]:
+    text, between = estimate(value, interval)
+    return replace(_numbers((value,))[0], text=text), between
 
 
 def _forecasters(page: Page, c: Comparison) -> Table:
@@ -434,11 +434,10 @@ def _forecasters(page: Page, c: Comparison) -> Table:
     for name, each in c.forecasters.items():
         a = each.assessment
         loss, brier = (each.scores[rule].mean for rule in ("log_loss", "brier_score"))
-        accuracy, *others = _numbers((each.geometric_accuracy, loss, brier, a.prediction_accuracy, a.slope))
+        accuracy = _estimate(each.geometric_accuracy, each.geometric_accuracy_interval)
+        others = _numbers((loss, brier, a.prediction_accuracy, a.slope))
         verdict = (a.verdict if c.assessed_for_sure else None) or ""
-        rows.append(
-            [Cell(_label(name)), accuracy, _interval(each.geometric_accuracy_interval), *others, _words(verdict)]
-        )
+        rows.append([Cell(_label(name)), *accuracy, *others, _words(verdict)])
     caption = "The best first: larger accuracies are better; a slope below 1 is the side of overconfidence."
     return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
 
@@ -448,9 +447,9 @@ def _differences(page: Page, c: Comparison) -> Table:
     for pair in c.pairs:
         names = f"{_label(pair.first)} less {_label(pair.second)}"
         for rule, d in pair.differences.items():
-            numbers = _numbers((d.difference, d.standard_error, d.p_value, d.adjusted_p_value))
+            numbers = _numbers((d.standard_error, d.p_value, d.adjusted_p_value))
             score = rule.replace("_", " ")
-            rows.append([Cell(names), _words(score), numbers[0], _interval(d.interval), *numbers[1:]])
+            rows.append([Cell(names), _words(score), *_estimate(d.difference, d.interval), *numbers])
     heads = ["", "score", "difference", f"{percent(c.confidence)} interval", "standard error", "p", "adjusted p"]
     caption = "Of mean scores, row by row paired. Adjusted: for all pairs compared by the score."
     return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
