@@ -601,3 +601,15 @@ def test_the_profile_is_drawn(capsys):
     assert heights == sorted(heights)
     assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--orders", "0", "1"]) == 0
     assert "|" not in capsys.readouterr().out
+
+
+def test_surprises_are_in_the_report_and_kept_by_a_tally_when_asked(forecasts, tmp_path, capsys):
+    path, _ = forecasts
+    assert run("assess", path, *TALLY_INPUT, "--report", tmp_path / "rows.html") == 0
+    shown = "The most surprising forecasts"
+    assert shown in (tmp_path / "rows.html").read_text("utf-8")
+    for parts, there in (((), False), (("--parts", "surprises"), True)):
+        assert run("tally", path, *TALLY_INPUT, *parts, "-o", tmp_path / "a.tally") == 0
+        for others in ((), (path, *TALLY_INPUT)):
+            assert run("assess", tmp_path / "a.tally", *others, "--report", tmp_path / "tally.html") == 0
+            assert (shown in (tmp_path / "tally.html").read_text("utf-8")) == there

@@ -1,6 +1,7 @@
 """Intervals, calibration test and verdict: laws, reference values from SciPy, and small simulations."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -256,6 +257,15 @@ def test_rows_needed_are_as_many_as_make_the_interval_exclude_1(rng):
     needed = result.uncertainty.rows_needed
     half = (high - low) / 2 * math.sqrt(400 / needed)
     assert abs(math.log(result.slope)) == pytest.approx(half)
+
+
+def test_no_fewer_rows_are_said_to_be_needed_than_there_are(rng):
+    """The interval of the slope may exclude 1 where the calibration test does not reject."""
+    result = assess(*binary(rng, 400, 1.1), resamples=80)
+    assert result.verdict == "not distinguishable from calibrated"
+    for needed, said in ((401.0, True), (400.0, False), (100.0, False)):
+        vars(result)["uncertainty"] = replace(result.uncertainty, rows_needed=needed)
+        assert ("a slope like this one would be" in " ".join(str(result).split())) == said
 
 
 def test_same_seed_same_numbers_and_the_seed_is_told(rng):

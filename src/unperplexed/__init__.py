@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         spherical_score,
     )
     from .sequential import SequentialComparison, compare_sequentially
+    from .surprises import SurpriseTable
     from .tallies import Tallies
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
@@ -167,6 +168,7 @@ _HOMES = {
     ],
     "sequential": ["SequentialComparison", "compare_sequentially"],
     "tallies": ["Tallies"],
+    "surprises": ["SurpriseTable"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
     "uncertainty": ["Uncertainty", "calibration_test"],
@@ -215,6 +217,7 @@ __all__ = [
     "SequentialComparison",
     "Shrinkage",
     "ShrunkenAccuracy",
+    "SurpriseTable",
     "Tallies",
     "Tally",
     "TwoClassAverages",

@@ -24,6 +24,7 @@ from .errors import InputError
 from .forecasts import Block, Forecasts, Notes
 from .means import weighted_sum
 from .scores import Score
+from .surprises import SurpriseCounter
 
 ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
 """Of a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""
@@ -52,13 +53,14 @@ class Counter:
         self.weight = self.weight_squared = 0.0
         self.scores = scores
         self.score_sums = {score.name: NO_SUMS for score in scores}
-        self.columns = None if parts else ColumnCounter(exact_limit, self.grid)
+        self.columns = ColumnCounter(exact_limit, self.grid) if set(parts) <= {"surprises"} else None
         self.notes = Notes()
         self.sources = Counts[str]()
         self.row_sample = RowSampleCounter(n_classes)
         self.classes = ClassCounter(n_classes, exact_limit) if "classes" in parts else None
         self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
+        self.surprises = SurpriseCounter() if "surprises" in parts else None
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
@@ -80,7 +82,10 @@ class Counter:
             yield forecasts
             return
         for p, truth, start in forecasts.runs(RUN_ROWS):
-            odd = np.flatnonzero(self.columns.add(p, truth))
+            left_out = self.columns.add(p, truth)
+            if self.surprises is not None:
+                self.surprises.add_column(forecasts, p, truth, start, left_out)
+            odd = np.flatnonzero(left_out)
             rows = p.size - odd.size
             self.n_rows += rows
             self.n_weighing += rows
@@ -112,6 +117,8 @@ class Counter:
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
         if self.classes is not None:
             self.classes.add(block.probabilities, block.truth, rows.correct, weights)
+        if self.surprises is not None:
+            self.surprises.add(block, forecasts.source)
         if self.predictions is not None:
             self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)

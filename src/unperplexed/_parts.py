@@ -18,7 +18,7 @@ from ._tables import Keyed
 from ._typing import AnyFloats, Floats, Ints
 from .means import effective_number
 
-PARTS = ("classes", "predictions", "shards")
+PARTS = ("classes", "predictions", "shards", "surprises")
 
 
 @dataclass(frozen=True)

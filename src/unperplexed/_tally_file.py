@@ -37,6 +37,7 @@ from ._version import __version__
 from .errors import InputError
 from .forecasts import Notes
 from .labels import Label
+from .surprises import MOST, Surprise, least
 
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
@@ -67,6 +68,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
         "row_sample": state["row_sample"] is not None,
+        "surprises": state["surprises"],
         "top_tables": list(state["top_tables"]),
         "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -328,6 +330,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         },
         "row_sample": rows,
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
+        "surprises": _surprises(header["surprises"], state) if "surprises" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
     even = weight == state["n_rows"] == state["n_weighing"]
@@ -354,6 +357,18 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     total = float(count.sum())
     _require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
     return RowSample(key, count, cells.reshape(-1, n_classes))
+
+
+def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...]:
+    found = tuple(Surprise(*row) for row in rows)
+    last = state["n_classes"] - 1
+    for row in found:
+        _require(isinstance(row.source, str), "a source is no text")
+        _require(all(0 <= _weight(p) <= 1 for p in (row.probability, row.highest)), "a row's value is no probability")
+        _whole(row.row), _whole(row.happened, last), _whole(row.predicted, last), _weight(row.weight)
+    _require(found == least(found), "surprising rows are too many or out of order")
+    _require(len(found) == min(MOST, state["n_weighing"]), "there are other surprising rows than were counted")
+    return found
 
 
 def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:

@@ -13,6 +13,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.10g} %"
 
 
+def rounded_percent(share: float) -> str:
+    """Give a share to three digits: "4.27 %"."""
+    return f"{100 * share:.3g} %"
+
+
 def printable(text: str) -> str:
     """Give a name from outside in one line that moves no cursor: control characters as their escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

@@ -48,6 +48,7 @@ from .profile import (
     sensitivity_of_points,
     slope,
 )
+from .surprises import SurpriseTable, surprise_table
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 from .uncertainty import Uncertainty, Verdict, checked_sampling, uncertainty
 
@@ -59,7 +60,7 @@ _INTERVALS = 50
 
 Auto = Literal["auto"]
 AxesOrder = Literal["reported", "nelson"]
-Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted"]
+Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "surprises"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +191,8 @@ class Assessment(Reported):
     """In the each-class view: plain means over the classes, each counting once."""
     predicted: PredictedTable | None = None
     """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
+    surprises: SurpriseTable | None = None
+    """The twenty rows in which what happened had been given least. None for a tally without the part "surprises"."""
     version: str = __version__
     _source: _Source | None = field(default=None, repr=False)
 
@@ -217,9 +220,9 @@ class Assessment(Reported):
         return self.uncertainty.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
+        """Give everything but the surprises, which are rows, as plain Python values under the attributes' names."""
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
-        del plain["_source"]
+        del plain["_source"], plain["surprises"]
         plain["uncertainty"] = plain_values(self.uncertainty)
         plain["floor_sensitivity"] = [
             {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
@@ -235,9 +238,9 @@ class Assessment(Reported):
 
         Parameters
         ----------
-        what : {"figures", "bins", "profile", "floors", "classes", "predicted"}, default "figures"
-            One row of headline figures, one row a bin, one row an order, or one row a floor; in the each-class view
-            also one row a class, and one row a predicted class.
+        what : {"figures", "bins", "profile", "floors", "surprises", "classes", "predicted"}, default "figures"
+            One row of headline figures, one row a bin, one row an order, one row a floor, or the rows in which what
+            happened had been given least; in the each-class view also one row a class, and one row a predicted class.
 
         Returns
         -------
@@ -251,7 +254,7 @@ class Assessment(Reported):
         import polars as pl
 
         check_choice("what", what, get_args(Frame))
-        if what in ("bins", "classes", "predicted"):
+        if what in ("bins", "classes", "predicted", "surprises"):
             return _frame(what, getattr(self, what))
         if what == "profile":
             low, high = self.profile.interval()
@@ -313,19 +316,24 @@ class Assessment(Reported):
         return assessment_card(self)
 
 
-def _frame(name: str, table: BinTable | ClassTable | PredictedTable | None) -> pl.DataFrame:
+def _frame(name: str, table: BinTable | ClassTable | PredictedTable | SurpriseTable | None) -> pl.DataFrame:
     import polars as pl
 
+    if table is None and name == "surprises":
+        raise InputError(
+            "what: 'surprises' takes a tally with parts=['surprises'] (--parts surprises), or rows to assess."
+        )
     if table is None:
         raise InputError(
             f"what: {name!r} is a table of the each-class view; assess with view='each-class', a tally with"
             f" parts={[*CLASS_PARTS]}."
         )
-    columns = {f.name: getattr(table, f.name) for f in fields(table) if f.name != "label"}
-    if not table.label:
-        return pl.DataFrame(columns)
-    labels = [None if label is None else str(label) for label in table.label]
-    return pl.DataFrame({"label": pl.Series(labels, dtype=pl.String), **columns})
+    columns = {f.name: getattr(table, f.name) for f in fields(table)}
+    texts = {key: values for key, values in columns.items() if isinstance(values, tuple)}
+    for key, values in texts.items():
+        columns[key] = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+    first = {"label": columns.pop("label")} if texts.get("label") else {}
+    return pl.DataFrame(first | {key: column for key, column in columns.items() if key not in texts or len(column)})
 
 
 def assess(
@@ -492,7 +500,7 @@ def assess(
 def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
     """Parts of a tally that an assessment is made from, given its view and what rows have, None being nothing."""
     shards = ["shards"] if groups is not None or weights is not None else []
-    return [*(CLASS_PARTS if view == "each-class" else ()), *shards]
+    return [*(CLASS_PARTS if view == "each-class" else ()), *shards, "surprises"]
 
 
 def _assess_tally(
@@ -563,6 +571,7 @@ def _assess_tally(
         exact=tally.exact,
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
+        surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
         _source=_Source(tally, headline, chosen, sampling),
     )
@@ -594,6 +603,15 @@ def _by_class(
         tops = tally.each_class("predictions")
         found["predicted"] = predicted_table(tops, measured_each(tops, measure), tally.labels, tally.weight)
     return found
+
+
+def _surprises(tally: Tally, reported: Averages, floor: float, limit: Limit) -> SurpriseTable | None:
+    if tally.surprises is None:
+        return None
+    p, weight = (np.array([getattr(row, name) for row in tally.surprises]) for name in ("probability", "weight"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = weight * np.log(apply_limit(p, floor, limit)) / (tally.weight * np.log(reported.geometric_accuracy))
+    return surprise_table(tally.surprises, tally.labels, losses)
 
 
 def _distribution(points: Points) -> Histogram:

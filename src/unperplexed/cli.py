@@ -386,9 +386,10 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     add(
         "--parts",
         nargs="+",
-        choices=("classes", "predictions", "shards"),
+        choices=("classes", "predictions", "shards", "surprises"),
         default=[],
-        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows",
+        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows; the"
+        " most surprising rows",
     )
     _add_groups(command)
     _add_exact_limit(command)

@@ -274,15 +274,17 @@ def _named(given: Sequence[str], error: InputError) -> str:
     return text if any(text.startswith(f"{name}:") for name in matching(given)) else f"{files}: {text}"
 
 
-def _tally(arguments: argparse.Namespace, **counting: Any) -> Tally:
-    """Add up the tally files that are given, and count the others, as the command has it if not as the user."""
+def _tally(arguments: argparse.Namespace, parts: Sequence[str] = ()) -> Tally:
+    """Add up the tally files that are given, and count the others, with parts that the command needs."""
     names = matching(arguments.files)
     tallies = _tallies(names, arguments)
     others = [name for name in names if name not in tallies]
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
-    counted = _counted(arguments, others, as_tally, counting)
+    if tallies and Tally.load(tallies[0]).surprises is None:  # which is no reason not to add them up
+        parts = [part for part in parts if part != "surprises"]
+    counted = _counted(arguments, others, as_tally, {"parts": parts})
     return _merged(tallies, counted) if tallies else counted
 
 

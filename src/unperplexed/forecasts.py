@@ -307,7 +307,11 @@ class Forecasts:
     @property
     def index(self) -> Ints:
         """Number of each row among all of its source."""
-        return self._first_row + (np.arange(self.n_rows) if self._selected is None else self._selected)
+        return self.numbers_of(np.arange(self.n_rows))
+
+    def numbers_of(self, places: Ints) -> Ints:
+        """Numbers of rows at some places, among all of their source."""
+        return self._first_row + (places if self._selected is None else self._selected[places])
 
     @property
     def grouped(self) -> bool:

@@ -42,6 +42,7 @@ from .labels import Label, plain
 from .means import weighted_sum
 from .outputs import check_output, write_whole
 from .scores import score_named, scores_kept
+from .surprises import Surprise, least
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,6 +109,8 @@ class Tally:
     """The part of that name: counts of the top-label pairs of the rows that predicted each class."""
     shards: Shards | None = field(default=None, repr=False)
     """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
+    surprises: tuple[Surprise, ...] | None = field(default=None, repr=False)
+    """The part of that name: the twenty rows in which what happened had been given least."""
     sources: Mapping[str, int] = field(default_factory=dict)
     """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
 
@@ -151,8 +154,9 @@ class Tally:
             As in `Forecasts`.
         scores : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
-        parts : sequence of {"classes", "predictions", "shards"}, default ()
-            What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows.
+        parts : sequence of {"classes", "predictions", "shards", "surprises"}, default ()
+            What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
+            twenty rows in which what happened had been given least.
         groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
             What rows belong together, or an id of each row: rows of a group, with the same values in all columns,
             are in one shard. Without it shards
@@ -160,8 +164,8 @@ class Tally:
         source : str, optional
             Name of where the rows come from.
         first_row : int, default 0
-            Number of the first row among all of its source, for a part of a larger input: errors and shards go by
-            it.
+            Number of the first row among all of its source, for a part of a larger input: errors, shards and
+            surprises go by it.
         exact_limit : int, default 65536
             How many distinct probabilities are counted exactly before cells take over; and so in the parts by class.
         fraction_bits : int, default 9
@@ -281,6 +285,7 @@ class Tally:
             classes=None if counter.classes is None else counter.classes.table(),
             predictions=None if counter.predictions is None else counter.predictions.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
+            surprises=None if counter.surprises is None else counter.surprises.rows,
             sources=_first_sources(counter.sources),
         )
         for pairs, top in [] if counter.columns is None else counter.columns.tables():
@@ -294,6 +299,7 @@ class Tally:
                 pairs_table=pairs,
                 top_tables=top,
                 score_sums=dict.fromkeys(tally.score_sums, NO_SUMS),
+                surprises=None if counter.surprises is None else (),
             )
         return tally
 
@@ -358,6 +364,7 @@ class Tally:
             classes=self._added(a.classes, b.classes),
             predictions=self._added(a.predictions, b.predictions),
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
+            surprises=None if a.surprises is None or b.surprises is None else least([*a.surprises, *b.surprises]),
             sources=_first_sources(a.sources, b.sources),
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged

@@ -88,6 +88,14 @@ def charts(driver):
     return driver.find_elements(By.CSS_SELECTOR, "[data-chart]")
 
 
+def table_of(driver, caption):
+    """Id of the table whose caption begins so."""
+    found = (
+        "return [...document.querySelectorAll('table')].find((t) => t.caption.textContent.startsWith(arguments[0])).id"
+    )
+    return driver.execute_script(found, caption)
+
+
 @pytest.mark.parametrize("width", [360, 900, 1920])
 def test_charts_draw_within_the_page(opened, width):
     driver = opened(assess(*binary(), resamples=80), width)
@@ -111,11 +119,12 @@ def test_bubbles_say_their_bin(opened):
 def test_names_are_shown_as_text_and_run_nothing(opened):
     y, p, labels = many(len(HOSTILE), 400, HOSTILE)
     driver = opened(assess(y, p, labels=labels, view="each-class", resamples=0))
-    shown = [row.get_attribute("textContent") for row in driver.find_elements(By.CSS_SELECTOR, "#t5 tbody th")]
+    table = f"#{table_of(driver, 'Each class')}"
+    shown = [row.get_attribute("textContent") for row in driver.find_elements(By.CSS_SELECTOR, f"{table} tbody th")]
     assert any(text.strip().startswith("<script>window.hacked") for text in shown)
     assert any("{{ 7 * 7 }}" in text for text in shown)
     assert not driver.find_elements(By.CSS_SELECTOR, "main img, main a, main b, main script")
-    for element in driver.find_elements(By.CSS_SELECTOR, "#t5 tbody th"):
+    for element in driver.find_elements(By.CSS_SELECTOR, f"{table} tbody th"):
         webdriver.ActionChains(driver).move_to_element(element).perform()
 
 
@@ -138,8 +147,7 @@ def test_groups_are_a_table(opened):
 def test_a_thousand_classes_sort_and_search(opened):
     y, p, labels = many(1000, 3000, [f"class {k}" for k in range(1000)])
     driver = opened(assess(y, p, labels=labels, view="each-class", resamples=0))
-    captions = "[...document.querySelectorAll('table')].find((t) => t.caption.textContent.startsWith('Each class')).id"
-    name = driver.execute_script(f"return {captions}")
+    name = table_of(driver, "Each class")
 
     def column(at):
         rows = f"[...document.querySelectorAll('#{name} tbody tr')]"

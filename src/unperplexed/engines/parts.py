@@ -144,6 +144,8 @@ def rows_of_frame(
         if not isinstance(name, str) or names.count(name) > 1:
             raise InputError(f"the frame's columns need names of their own, as texts; {name!r} is not. Rename them.")
     selection, reading = described(**columns)
+    if "surprises" in parts:
+        raise InputError("parts: rows of a frame have no numbers by which surprises could be found; leave them out.")
     if "shards" in parts and not selection.groups:
         raise InputError(
             "parts: rows of a frame have no numbers by which they could go into shards, whatever its partitions. Name"

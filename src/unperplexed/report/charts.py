@@ -123,7 +123,7 @@ def ratio_chart(c: Comparison) -> Chart:
         "showlegend": False,
     }
     layout = {
-        "xaxis": {"title": {"text": f"ratio of geometric accuracies, {percent(c.confidence)} interval"}},
+        "xaxis": {"title": {"text": f"ratio, {percent(c.confidence)} interval"}},
         "yaxis": {
             "tickvals": list(range(len(pairs))),
             "ticktext": names,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._version import __version__
-from .._wording import number_of, percent, printable, short_name
+from .._wording import number_of, percent, printable, rounded_percent, short_name
 from ..scores import SCORES, score_named
 from .breakdown import ORDERS, key_text
 from .charts import Chart, calibration_chart, profile_chart, ratio_chart
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..classes import ClassTable, PredictedTable
     from ..comparison import Comparison, PairedComparison
     from ..intervals import Interval
+    from ..surprises import SurpriseTable
 
 MEANINGS = {
     "decisiveness": "Arithmetic mean of the probabilities given to what happened: moved most by what is said with"
@@ -186,11 +187,13 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
         chart=profile_chart({f"floor {a.floor:g}": a.profile}),
         text="Low orders are moved by the worst forecasts, high ones by the best.",
     )
+    if a.surprises is not None:
+        page.add("The most surprising forecasts", _surprises(page, a.surprises))
+    page.add("Scores", _scores(page, a))
     if a.classes is not None:
         page.add("Classes", _classes(page, a.classes), wide=True)
     if a.predicted is not None:
         page.add("Predicted classes", _predicted(page, a.predicted), wide=True)
-    page.add("Scores", _scores(page, a))
     page.add("For reproduction", _settings(page, a))
     accuracy = figure(a.reported.geometric_accuracy)
     short = f"Geometric accuracy {accuracy}" if a.verdict is None else a.verdict.capitalize()
@@ -300,6 +303,23 @@ def _floors(page: Page, a: Assessment) -> Table:
     return page.table("What the reported means owe to the floor", heads, rows)
 
 
+def _surprises(page: Page, s: SurpriseTable) -> Table:
+    several = len(set(s.source)) > 1
+    rows = []
+    for at in range(len(s)):
+        row, share = s.row[at], Cell(rounded_percent(s.share[at]), f"{s.share[at]:.5g}")
+        given, highest = _numbers((s.probability[at], s.highest[at]))
+        where = [Cell(_label(s.source[at]), words=True)] if several else []
+        happened, predicted = (
+            _words("?" if label is None else _label(label)) for label in (s.happened[at], s.predicted[at])
+        )
+        rows.append([Cell(f"{row:,}", f"{row}"), *where, happened, given, predicted, highest, share])
+    heads = ["row, from 0", *["source"] * several, "what happened", "given", "most probable", "given", "of log loss"]
+    share = rounded_percent(float(s.share.sum()))
+    told = f"The {number_of(len(s), 'row')} in which what happened had been given least"
+    return page.table(f"{told}: {share} of the log loss at the floor.", heads, rows, sortable=True)
+
+
 def _classes(page: Page, c: ClassTable) -> Table:
     heads = [
         "class",
@@ -400,7 +420,7 @@ def comparison_page(c: Comparison) -> str:
     page.add("Paired differences", _differences(page, c), wide=True)
     for pair in c.pairs[:_MOST_PAIRS]:
         if len(pair.contributions):
-            page.add(f"The rows behind {_label(pair.first)} less {_label(pair.second)}", _behind(page, pair), wide=True)
+            page.add(f"The rows behind {_label(pair.first)} less {_label(pair.second)}", _behind(page, pair))
     remarks = [
         f"{_label(name)}: {line}" for name, each in c.forecasters.items() for line in notes_lines(each.assessment.notes)
     ]
@@ -457,7 +477,7 @@ def _differences(page: Page, c: Comparison) -> Table:
 
 def _behind(page: Page, pair: PairedComparison) -> Table:
     c = pair.contributions
-    heads = ["id" if c.id else "row", "what happened", "first said", "second said", "share of the difference"]
+    heads = ["id" if c.id else "row, from 0", "what happened", "first said", "second said", "share of the difference"]
     rows = [
         [
             Cell(_label(c.id[at]), "") if c.id else Cell(f"{c.row[at]:,}", f"{c.row[at]}"),

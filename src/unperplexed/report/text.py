@@ -103,7 +103,7 @@ def verdict_text(a: Assessment) -> str:
         side = "below" if u.verdict == "overconfident" else "above"
         return f"{u.verdict}: the slope's interval lies {side} 1{test}"
     needed, like_these = "", " in groups like these" if a.grouped else ""
-    if u.rows_needed < _MOST_TIMES * a.n_rows:
+    if a.n_rows < u.rows_needed < _MOST_TIMES * a.n_rows:
         needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts{like_these}"
     return f"not distinguishable from calibrated with {a.n_rows:,} forecasts{test}{needed}"
 
