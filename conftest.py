@@ -1,13 +1,70 @@
 """Runs the examples in README.md and docs/ with Sybil; where Sybil is not installed, nothing is defined here."""
 
 try:
-    from sybil import Sybil
-    from sybil.parsers.myst import PythonCodeBlockParser
+    from sybil import Document, Example, Sybil
+    from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 except ImportError:
     pass
 else:
     import os
+    import re
+    import runpy
+    import shutil
+    import subprocess
+    import sys
+    import tempfile
+    from pathlib import Path
 
     os.environ.setdefault("MPLBACKEND", "Agg")  # the examples draw, and no window is to open
     os.environ.setdefault("KERAS_BACKEND", "torch")
-    pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md", "docs/*.md"]).pytest()
+    ROOT = Path(__file__).parent
+    NETWORKS = {
+        name: Path(os.environ.get("UNPERPLEXED_DATA", "")) / folder / name
+        for folder, name in (("netcal_cifar", "wideresnet-16-4-cifar-10.npz"), ("vgg16_cifar10", "vgg16_cifar10.npz"))
+        if "UNPERPLEXED_DATA" in os.environ
+    }
+    NOT_RUN = re.compile(r"pip install|\b10\.0\.0\.1\b" + ("" if NETWORKS else "|wideresnet-16-4"))
+    """What is installed is there, CI runs the README's installations by themselves, and no cluster has this address.
+    Two commands have the predictions of networks, where these are."""
+
+    COMMAND = 'unperplexed() { python -m unperplexed "$@"; }'
+
+    def setup(namespace):
+        """Enter a folder of the document's own, with the files that it may name."""
+        folder = Path(tempfile.mkdtemp(prefix="unperplexed-docs-"))
+        for name in ("README.md", "docs", "examples"):
+            (folder / name).symlink_to(ROOT / name)
+        for name, path in NETWORKS.items():
+            (folder / name).symlink_to(path.resolve())
+        runpy.run_path(str(ROOT / "docs" / "files.py"))["make"](folder)
+        os.chdir(folder)
+
+    def teardown(namespace):
+        """Leave it."""
+        shutil.rmtree(Path.cwd())
+        os.chdir(ROOT)
+
+    def run(example: Example) -> str | None:
+        """Run a block's commands, and compare what they print with the block of text behind it, if there is one."""
+        commands = re.sub(r"\\\n", " ", str(example.parsed)).splitlines()
+        script = "\n".join([COMMAND, *(command for command in commands if not NOT_RUN.search(command))])
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, env=os.environ | {"PATH": path}
+        )
+        if done.returncode:
+            return f"{script}\nended with {done.returncode}:\n{done.stderr}"
+        shown = re.match(r"```\n\n```text\n(.*?)```", _rest(example.document, example), re.DOTALL)
+        if script != COMMAND and shown and done.stdout != shown[1]:
+            return f"{script}\nprinted:\n{done.stdout}\nnot:\n{shown[1]}"
+        return None
+
+    def _rest(document: Document, example: Example) -> str:
+        return document.text[example.region.end - 3 :]
+
+    pytest_collect_file = Sybil(
+        parsers=[PythonCodeBlockParser(), CodeBlockParser("sh", run)],
+        patterns=["README.md", "docs/*.md"],
+        setup=setup,
+        teardown=teardown,
+    ).pytest()

@@ -307,13 +307,13 @@ def _surprises(page: Page, s: SurpriseTable) -> Table:
     several = len(set(s.source)) > 1
     rows = []
     for at in range(len(s)):
-        row, share = s.row[at], Cell(rounded_percent(s.share[at]), f"{s.share[at]:.5g}")
+        row, part = s.row[at], Cell(rounded_percent(s.share[at]), f"{s.share[at]:.5g}")
         given, highest = _numbers((s.probability[at], s.highest[at]))
         where = [Cell(_label(s.source[at]), words=True)] if several else []
         happened, predicted = (
             _words("?" if label is None else _label(label)) for label in (s.happened[at], s.predicted[at])
         )
-        rows.append([Cell(f"{row:,}", f"{row}"), *where, happened, given, predicted, highest, share])
+        rows.append([Cell(f"{row:,}", f"{row}"), *where, happened, given, predicted, highest, part])
     heads = ["row, from 0", *["source"] * several, "what happened", "given", "most probable", "given", "of log loss"]
     share = rounded_percent(float(s.share.sum()))
     told = f"The {number_of(len(s), 'row')} in which what happened had been given least"
