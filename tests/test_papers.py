@@ -149,6 +149,25 @@ def test_what_the_print_says():
     assert abs(a["difference"][0]) < 5e-5 > abs(b["difference"][0])
 
 
+def test_what_the_theory_page_takes_from_them():
+    page = " ".join((ROOT / "docs" / "theory.md").read_text("utf-8").split())
+    right, accuracy, robustness = (
+        figures("rp-figure-3", f"{what} in 2, 4, 6, 8, 10 dimensions")["ours"]
+        for what in ("prediction accuracy", "geometric accuracy", "robustness")
+    )
+    assert f"it goes from {right[0]:.3f} to {right[-1]:.3f}" in page
+    assert f"falls from {accuracy[0]:.3f} to {accuracy[-1]:.3f}" in page
+    assert f"from {robustness[0]:.3f} to {robustness[-1]:.0f}." in page
+    normal, heavy, compact = (
+        figures("n17-figure-1", f"{model}, geometric accuracy in 2, 4, 6, 8, 10 dimensions")
+        for model in ("a) κ = 0", "b) κ = 0.162", "c) κ = -0.095")
+    )
+    assert f"of {normal['ours'][-1]:.3f}, the heavy-tailed one of {heavy['ours'][-1]:.3f}" in page
+    assert compact["ours"][-1] == 0
+    hit = figures("n17-figure-2", "maximum posterior, actual: green right, orange right")["ours"][0]
+    assert f"and {float(hit.split(',')[0]):.3f}" in page
+
+
 def test_readings_of_the_order_r():
     """r = .6 in each dimension gives what [RP] prints for it, in and out of reach of one coupling for all."""
     right = figures("rp-figure-5", "prediction accuracy in 2, 4, 6, 8, 10 dimensions")
