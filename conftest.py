@@ -49,9 +49,9 @@ else:
         commands = re.sub(r"\\\n", " ", str(example.parsed)).splitlines()
         script = "\n".join([COMMAND, *(command for command in commands if not NOT_RUN.search(command))])
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, env=os.environ | {"PATH": path}
-        )
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        environment = os.environ | {"PATH": path}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             return f"{script}\nended with {done.returncode}:\n{done.stderr}"
         shown = re.match(r"```\n\n```text\n(.*?)```", _rest(example.document, example), re.DOTALL)

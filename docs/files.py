@@ -71,7 +71,12 @@ def several(rng: np.random.Generator, folder: Path) -> None:
     for at in range(2):
         parts[at::2].write_parquet(folder / "predictions" / f"part-{at}.parquet")
     won, drawn, lost = (labels == at for at in range(3))
-    matches = {"won": won * 1, "drawn": drawn * 1, "lost": lost * 1, "result": np.array(["home", "draw", "away"])[labels]}
+    matches = {
+        "won": won * 1,
+        "drawn": drawn * 1,
+        "lost": lost * 1,
+        "result": np.array(["home", "draw", "away"])[labels],
+    }
     given = {f"{letter}{at}": p[:, j] for letter, p in zip("pq", probs, strict=True) for j, at in enumerate("1x2")}
     pl.DataFrame(matches | given).write_csv(folder / "matches.csv")
     rounds = {f"p_round{at}": probs[0][:, at - 1] for at in (1, 2)} | {f"round_{at}": probs[0][:, at] for at in (1, 2)}

@@ -613,3 +613,24 @@ def test_surprises_are_in_the_report_and_kept_by_a_tally_when_asked(forecasts, t
         for others in ((), (path, *TALLY_INPUT)):
             assert run("assess", tmp_path / "a.tally", *others, "--report", tmp_path / "tally.html") == 0
             assert (shown in (tmp_path / "tally.html").read_text("utf-8")) == there
+
+
+def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
+    path, _ = forecasts
+    assert run("assess", path, *TALLY_INPUT) == 0
+    plain = capsys.readouterr().out
+    assert "\x1b" not in plain
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for variable, value, painted in (
+        ("TERM", "xterm", True),
+        ("NO_COLOR", "1", False),
+        ("NO_COLOR", "", True),
+        ("TERM", "dumb", False),
+    ):
+        monkeypatch.setenv(variable, value)
+        assert run("assess", path, *TALLY_INPUT) == 0
+        shown = capsys.readouterr().out
+        assert ("\x1b[" in shown) == painted
+        assert re.sub(r"\x1b\[\d+m", "", shown) == plain
+        assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
+        assert "\x1b" not in capsys.readouterr().out

@@ -178,3 +178,16 @@ def test_what_does_not_fit_is_said(rng):
         "200 forecasts each; the best 8 of 9 forecasters"
     ]
     assert ax.figure.axes[-1].get_xlabel().endswith("10 of 36 pairs")
+
+
+def test_the_legend_of_narrow_axes_stays_beside_the_next_ones(result):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4.5))
+    result.plot(left)
+    result.plot(right)
+    figure.canvas.draw()
+    legends = [child.get_legend() for child in figure.axes if child.get_legend() is not None]
+    assert len(legends) == 2
+    first, second = (legend.get_window_extent() for legend in legends)
+    assert first.x1 < second.x0
+    assert max(first.y1, second.y1) <= figure.bbox.y1
+    plt.close(figure)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._json import json_text
 from ._readers.formats import matching
+from ._terminal import coloured, shows_colour
 from .engines.arguments import Engine
 from .engines.local import counted_files
 from .engines.parts import Counting, Result, as_tallies, as_tally
@@ -379,7 +380,7 @@ def _sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
 def _print(arguments: argparse.Namespace, text: str) -> None:
     """Print the text, if it is wanted."""
     if not arguments.quiet:
-        print(text)
+        print(coloured(text) if shows_colour(sys.stdout) else text)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:

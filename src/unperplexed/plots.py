@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
@@ -248,6 +249,7 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
 def _draw_legend(above: Axes, ax: Axes, title: str) -> None:
     """Draw the legend of Axes on others above them, which have nothing else."""
     above.set_axis_off()
+    size = FontProperties(size="small").get_size_in_points() * min(1.0, _side(ax) / _FULL_SIDE)
     above.legend(
         *ax.get_legend_handles_labels(),
         title=title,
@@ -255,11 +257,21 @@ def _draw_legend(above: Axes, ax: Axes, title: str) -> None:
         loc="lower left",
         bbox_to_anchor=(-0.02, 0),
         ncols=2,
-        fontsize="small",
-        title_fontsize="small",
+        fontsize=size,
+        title_fontsize=size,
         frameon=False,
         columnspacing=1,
     )
+
+
+def _side(ax: Axes) -> float:
+    """Side of the square, in inches, that Axes have room for beside legend and strip, as they are before any layout."""
+    inches = np.asarray(ax.get_position(original=True).size) * ax.figure.bbox.size / ax.figure.dpi
+    return float(min(inches[0], inches[1] / 1.5))
+
+
+_FULL_SIDE = 2.9
+"""From here on the legend fits in full size."""
 
 
 def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:

@@ -356,8 +356,8 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     """Give the risk profile at some orders, and the means at other floors."""
     profile = assessment.profile
     low, high = profile.interval()
-    first, floor, *others = header(assessment)
-    lines = [first, floor.partition(";")[0], *others, "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
+    first, how, *others = header(assessment)
+    lines = [first, how.partition(";")[0], *others, "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
     names = {DECISIVE: "decisiveness", GEOMETRIC: "geometric accuracy", ROBUST: "robustness"}
     for i, order in enumerate(profile.orders.tolist()):
         if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):
