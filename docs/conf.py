@@ -1,7 +1,12 @@
 """Settings of the documentation: Sphinx, pages in MyST Markdown, the furo theme."""
 
 import os
+import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import gallery
 from unperplexed import __version__
 
 project = "unperplexed"
@@ -42,3 +47,9 @@ def setup(app):
 
     app.connect("autodoc-process-docstring", keep, priority=400)
     app.connect("autodoc-process-docstring", restore, priority=600)
+
+    def reports(app, exception):
+        if exception is None and app.builder.name == "html":
+            gallery.write_reports(Path(app.outdir) / "gallery")
+
+    app.connect("build-finished", reports)

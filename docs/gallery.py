@@ -1,0 +1,86 @@
+"""Makes the pictures and the reports of the gallery from the commands on its page, ``gallery.md``.
+
+``python docs/gallery.py`` writes the pictures; building the documentation writes the reports, into what is built.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+from pathlib import Path
+
+import matplotlib as mpl
+import polars as pl
+from matplotlib.figure import Figure
+
+from unperplexed import assess
+from unperplexed.cli import main
+
+DOCS = Path(__file__).resolve().parent
+PAGE = DOCS / "gallery.md"
+_SECTION = re.compile(r"^## .*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+_PICTURE = re.compile(r"!\[[^\]]*\]\(pictures/gallery/([a-z-]+)\.svg\)")
+_COMMAND = re.compile(r"```sh\nunperplexed (.*?)\n```", re.DOTALL)
+_DATE = re.compile(rb"\s*<dc:date>.*?</dc:date>")
+
+
+def entries() -> dict[str, list[str]]:
+    """Give the first command of each section that shows a picture, by the picture's name."""
+    found = {}
+    for section in _SECTION.findall(PAGE.read_text("utf-8")):
+        if shown := _PICTURE.search(section):
+            command = _COMMAND.search(section)
+            if command is None or f'href="gallery/{shown[1]}.html"' not in section:
+                raise ValueError(f"gallery.md, {shown[1]}: a picture goes with a command and a link to its report")
+            found[shown[1]] = shlex.split(command[1].replace("\\\n", " "))
+    return found
+
+
+def draw(folder: Path) -> None:
+    """Draw each entry into a folder, the same to the last byte each time."""
+    with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
+        for name, words in entries().items():
+            path = folder / f"{name}.svg"
+            if "--by" in words:
+                _groups().savefig(path, bbox_inches="tight")
+            else:
+                _run([*words, "--plot", os.fspath(path)])
+            path.write_bytes(_DATE.sub(b"", path.read_bytes()))
+
+
+def write_reports(folder: Path) -> None:
+    """Write the report of each entry into a folder; those younger than the page are left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, words in entries().items():
+        path = folder / f"{name}.html"
+        if not path.exists() or path.stat().st_mtime < PAGE.stat().st_mtime:
+            _run([*words, "--report", os.fspath(path)])
+
+
+def _run(words: list[str]) -> None:
+    """Run a command from the root of the project, where its files are."""
+    with contextlib.chdir(DOCS.parent):
+        if main([*words, "--quiet"]):
+            raise RuntimeError(f"unperplexed {shlex.join(words)}: failed")
+
+
+def _groups() -> Figure:
+    """Draw the groups of the forecasts without the body mass index, class by class."""
+    data = pl.read_csv(DOCS.parent / "examples" / "gallery" / "diabetes.csv")
+    figure = Figure(figsize=(13, 5), layout="constrained")
+    for part, bmi in zip(
+        figure.subfigures(1, 3, squeeze=False)[0], ("under 25", "25 to 30", "30 or more"), strict=True
+    ):
+        group = data.filter(pl.col("bmi") == bmi)
+        found = assess(group["progressed"], group["without_bmi"], pos_label="yes", view="each-class", resamples=0)
+        found.plot(part.subplots())
+        part.suptitle(f"body mass index {bmi}", y=1.08)
+    return figure
+
+
+if __name__ == "__main__":
+    pictures = DOCS / "pictures" / "gallery"
+    pictures.mkdir(parents=True, exist_ok=True)
+    draw(pictures)
