@@ -23,7 +23,6 @@ PAGE = DOCS / "gallery.md"
 _SECTION = re.compile(r"^## .*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(pictures/gallery/([a-z-]+)\.svg\)")
 _COMMAND = re.compile(r"```sh\nunperplexed (.*?)\n```", re.DOTALL)
-_DATE = re.compile(rb"\s*<dc:date>.*?</dc:date>")
 
 
 def entries() -> dict[str, list[str]]:
@@ -40,14 +39,13 @@ def entries() -> dict[str, list[str]]:
 
 def draw(folder: Path) -> None:
     """Draw each entry into a folder, the same to the last byte each time."""
-    with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
-        for name, words in entries().items():
-            path = folder / f"{name}.svg"
-            if "--by" in words:
-                _groups().savefig(path, bbox_inches="tight")
-            else:
-                _run([*words, "--plot", os.fspath(path)])
-            path.write_bytes(_DATE.sub(b"", path.read_bytes()))
+    for name, words in entries().items():
+        path = folder / f"{name}.svg"
+        if "--by" in words:
+            with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
+                _groups().savefig(path, bbox_inches="tight", metadata={"Date": None})
+        else:
+            _run([*words, "--plot", os.fspath(path)])
 
 
 def write_reports(folder: Path) -> None:

@@ -634,3 +634,11 @@ def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
         assert re.sub(r"\x1b\[\d+m", "", shown) == plain
         assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
         assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_pictures_are_the_same_each_time(forecasts, tmp_path, suffix):
+    path, _ = forecasts
+    for name in ("a", "b"):
+        assert run("assess", path, *TALLY_INPUT, "--plot", tmp_path / f"{name}.{suffix}", "-q") == 0
+    assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()

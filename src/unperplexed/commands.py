@@ -424,6 +424,7 @@ def _picture(
     """Draw on a figure of the right size and give the picture's bytes by its path."""
     if path is None:
         return {}
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from .comparison import Comparison
@@ -433,5 +434,8 @@ def _picture(
     figure = Figure(figsize=size, layout="tight")
     draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
     stream = io.BytesIO()
-    figure.savefig(stream, format=path.suffix.lower()[1:], dpi=150, bbox_inches="tight")
+    form = path.suffix.lower()[1:]
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture has the same bytes
+    with rc_context({"svg.hashsalt": "unperplexed"}):
+        figure.savefig(stream, format=form, dpi=150, bbox_inches="tight", metadata=undated.get(form))
     return {path: stream.getvalue()}

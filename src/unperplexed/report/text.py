@@ -369,7 +369,8 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
         lines.append(f"{order:>8.4g}{value:>9}{between or '-':>17}   {remark}".rstrip())
     if profile.few_rows.any():
         lines.append("(few rows: fewer than twenty rows' worth decide the interval; it is too narrow)")
-    lines += ["", *profile_plot(profile)]
+    if picture := profile_plot(profile):
+        lines += ["", *picture]
     lines += ["", f"{'floor':>8}{'robustness':>13}{'geometric accuracy':>21}{'decisiveness':>15}"]
     for floor, means in assessment.floor_sensitivity.items():
         row = f"{figure(means.robustness):>13}{figure(means.geometric_accuracy):>21}{figure(means.decisiveness):>15}"
