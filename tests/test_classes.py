@@ -208,7 +208,8 @@ def test_weight_two_is_the_row_twice(rng):
     w = np.where(np.arange(400) < 150, 2, 1)
     # By an estimator that does not ask how many rows there are: weights say what rows are worth, not how many they are.
     a, b = (assess(y[i], p[i], sample_weight=x, measured="isotonic", **EACH) for i, x in ((..., w), (twice, None)))
-    assert_same_tables(a.classes, b.classes, 1e-11)
+    unknown = np.full(3, np.nan)  # weights do not say how much is chance
+    assert_same_tables(a.classes, replace(b.classes, gap_standard_error=unknown, gap_p_value=unknown), 1e-11)
     assert_same_tables(a.predicted, b.predicted, 1e-11)
     scaled = assess(y, p, sample_weight=1e5 * w, measured="isotonic", **EACH)
     assert scaled.measured.robustness == pytest.approx(a.measured.robustness, rel=1e-12)
@@ -404,3 +405,65 @@ def test_text_and_card_name_the_classes_in_one_line(rng):
     assert "average (3)" in text
     assert "<script" not in result._repr_html_()
     assert "&lt;script&gt;" in result._repr_html_()
+
+
+class TestGaps:
+    """How many times too often a class was said, against the exact distribution of a sum of independent coins."""
+
+    @staticmethod
+    def exact(p, happened):
+        """Smaller tail doubled, from the distribution by convolution, each tail with the half-step of a correction."""
+        density = np.ones(1)
+        for one in p:
+            density = np.convolve(density, [1 - one, one])
+        return min(1.0, 2 * min(density[: happened + 1].sum(), density[happened:].sum()))
+
+    @pytest.mark.parametrize(("a", "b", "n"), [(1, 9, 300), (2, 2, 300), (0.3, 3, 600), (9, 1, 120), (0.05, 0.05, 100)])
+    def test_p_values_are_near_the_exact_ones(self, rng, a, b, n):
+        p = rng.beta(a, b, n)
+        mean, sd = p.sum(), np.sqrt((p * (1 - p)).sum())
+        for off in (-3.2, -2, -1, 0, 1, 2, 3.2):
+            count = round(float(mean + off * sd))
+            y = np.arange(n) < count  # which rows they are makes no difference to the count
+            table = assess(y, p, view="each-class", resamples=0).classes
+            expected = self.exact(p, count)
+            assert (table.gap_p_value > 0.8 * expected).all(), off
+            assert (table.gap_p_value < (1.2 if abs(off) < 3 else 2) * expected).all(), off
+            assert table.gap_standard_error == pytest.approx(sd / n)
+
+    def test_calibrated_forecasts_are_hardly_ever_called_biased(self, rng):
+        found = 0
+        for _ in range(300):
+            y, p = softmax_forecasts(rng, 300, 4)
+            found += bool((assess(y, p, view="each-class", resamples=0).classes.gap_p_value < 0.05 / 4).any())
+        assert found <= 27  # 15 are expected at most; 28 or more happen once in 600 times
+
+    def test_a_bias_that_the_pooled_view_cannot_see_is_seen(self, rng):
+        p = rng.uniform(0.25, 0.75, 5000)
+        y = np.where(rng.uniform(size=5000) < p - 0.1, "yes", "no")
+        pooled, each = (
+            assess(y, p, pos_label="yes", view=view, resamples=100) for view in ("all-classes", "each-class")
+        )
+        assert pooled.verdict == "not distinguishable from calibrated"
+        assert "\n(a bias towards one of the two classes does not show here: --view each-class)\n" in str(pooled) + "\n"
+        assert "\nsaid too often: yes; too seldom: no (for chance, with 95 %" in str(each)
+        assert "said too often: yes; too seldom: no" in each.to_html()
+
+    def test_without_a_bias_it_says_so(self, rng):
+        y, p = softmax_forecasts(rng, 500, 3)
+        text = " ".join(str(assess(y, p, view="each-class", resamples=0)).split())
+        assert "no class is said too often or too seldom (for chance, with 95 % confidence" in text
+
+    def test_they_are_told_of_independent_rows_of_one_weight_with_enough_errors(self, rng):
+        y, p = softmax_forecasts(rng, 200, 3)
+        for more in ({"sample_weight": np.full(200, 2.0)}, {"groups": np.arange(200) // 2}):
+            table = assess(y, p, view="each-class", resamples=0, **more).classes
+            assert np.isnan([table.gap_standard_error, table.gap_p_value]).all()
+            assert "too often" not in str(assess(y, p, view="each-class", resamples=0, **more))
+
+    def test_impossible_events_are_beyond_chance_and_certain_ones_are_not(self):
+        right, wrong = (
+            assess(y, [1.0, 0.0, 1.0], view="each-class", resamples=0).classes for y in ([1, 0, 1], [0, 0, 1])
+        )
+        assert right.gap_p_value.tolist() == [1, 1]
+        assert wrong.gap_p_value.tolist() == [0, 0]

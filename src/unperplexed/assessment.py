@@ -597,7 +597,8 @@ def _by_class(
     tally: Tally, each: EachGroup, estimate: Estimate, measure: Measure, floor: float, limit: Limit
 ) -> dict[str, Any]:
     """Tables of the each-class view."""
-    table = class_table(each, estimate, tally.labels, tally.weight, floor, limit)
+    independent = not tally.weighted and not tally.grouped
+    table = class_table(each, estimate, tally.labels, tally.weight, floor, limit, independent)
     found: dict[str, Any] = {"classes": table, "class_average": class_average(table)}
     if tally.predictions is not None:
         tops = tally.each_class("predictions")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from scipy.special import gammainc, gammaincc
 
 from ._grouped import EachGroup
 from ._tables import Pairs
@@ -38,6 +39,14 @@ class ClassTable(ReadOnlyArrays):
     """Mean probability that the class was given in all rows."""
     gap: Floats
     """mean_reported - frequency: above 0, the class is said more often than it happens. 0 is best."""
+    gap_standard_error: Floats
+    """Of the gap, were the forecasts calibrated. NaN of rows with weights or in groups."""
+    gap_p_value: Floats
+    """How probable a gap at least as large would be then, on either side. NaN as above.
+
+    The distribution of the count is taken as a gamma distribution of its mean, variance and skewness (Pearson's type
+    III), with a correction for continuity.
+    """
     reported_decisiveness: Floats
     reported_geometric_accuracy: Floats
     reported_robustness: Floats
@@ -66,6 +75,14 @@ class ClassTable(ReadOnlyArrays):
     def __len__(self) -> int:
         """Count the classes."""
         return len(self.label)
+
+
+def biased(table: ClassTable, confidence: float) -> tuple[Ints, Ints]:
+    """Places of the classes said too often, and too seldom, for chance, at a confidence for all classes together."""
+    with np.errstate(invalid="ignore"):
+        beyond = table.gap_p_value < (1 - confidence) / len(table)
+    places = np.argsort(table.gap_p_value, kind="stable")
+    return places[beyond[places] & (table.gap[places] > 0)], places[beyond[places] & (table.gap[places] < 0)]
 
 
 @dataclass(frozen=True)
@@ -133,9 +150,15 @@ def class_of_entries(each: EachGroup) -> Ints:
 
 
 def class_table(
-    each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...], weight: float, floor: float, limit: Limit
+    each: EachGroup,
+    estimate: Estimate,
+    labels: tuple[Label | None, ...],
+    weight: float,
+    floor: float,
+    limit: Limit,
+    independent: bool,
 ) -> ClassTable:
-    """Gather what is known of each class; weight is that of all rows."""
+    """Gather what is known of each class; weight is that of all rows, which are independent and weigh 1, or not."""
     of_entry, n = class_of_entries(each), len(labels)
     happened, _, said, off = _sums(each, estimate, n)
     points, seen = each.points, each.pairs.happened > 0
@@ -148,7 +171,7 @@ def class_table(
         divergence = reported[1] / measured[1]
         loss = np.where(happened > 0, frequency * np.log(measured[1] / reported[1]), 0.0)
     gap = mean_reported - frequency
-    before = (happened, frequency, mean_reported, gap, *reported, *measured)
+    before = (happened, frequency, mean_reported, gap, *_chance(each, gap * weight, independent), *reported, *measured)
     return ClassTable(*_sorted(labels, -(loss + gap), *before, slopes, divergence, loss, loss + gap, off / weight))
 
 
@@ -178,6 +201,37 @@ def predicted_table(
         confidence, right, error = said / predicted, hits / predicted, off / predicted
     share, gap = predicted / weight, confidence - right
     return PredictedTable(*_sorted(labels, -share * np.abs(gap), predicted, share, confidence, right, gap, error))
+
+
+def _chance(each: EachGroup, off: Floats, independent: bool) -> tuple[Floats, Floats]:
+    """Standard errors and p-values of gaps: how many times too often each class was said, if it is known what counts.
+
+    Calibrated, the number of rows in which a class happens is a sum of independent coins.
+    """
+    if not independent:
+        return np.full(off.size, np.nan), np.full(off.size, np.nan)
+    p, _, total = each.pairs
+    weight = total.sum() / off.size
+    variance, third = (
+        np.bincount(class_of_entries(each), total * moment, off.size)
+        for moment in (p * (1 - p), p * (1 - p) * (1 - 2 * p))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.maximum(np.abs(off) - 0.5, 0) / np.sqrt(variance)
+        tail = _gamma_tail(z, -np.sign(off) * third / variance**1.5)
+    value = np.where(variance > 0, np.minimum(2 * tail, 1), np.where(np.abs(off) > 0.5, 0.0, 1.0))
+    return np.sqrt(variance) / weight, value
+
+
+def _gamma_tail(z: Floats, skewness: Floats) -> Floats:
+    """How much of a gamma distribution, shifted to mean 0 and scaled to variance 1, lies above z."""
+    shape = 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
+    at = np.maximum(shape + np.copysign(z * np.sqrt(shape), skewness), 0)
+    return np.asarray(np.where(skewness > 0, gammaincc(shape, at), gammainc(shape, at)))
+
+
+_NO_SKEWNESS = 1e-4
+"""Below, the gamma distribution is the normal one to four digits."""
 
 
 def _sums(each: EachGroup, estimate: Estimate, n: int) -> Floats:

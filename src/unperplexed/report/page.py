@@ -25,6 +25,7 @@ from .breakdown import ORDERS, key_text
 from .charts import Chart, calibration_chart, profile_chart, ratio_chart
 from .text import (
     MEANS,
+    bias_text,
     confidence_text,
     counted,
     estimate,
@@ -201,7 +202,12 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
     return page.html(
         title=f"{short}: {counted(a.n_rows, a.n_classes, a.labels)}",
         kind="Assessment of probabilistic forecasts",
-        verdict={"short": short, "plain": plain_verdict(a), "long": f"{said[0].upper()}{said[1:]}."},
+        verdict={
+            "short": short,
+            "plain": plain_verdict(a),
+            "long": f"{said[0].upper()}{said[1:]}.",
+            "bias": bias_text(a),
+        },
         warnings=a.uncertainty.warnings,
         facts="; ".join(header(a)) + ".",
     )
@@ -326,6 +332,8 @@ def _classes(page: Page, c: ClassTable) -> Table:
         "rows",
         "said",
         "happened",
+        "gap",
+        "p of the gap",
         "reported",
         "measured",
         "slope",
@@ -334,8 +342,8 @@ def _classes(page: Page, c: ClassTable) -> Table:
         "error",
     ]
     columns = [
-        c.happened, c.mean_reported, c.frequency, c.reported_geometric_accuracy, c.measured_geometric_accuracy,
-        c.slope, c.divergence_probability, c.miscalibration, c.calibration_error,
+        c.happened, c.mean_reported, c.frequency, c.gap, c.gap_p_value, c.reported_geometric_accuracy,
+        c.measured_geometric_accuracy, c.slope, c.divergence_probability, c.miscalibration, c.calibration_error,
     ]  # fmt: skip
     caption = "Each class, the most miscalibrated first. Reported and measured are geometric accuracies."
     return page.table(caption, heads, _named(c, columns), sortable=True, search=len(c) > _SEARCHED)

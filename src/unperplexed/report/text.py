@@ -12,6 +12,7 @@ import numpy as np
 from .._dependence import LEAST_WORTH
 from .._tables import Cells
 from .._wording import number_of, percent, printable
+from ..classes import biased
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, score_named
 
@@ -53,6 +54,7 @@ def assessment_text(assessment: Assessment) -> str:
     for name, value, interval, meaning in single_figures(a):
         lines.append(f"{name:22}{value:>7} {interval:>16}   {meaning}".rstrip())
     lines += ["", *textwrap.wrap(verdict_text(a), 80)]
+    lines += textwrap.wrap(bias_text(a), 80)
     lines += [f"({warning})" for warning in a.uncertainty.warnings]
     if a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
         lines.append("(few rows a class: the curves follow chance, and the slope comes out too large)")
@@ -133,6 +135,30 @@ def _rounded_up(rows: float) -> int:
 
 
 _MOST_CLASSES = 10
+
+
+def bias_text(a: Assessment) -> str:
+    """Say which classes were said too often or too seldom for chance, or where that would not show."""
+    if a.n_classes == 2 and a.view == "all-classes" and a.verdict == "not distinguishable from calibrated":
+        return "(a bias towards one of the two classes does not show here: --view each-class)"
+    if a.classes is None or np.isnan(a.classes.gap_p_value).all():
+        return ""
+    found = {
+        how: [class_name(a.classes.label[at], int(a.classes.index[at])) for at in places.tolist()]
+        for how, places in zip(("too often", "too seldom"), biased(a.classes, a.uncertainty.confidence), strict=True)
+    }
+    told = "; ".join(f"{how}: {', '.join(names[:_MOST_NAMES])}{_more(names)}" for how, names in found.items() if names)
+    together = f"(for chance, with {percent(a.uncertainty.confidence)} confidence for all classes together)"
+    return f"said {told} {together}" if told else f"no class is said too often or too seldom {together}"
+
+
+_MOST_NAMES = 8
+
+
+def _more(names: Sequence[str]) -> str:
+    return f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+
+
 _FEW_ROWS = 300
 """Of each class, on average; with a hundred, slopes have been seen to come out a fifth too large."""
 
