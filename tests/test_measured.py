@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from conftest import softmax_forecasts
@@ -347,6 +348,18 @@ def test_logistic_is_the_likelihoods_own_maximum(rng):
     residual = (happened + leverage * p) - (total + leverage) * measured
     assert residual.sum() == pytest.approx(0, abs=1e-6)
     assert residual @ x == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize(("level", "steepness"), [(0.0, 1.0), (0.4, 0.6), (-1.0, 1.7), (0.2, -0.5)])
+def test_logistic_gives_intercept_and_slope(level, steepness):
+    p = np.linspace(0.05, 0.95, 19)
+    truth, n = expit(level + steepness * logit(p)), np.full(19, 1e6)
+    settings = logistic(p, n * truth, n).settings
+    assert settings["calibration_intercept"] == pytest.approx(level, abs=1e-5)
+    assert settings["calibration_slope"] == pytest.approx(steepness, abs=1e-5)
+    assert logistic(p[:1], truth[:1], n[:1]).settings == {}
+    ends = np.r_[0, p, 1], np.r_[0, n * truth, 1e6], np.full(21, 1e6)
+    assert logistic(*ends).settings == pytest.approx(settings)
 
 
 def test_logistic_of_exactly_recalibrated_counts():

@@ -64,8 +64,9 @@ def _joined_where_equal(bin_: Ints, happened: Floats, total: Floats) -> Ints:
 def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
     """Measure by logistic recalibration: the log-odds of the measured are a line over those of the reported.
 
-    Cox (1958): two numbers, level and slope, by maximum likelihood; the slope may be negative. Exact 0 and 1 are groups
-    of their own. It is steady with few rows, and wrong where the truth is not a line, however many rows there are.
+    Cox (1958): two numbers, calibration intercept and slope, by maximum likelihood, which are in the ``settings`` of
+    the result; the slope may be negative. Exact 0 and 1 are groups of their own. It is steady with few rows, and wrong
+    where the truth is not a line, however many rows there are.
 
     Parameters
     ----------
@@ -95,7 +96,19 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     array([0.199, 0.5  , 0.801])
     """
     measured = with_ends_apart(reported, happened, total, _recalibrated)
-    return Estimate(measured, equal_population(reported, happened, total, floor=floor).bin, {})
+    return Estimate(measured, equal_population(reported, happened, total, floor=floor).bin, _line(reported, measured))
+
+
+def _line(reported: Floats, measured: Floats) -> dict[str, float]:
+    """Give intercept and slope of the line that points of log-odds lie on, if there are two to tell."""
+    inner = (reported > 0) & (reported < 1)
+    x, y = logit(reported[inner]), logit(measured[inner])
+    if x.size < 2:
+        return {}
+    slope = float((y[-1] - y[0]) / (x[-1] - x[0]))
+    middle = np.abs(x).argmin()  # where the line is known best
+    intercept = round(float(y[middle] - slope * x[middle]), 9) + 0.0  # of symmetric pairs 0, but for rounding
+    return {"calibration_intercept": intercept, "calibration_slope": slope}
 
 
 def _recalibrated(odds: Floats, happened: Floats, total: Floats, rising: bool = False) -> Floats:
