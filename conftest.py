@@ -31,9 +31,11 @@ else:
 
     def setup(namespace):
         """Enter a folder of the document's own, with the files that it may name."""
-        folder = Path(tempfile.mkdtemp(prefix="unperplexed-docs-"))
-        for name in ("README.md", "docs", "examples"):
-            (folder / name).symlink_to(ROOT / name)
+        folder = namespace["_folder"] = Path(tempfile.mkdtemp(prefix="unperplexed-docs-"))
+        (folder / "docs").mkdir()
+        for page in (ROOT / "docs").glob("*.md"):
+            shutil.copy(page, folder / "docs")
+        shutil.copytree(ROOT / "examples", folder / "examples")
         for name, path in NETWORKS.items():
             (folder / name).symlink_to(path.resolve())
         runpy.run_path(str(ROOT / "docs" / "files.py"))["make"](folder)
@@ -41,8 +43,9 @@ else:
 
     def teardown(namespace):
         """Leave it."""
-        shutil.rmtree(Path.cwd())
         os.chdir(ROOT)
+        if "_folder" in namespace:
+            shutil.rmtree(namespace["_folder"])
 
     def run(example: Example) -> str | None:
         """Run a block's commands, and compare what they print with the block of text behind it, if there is one."""

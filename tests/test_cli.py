@@ -15,6 +15,7 @@ import pytest
 
 from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose, row_scores
 from unperplexed._compiled import KERNEL
+from unperplexed._terminal import coloured
 from unperplexed.calibration import DEFAULT_BINS
 from unperplexed.cli import _FLAGS, _parser, main
 from unperplexed.engines.arguments import EngineName
@@ -617,6 +618,7 @@ def test_surprises_are_in_the_report_and_kept_by_a_tally_when_asked(forecasts, t
 
 def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
     path, _ = forecasts
+    monkeypatch.delenv("NO_COLOR", raising=False)
     assert run("assess", path, *TALLY_INPUT) == 0
     plain = capsys.readouterr().out
     assert "\x1b" not in plain
@@ -636,9 +638,22 @@ def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
         assert "\x1b" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
-def test_pictures_are_the_same_each_time(forecasts, tmp_path, suffix):
+@pytest.mark.parametrize("suffix", ["svg", "pdf"])
+def test_pictures_are_the_same_each_time(forecasts, tmp_path, monkeypatch, suffix):
     path, _ = forecasts
-    for name in ("a", "b"):
+    for name, second in (("a", "1"), ("b", "100000")):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", second)  # what a date would be
         assert run("assess", path, *TALLY_INPUT, "--plot", tmp_path / f"{name}.{suffix}", "-q") == 0
     assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+
+
+def test_verdicts_are_in_colour_and_nothing_else():
+    text = """slope   0.6   0.5 to 0.7   below 1: overconfident
+
+overconfident: the slope's interval lies below 1
+not distinguishable from calibrated with 9 forecasts
+overconfident-model   0.5
+overconfident         0.5
+(over-, underconfident, or off: miscalibrated otherwise)"""
+    assert coloured(text).count("\x1b[33m") == 2
+    assert coloured(text).count("\x1b[") == 6

@@ -1,6 +1,7 @@
 """The rows in which what happened had been given least."""
 
 import json
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +35,15 @@ def cases(rng):
     yield "one value", y, np.full(5000, 0.3)
     yield "next to 0, 1/2 and 1", y, np.where(rng.random(5000) < 0.5, 1e-300, np.nextafter(0.5, 1))
     yield "few rows", y[:7], p[:7]
+    many = np.linspace(0.001, 0.999, 40_000)
+    yield "rising, in many runs", np.ones(many.size, dtype=int), many
+    yield "falling, in many runs", np.ones(many.size, dtype=int), many[::-1].copy()
+    yield "falling, single precision", np.zeros(many.size, dtype=int), many[::-1].astype(np.float32)
+    yield (
+        "lowest at the ends of runs",
+        np.ones(many.size, dtype=int),
+        np.where(np.arange(many.size) % 16384 > 16379, 0.01, many),
+    )
     yield "ten classes", *softmax_forecasts(rng, 3000, 10)
     yield "ten classes, ties", rng.integers(0, 10, 300), np.full((300, 10), 0.1)
 
@@ -59,6 +69,18 @@ def test_weights_and_sources_go_along(rng):
     both = tally + other
     assert both.surprises == tuple(sorted([*tally.surprises, *other.surprises])[:MOST])
     assert both.surprises == (other + tally).surprises
+
+
+def test_a_negative_zero_is_zero():
+    for p in (np.array([-0.0, 0.5]), np.array([[1.0, -0.0], [0.5, 0.5]])):
+        assert math.copysign(1, Tally.of([1, 1], p, labels=(0, 1), parts=PART).surprises[0].probability) == 1
+
+
+def test_many_rows_left_out_hide_none(rng):
+    p = np.full(100, np.nan)
+    p[::10] = np.linspace(0.1, 0.9, 10)
+    found = Tally.of(np.ones(100, dtype=int), p, parts=PART, drop_invalid=True).surprises
+    assert [(row.row, row.probability) for row in found] == [(at, p[at]) for at in range(0, 100, 10)]
 
 
 def test_rows_left_out_are_none(rng):
@@ -90,13 +112,25 @@ def test_shares_of_few_rows_add_up_to_all():
     assert result.surprises.row.tolist() == [2, 1, 0]
 
 
+@pytest.mark.parametrize(("y", "p"), [([1, 0, 1], [0.9, 0.3, 0.0]), ([1, 0], [1.0, 0.0])])
+def test_shares_of_a_log_loss_that_is_infinite_or_0(y, p):
+    result = assess(y, p, floor=0, resamples=0)
+    assert np.isnan(result.surprises.share).any()
+    page = result.to_html()
+    assert "nan %" not in page
+    assert f"The {len(y)} rows in which what happened had been given least." in page
+
+
 def test_a_tally_without_them():
     result = assess(Tally.of([1, 0], [0.8, 0.3]))
     assert result.surprises is None
     with pytest.raises(InputError, match="parts=\\['surprises'\\] \\(--parts surprises\\)"):
         result.frame("surprises")
-    with pytest.raises(InputError, match="different parts"):
-        Tally.of([1], [0.5]) + Tally.of([1], [0.5], parts=PART)
+    without, with_them = Tally.of([1], [0.5]), Tally.of([1], [0.5], parts=PART)
+    for both in (without + with_them, with_them + without):
+        assert both.surprises is None
+        assert both.n_rows == 2
+    assert (Tally() + with_them + Tally()).surprises == with_them.surprises
 
 
 def test_files_say_where_rows_are(rng, tmp_path):
@@ -133,6 +167,10 @@ def test_they_are_saved_and_checked(rng):
         lambda rows: [rows[0]._replace(happened=3), *rows[1:]],
         lambda rows: [rows[0]._replace(source=1), *rows[1:]],
         lambda rows: [rows[0][:6], *rows[1:]],
+        lambda rows: [rows[0]._replace(weight=2.0), *rows[1:]],
+        lambda rows: [rows[0]._replace(highest=rows[0].probability / 2), *rows[1:]],
+        lambda rows: [rows[0]._replace(probability=False), *rows[1:]],
+        lambda rows: [rows[0]._replace(row=True), *rows[1:]],
     ):
         state = vars(tally) | {"surprises": tuple(change(list(tally.surprises)))}
         with pytest.raises(InputError, match="do not fit together"):

@@ -267,7 +267,8 @@ def _whole(value: Any, highest: int = 1 << 62) -> int:
 
 
 def _weight(value: Any) -> float:
-    _require(isinstance(value, int | float) and 0 <= value < np.inf, f"{value!r:.40} is no weight")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(number and 0 <= value < np.inf, f"{value!r:.40} is no weight")
     return float(value)
 
 
@@ -360,15 +361,17 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
 
 
 def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...]:
-    found = tuple(Surprise(*row) for row in rows)
-    last = state["n_classes"] - 1
-    for row in found:
-        _require(isinstance(row.source, str), "a source is no text")
-        _require(all(0 <= _weight(p) <= 1 for p in (row.probability, row.highest)), "a row's value is no probability")
-        _whole(row.row), _whole(row.happened, last), _whole(row.predicted, last), _weight(row.weight)
-    _require(found == least(found), "surprising rows are too many or out of order")
+    found, last = [], state["n_classes"] - 1
+    for probability, source, row, happened, predicted, highest, weight in rows:
+        _require(isinstance(source, str), "a source is no text")
+        _require(0 <= _weight(probability) <= _weight(highest) <= 1, "a row's value is no probability")
+        _require(_weight(weight) > 0 and (state["weighted"] or weight == 1), "a surprising row has another weight")
+        classes = _whole(happened, last), _whole(predicted, last)
+        found.append(Surprise(float(probability), source, _whole(row), *classes, float(highest), float(weight)))
+    _require(sum(row.weight for row in found) <= state["weight"] * (1 + 1e-9), "surprising rows weigh more than all")
+    _require(found == [*least(found)], "surprising rows are too many or out of order")
     _require(len(found) == min(MOST, state["n_weighing"]), "there are other surprising rows than were counted")
-    return found
+    return tuple(found)
 
 
 def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:

@@ -7,18 +7,19 @@ import re
 from typing import TextIO
 
 _STYLES = {
-    r"\boverconfident\b": "33",
-    r"\bunderconfident\b": "36",
-    r"\bmiscalibrated\b": "35",
-    r"^not distinguishable from calibrated\b": "32",
-    r"^\(.*\)$": "2",
+    r"(?:^|(?<=below 1: ))overconfident(?=:|$)": "33",
+    r"(?:^|(?<=above 1: ))underconfident(?=:|$)": "36",
+    r"^miscalibrated(?=[, ]|$)": "35",
+    r"^not distinguishable from calibrated(?= with )": "32",
 }
-"""Yellow, cyan, magenta and green for what a verdict can be, and remarks in brackets dim: by patterns in lines."""
+"""Yellow, cyan, magenta and green for what a verdict can be, where a line begins with it, and beside the slope."""
 
 
-def shows_colour(stream: TextIO) -> bool:
+def shows_colour(stream: TextIO | None) -> bool:
     """Whether colour is wanted there: on a terminal that is not dumb, unless NO_COLOR says otherwise."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 def coloured(text: str) -> str:

@@ -220,7 +220,7 @@ class Assessment(Reported):
         return self.uncertainty.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything but the surprises, which are rows, as plain Python values under the attributes' names."""
+        """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
         del plain["_source"], plain["surprises"]
         plain["uncertainty"] = plain_values(self.uncertainty)

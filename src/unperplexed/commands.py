@@ -283,8 +283,6 @@ def _tally(arguments: argparse.Namespace, parts: Sequence[str] = ()) -> Tally:
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
-    if tallies and Tally.load(tallies[0]).surprises is None:  # which is no reason not to add them up
-        parts = [part for part in parts if part != "surprises"]
     counted = _counted(arguments, others, as_tally, {"parts": parts})
     return _merged(tallies, counted) if tallies else counted
 

@@ -249,7 +249,7 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
 def _draw_legend(above: Axes, ax: Axes, title: str) -> None:
     """Draw the legend of Axes on others above them, which have nothing else."""
     above.set_axis_off()
-    size = FontProperties(size="small").get_size_in_points() * min(1.0, _side(ax) / _FULL_SIDE)
+    size = FontProperties(size="small").get_size_in_points() * np.clip(_side(ax) / _FULL_SIDE, _SMALLEST, 1)
     above.legend(
         *ax.get_legend_handles_labels(),
         title=title,
@@ -270,8 +270,8 @@ def _side(ax: Axes) -> float:
     return float(min(inches[0], inches[1] / 1.5))
 
 
-_FULL_SIDE = 2.9
-"""From here on the legend fits in full size."""
+_FULL_SIDE, _SMALLEST = 2.9, 0.6
+"""From here on the legend fits in full size; letters get no smaller than can be read, wherever they then reach."""
 
 
 def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:

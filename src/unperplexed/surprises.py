@@ -51,7 +51,7 @@ class SurpriseTable(ReadOnlyArrays):
     highest: Floats
     """Given to that."""
     share: Floats
-    """Of the log loss at the floor: what this row makes up of it."""
+    """Of the log loss at the floor: what this row makes up of it; NaN where that is 0 or infinite."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -96,14 +96,17 @@ class SurpriseCounter:
     def add_column(
         self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Bools
     ) -> None:
-        """See rows of one column from a place on, but for odd ones."""
+        """See rows of one column from a place on, but for those that the kernel left out, as odd ones."""
         for at in range(0, p.size, _RUN):
             here = slice(at, at + _RUN)
             if self._may_hold(p[here], truth[here]):
                 self._add_run(forecasts, p[here], truth[here], start + at, odd[here])
 
     def _may_hold(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> bool:
-        """Whether a row may belong among those kept: by a distance that rounds otherwise than what was given."""
+        """Whether any of these rows may belong among those kept: by how far p is from what happened, 0 or 1.
+
+        That is 1 less what was given, but for rounding: a margin makes sure that none is missed.
+        """
         if len(self.rows) < MOST:
             return True
         off = np.subtract(p, truth, dtype=p.dtype, casting="unsafe")
@@ -140,4 +143,4 @@ class SurpriseCounter:
 _FEW = 64 * MOST
 _RUN = 1 << 14
 _MARGIN = 1e-6
-"""More than what single precision rounds off."""
+"""More than what single precision rounds off. Too large a one costs time, too small a one rows."""

@@ -110,7 +110,10 @@ class Tally:
     shards: Shards | None = field(default=None, repr=False)
     """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
     surprises: tuple[Surprise, ...] | None = field(default=None, repr=False)
-    """The part of that name: the twenty rows in which what happened had been given least."""
+    """The part of that name: the twenty rows in which what happened had been given least.
+
+    Of all parts it alone may be missing in one of two tallies that add up; then it is not in the sum.
+    """
     sources: Mapping[str, int] = field(default_factory=dict)
     """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
 
@@ -379,6 +382,8 @@ class Tally:
     def _check_alike(self, other: Tally) -> None:
         for name in ("exact_limit", "fraction_bits", "parts", "scores"):
             mine, theirs = getattr(self, name), getattr(other, name)
+            if name == "parts":  # surprises, which are a few rows, are of the sum where both know them
+                mine, theirs = (tuple(part for part in parts if part != "surprises") for parts in (mine, theirs))
             if mine != theirs:
                 shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
                 raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")

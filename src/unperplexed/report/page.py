@@ -313,17 +313,31 @@ def _surprises(page: Page, s: SurpriseTable) -> Table:
     several = len(set(s.source)) > 1
     rows = []
     for at in range(len(s)):
-        row, part = s.row[at], Cell(rounded_percent(s.share[at]), f"{s.share[at]:.5g}")
+        row, part = s.row[at], _share(s.share[at])
         given, highest = _numbers((s.probability[at], s.highest[at]))
         where = [Cell(_label(s.source[at]), words=True)] if several else []
         happened, predicted = (
             _words("?" if label is None else _label(label)) for label in (s.happened[at], s.predicted[at])
         )
         rows.append([Cell(f"{row:,}", f"{row}"), *where, happened, given, predicted, highest, part])
-    heads = ["row, from 0", *["source"] * several, "what happened", "given", "most probable", "given", "of log loss"]
-    share = rounded_percent(float(s.share.sum()))
+    heads = [
+        "row, from 0",
+        *["source"] * several,
+        "what happened",
+        "given",
+        "most probable",
+        "given to it",
+        "of log loss",
+    ]
     told = f"The {number_of(len(s), 'row')} in which what happened had been given least"
-    return page.table(f"{told}: {share} of the log loss at the floor.", heads, rows, sortable=True)
+    together = s.share.sum()
+    if math.isfinite(together):
+        told += f": {rounded_percent(together)} of the log loss at the floor"
+    return page.table(f"{told}.", heads, rows, sortable=True)
+
+
+def _share(share: float) -> Cell:
+    return Cell(rounded_percent(share), f"{share:.5g}") if math.isfinite(share) else Cell("-")
 
 
 def _classes(page: Page, c: ClassTable) -> Table:

@@ -12,7 +12,6 @@ import numpy as np
 from .._dependence import LEAST_WORTH
 from .._tables import Cells
 from .._wording import number_of, percent, printable
-from ..classes import biased
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, score_named
 
@@ -143,6 +142,8 @@ def bias_text(a: Assessment) -> str:
         return "(a bias towards one of the two classes does not show here: --view each-class)"
     if a.classes is None or np.isnan(a.classes.gap_p_value).all():
         return ""
+    from ..classes import biased  # here, since a tally can be shown without SciPy
+
     found = {
         how: [class_name(a.classes.label[at], int(a.classes.index[at])) for at in places.tolist()]
         for how, places in zip(("too often", "too seldom"), biased(a.classes, a.uncertainty.confidence), strict=True)
