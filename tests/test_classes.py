@@ -445,17 +445,41 @@ class TestGaps:
             assess(y, p, pos_label="yes", view=view, resamples=100) for view in ("all-classes", "each-class")
         )
         assert pooled.verdict == "not distinguishable from calibrated"
-        assert "\n(a bias towards one of the two classes does not show here: --view each-class)\n" in str(pooled) + "\n"
+        assert "\nyes was said too often: given 0.5" in str(pooled)
+        assert "\notherwise not distinguishable from calibrated with 5,000" in str(pooled)
+        assert "<h1>Biased</h1>" in pooled.to_html()
         assert "\nsaid too often: yes; too seldom: no (for chance, with 95 %" in str(each)
-        assert "said too often: yes; too seldom: no" in each.to_html()
+        assert "Said too often: yes; too seldom: no" in each.to_html()
 
     def test_without_a_bias_it_says_so(self, rng):
         y, p = softmax_forecasts(rng, 500, 3)
         text = " ".join(str(assess(y, p, view="each-class", resamples=0)).split())
         assert "no class is said too often or too seldom (for chance, with 95 % confidence" in text
 
+    @pytest.mark.parametrize(
+        ("a", "b", "n"), [(1, 9, 300), (2, 2, 300), (9, 1, 120), (0.05, 0.05, 100), (1e9, 1e9, 50)]
+    )
+    def test_of_two_classes_pairs_and_one_sum_tell_as_much(self, rng, a, b, n):
+        """Without knowing which pairs are whose, the p-value is at least the exact one, and not much larger."""
+        p = rng.beta(a, b, n)
+        mean, sd = p.sum(), np.sqrt((p * (1 - p)).sum())
+        for off in (-3, -2, 0, 2, 3):
+            y = np.arange(n) < round(float(mean + off * sd))
+            bias, alone = assess(y, p, resamples=0).bias, assess(y, p, resamples=0, view="each-class").classes
+            assert (bias.label, bias.gap) == (True, pytest.approx(p.mean() - y.mean(), abs=1e-9))
+            assert bias.standard_error == pytest.approx(sd / n)
+            assert 0.8 * self.exact(p, int(y.sum())) <= bias.p_value <= most * self.exact(p, int(y.sum()))
+            assert bias.p_value >= alone.gap_p_value.max() * (1 - 1e-9)
+
+    def test_a_forecaster_of_one_half_is_biased_where_all_happens(self):
+        for y in ([1] * 100, [0] * 100, [1] * 10 + [0] * 90):
+            assert assess(y, [0.5] * 100, labels=(0, 1), resamples=0).bias.p_value < 1e-9
+
     def test_they_are_told_of_independent_rows_of_one_weight_with_enough_errors(self, rng):
         y, p = softmax_forecasts(rng, 200, 3)
+        two = assess([1, 0, 1], [0.9, 0.1, 0.4], sample_weight=[1, 2, 3], resamples=0).bias
+        assert (two.mean_reported, two.frequency) == (pytest.approx(2.3 / 6), pytest.approx(4 / 6))
+        assert np.isnan([two.standard_error, two.p_value]).all()
         for more in ({"sample_weight": np.full(200, 2.0)}, {"groups": np.arange(200) // 2}):
             table = assess(y, p, view="each-class", resamples=0, **more).classes
             assert np.isnan([table.gap_standard_error, table.gap_p_value]).all()

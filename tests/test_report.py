@@ -55,13 +55,61 @@ def test_the_verdict_comes_first_in_plain_words(sharp):
     html = sharp.to_html()
     assert "<h1>Overconfident</h1>" in html
     said = plain_verdict(sharp)
-    level, happens, low, high = map(int, re.findall(r"\d+", said))
-    assert said == f"What is given {level} % happens {happens} % of the time ({low} to {high} %)."
-    assert low <= happens <= high < level == 90
+    given, happened, low, high = map(float, re.findall(r"[\d.]+(?= %| to \d)", said.partition("on average ")[2]))
+    pairs = sharp.observed(0.85, 0.95)
+    assert said.startswith("What was given 85 to 95 %, on average ")
+    assert said.endswith(" %), 0 and 1 alike.")
+    assert given == pytest.approx(100 * pairs.mean_reported, abs=0.05)
+    assert low <= happened <= high < given
+    assert happened == round(100 * pairs.happened)
     assert said in html
-    calibrated = plain_verdict(assess(*binary(1.0)))
-    level, _, low, high = map(int, re.findall(r"\d+", calibrated))
-    assert low <= level <= high
+    assert "What was given 30 %" not in html
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "expected"),
+    [
+        (
+            [1] * 25 + [0] * 75,
+            [1.0] * 100,
+            "What was given 100 % happened 25 % of the time (18 to 34 %), 0 and 1 alike.",
+        ),
+        (
+            [1] * 50 + [0] * 50,
+            [0.7] * 100,
+            "What was given 70 % happened 50 % of the time (40 to 60 %), 0 and 1 alike.",
+        ),
+        ([1, 0, 1], [0.9, 0.2, 0.6], ""),
+    ],
+)
+def test_plain_words_are_about_what_was_given(y, p, expected):
+    assert plain_verdict(assess(y, p, labels=(0, 1), resamples=0)).removesuffix(".") == expected
+
+
+def test_forecasts_that_point_the_wrong_way_are_asked_about():
+    y, p = binary(1.0)
+    names = np.where(y == 1, "yes", "no")
+    assert "is no the positive label?" in " ".join(str(assess(names, p, pos_label="no", resamples=80)).split())
+    assert "the positive label?" not in str(assess(names, p, pos_label="yes", resamples=80))
+
+
+def test_a_floor_above_what_knowing_nothing_gives_is_told(rng):
+    p = rng.dirichlet(np.ones(250), 60)
+    y = rng.integers(0, 250, 60)
+    assert "the floor is not below 1/250" in assess(y, p, labels=range(250), resamples=0).to_html()
+    assert "the floor is not below" not in str(assess(y, p, labels=range(250), floor=0.003, resamples=0))
+
+
+def test_what_was_observed_between_two_probabilities(rng):
+    y, p = binary(1.0)
+    found = assess(y, p, resamples=0).observed(0.6, 0.8)
+    both, came = np.concatenate([p, 1 - p]), np.concatenate([y, 1 - y])
+    here = (both >= 0.6) & (both <= 0.8)
+    assert found.total == here.sum()
+    assert found[1:5] == pytest.approx((both[here].min(), both[here].max(), both[here].mean(), came[here].mean()))
+    assert found.interval.low < found.happened < found.interval.high
+    assert np.isnan(assess(y, p, resamples=0, sample_weight=np.full(len(y), 2.0)).observed(0.6, 0.8).interval).all()
+    assert assess([1, 0], [0.9, 0.1]).observed(0.4, 0.6).total == 0
 
 
 def test_figures_are_those_of_the_assessment(sharp):

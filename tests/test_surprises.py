@@ -39,11 +39,9 @@ def cases(rng):
     yield "rising, in many runs", np.ones(many.size, dtype=int), many
     yield "falling, in many runs", np.ones(many.size, dtype=int), many[::-1].copy()
     yield "falling, single precision", np.zeros(many.size, dtype=int), many[::-1].astype(np.float32)
-    yield (
-        "lowest at the ends of runs",
-        np.ones(many.size, dtype=int),
-        np.where(np.arange(many.size) % 16384 > 16379, 0.01, many),
-    )
+    ones, last = np.ones(many.size, dtype=int), np.arange(many.size) % 16_384 == 16_383
+    yield "lowest at the ends of runs", ones, np.where(last, 0.01, 0.5)
+    yield "falling by little", ones, 0.3 - 1e-9 * np.arange(many.size)
     yield "ten classes", *softmax_forecasts(rng, 3000, 10)
     yield "ten classes, ties", rng.integers(0, 10, 300), np.full((300, 10), 0.1)
 
@@ -81,6 +79,12 @@ def test_many_rows_left_out_hide_none(rng):
     p[::10] = np.linspace(0.1, 0.9, 10)
     found = Tally.of(np.ones(100, dtype=int), p, parts=PART, drop_invalid=True).surprises
     assert [(row.row, row.probability) for row in found] == [(at, p[at]) for at in range(0, 100, 10)]
+
+
+def test_ignored_rows_hide_none():
+    y = np.array([0.5] * 50 + [0, 1])
+    found = Tally.of(y, np.array([0.999] * 25 + [0.001] * 25 + [0.3, 0.6]), parts=PART, ignore_label=0.5).surprises
+    assert [(row.row, row.probability) for row in found] == [(51, 0.6), (50, 0.7)]
 
 
 def test_rows_left_out_are_none(rng):

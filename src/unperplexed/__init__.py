@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         expected_calibration_error,
         smooth_calibration_error,
     )
-    from .classes import ClassAverage, ClassTable, PredictedTable
+    from .classes import Bias, ClassAverage, ClassTable, PredictedTable
     from .comparison import (
         Comparison,
         Contributions,
@@ -101,7 +101,7 @@ _HOMES = {
         "expected_calibration_error",
         "smooth_calibration_error",
     ],
-    "classes": ["ClassAverage", "ClassTable", "PredictedTable"],
+    "classes": ["Bias", "ClassAverage", "ClassTable", "PredictedTable"],
     "comparison": [
         "Comparison",
         "Contributions",
@@ -188,6 +188,7 @@ __all__ = [
     "Assessment",
     "Averages",
     "Band",
+    "Bias",
     "BinTable",
     "Breakdown",
     "CalibrationErrors",

@@ -17,6 +17,7 @@ from ._grouped import ClassCounter, GroupCounter, top_classes
 from ._kernels import crowded
 from ._parts import ShardCounter
 from ._row_sample import RowSampleCounter
+from ._second import SecondClass
 from ._sums import ExactSum, exact_sum
 from ._tables import Cells, DenseCells, ExactCounts, Table, grid_of
 from ._typing import Floats
@@ -61,6 +62,7 @@ class Counter:
         self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
         self.surprises = SurpriseCounter() if "surprises" in parts else None
+        self.second = SecondClass() if n_classes == 2 else None
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
@@ -85,6 +87,8 @@ class Counter:
             left_out = self.columns.add(p, truth)
             if self.surprises is not None:
                 self.surprises.add_column(forecasts, p, truth, start, left_out)
+            if self.second is not None:
+                self.second += SecondClass.of_column(p, truth, left_out)
             odd = np.flatnonzero(left_out)
             rows = p.size - odd.size
             self.n_rows += rows
@@ -112,6 +116,8 @@ class Counter:
         self.weight_squared += weighted_sum(w, w)
         self._count_pairs(block)
         self.row_sample.add(rows, block.reported)
+        if self.second is not None:
+            self.second += SecondClass.of_block(block)
         for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])

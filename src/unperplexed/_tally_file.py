@@ -30,6 +30,7 @@ from ._grouped import Coarse, GroupCells, Grouped, GroupTable, paired
 from ._kernels import COARSE_CELLS
 from ._parts import PARTS, ShardRows, Shards, ShardScores
 from ._row_sample import ROOM, RowSample
+from ._second import SecondClass
 from ._shards import N_SHARDS
 from ._sums import ExactSum
 from ._tables import Cells, Keyed, Table, grid_of
@@ -42,9 +43,10 @@ from .surprises import MOST, Surprise, least
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 4
+VERSION = 5
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
-anything, and keep no rows; up to 3 scores are summed over the rows of one column too."""
+anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to
+4 nothing is kept of the second of two classes."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -69,8 +71,9 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "grouped": state["shards"] is not None and state["shards"].grouped,
         "row_sample": state["row_sample"] is not None,
         "surprises": state["surprises"],
+        "second": None if (second := state["second"]) is None else [second.happened, *_written(second.reported)],
         "top_tables": list(state["top_tables"]),
-        "scores": {name: [[str(s.units), repr(s.rest)] for s in sums] for name, sums in state["score_sums"].items()},
+        "scores": {name: [_written(s) for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
             {
                 "name": name,
@@ -86,6 +89,10 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
     length = _PREFIX.size + len(body)
     digest = hashlib.sha256(_PREFIX.pack(MAGIC, VERSION, len(head), length, bytes(32)) + body).digest()
     return _PREFIX.pack(MAGIC, VERSION, len(head), length, digest) + body
+
+
+def _written(total: ExactSum) -> list[str]:
+    return [str(total.units), repr(total.rest)]
 
 
 _BY_CLASS = ("classes", "predictions")
@@ -144,6 +151,9 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
+    header["second"] = None
+    if version == 4:
+        return
     header["one_column"] = False  # scores were summed over all rows
     if version == 3:
         return
@@ -330,6 +340,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
             _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
         },
         "row_sample": rows,
+        "second": None if header["second"] is None else _second(header["second"], state),
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
         "surprises": _surprises(header["surprises"], state) if "surprises" in parts else None,
     }
@@ -358,6 +369,15 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     total = float(count.sum())
     _require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
     return RowSample(key, count, cells.reshape(-1, n_classes))
+
+
+def _second(written: list[Any], state: Mapping[str, Any]) -> SecondClass:
+    happened, units, rest = written
+    _require(state["n_classes"] == 2, "the second class is one of two")
+    found = SecondClass(_weight(happened), _sum(units, rest))
+    most = state["weight"] * (1 + 1e-6)
+    _require(found.happened <= most and 0 <= float(found.reported) <= most, "the second class has more than all")
+    return found
 
 
 def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +19,12 @@ from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
 from ._views import refuse_rows
 from .classes import (
+    Bias,
     ClassAverage,
     ClassTable,
     Measure,
     PredictedTable,
+    bias_of,
     class_average,
     class_of_entries,
     class_table,
@@ -31,9 +33,9 @@ from .classes import (
 )
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
-from .intervals import Interval, Sampling, of_groups
+from .intervals import Interval, Sampling, of_groups, wilson
 from .labels import Label
-from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs
+from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs, t_quantile
 from .measured import Estimate, Estimator, estimator
 from .outputs import Reported
 from .profile import (
@@ -49,7 +51,7 @@ from .profile import (
     slope,
 )
 from .surprises import SurpriseTable, surprise_table
-from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
+from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, PooledView, Tally, View
 from .uncertainty import Uncertainty, Verdict, checked_sampling, uncertainty
 
 if TYPE_CHECKING:
@@ -115,6 +117,21 @@ class Histogram(ReadOnlyArrays):
     share: Floats
 
 
+class Observed(NamedTuple):
+    """How often what was given some probabilities happened."""
+
+    total: float
+    """Weight of the pairs that were given one of them."""
+    lowest: float
+    highest: float
+    mean_reported: float
+    """Of what was given."""
+    happened: float
+    """Share of the pairs that happened."""
+    interval: Interval
+    """Of that share, by itself (Wilson 1927); NaN of rows with weights or in groups."""
+
+
 @dataclass(frozen=True)
 class _Source:
     """What an assessment was read from, for what is found out only when asked for."""
@@ -123,6 +140,21 @@ class _Source:
     headline: RiskProfile
     estimator: Estimator
     sampling: Sampling
+
+    def observed(self, low: float, high: float, view: PooledView) -> Observed:
+        """Find out how often what was given some probability happened."""
+        pairs, tally = self.tally.pairs(view), self.tally
+        reported, happened, total = (x[(low <= pairs.reported) & (pairs.reported <= high)] for x in pairs)
+        weight, nan = float(total.sum()), math.nan
+        if not weight:
+            return Observed(0.0, nan, nan, nan, nan, Interval(nan, nan))
+        share = float(happened.sum()) / weight
+        sure = not tally.weighted and not tally.grouped
+        interval = (
+            wilson(share, weight, float(t_quantile(self.sampling.confidence, math.inf))) if sure else Interval(nan, nan)
+        )
+        mean = float((reported * total).sum()) / weight
+        return Observed(weight, float(reported[0]), float(reported[-1]), mean, share, interval)
 
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Find out how sure the figures are."""
@@ -191,6 +223,8 @@ class Assessment(Reported):
     """In the each-class view: plain means over the classes, each counting once."""
     predicted: PredictedTable | None = None
     """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
+    bias: Bias | None = None
+    """Of two classes how often the second was said, and how often it happened."""
     surprises: SurpriseTable | None = None
     """The twenty rows in which what happened had been given least. None for a tally without the part "surprises"."""
     version: str = __version__
@@ -218,6 +252,21 @@ class Assessment(Reported):
     def verdict(self) -> Verdict | None:
         """Overconfident, underconfident, miscalibrated, or not distinguishable from calibrated."""
         return self.uncertainty.verdict
+
+    def observed(self, low: float, high: float) -> Observed:
+        """How often what was given a probability from low to high happened, with an interval of its own.
+
+        Parameters
+        ----------
+        low, high : float
+            Limits, themselves among what counts; of both classes together where the view is not of the top label.
+
+        Returns
+        -------
+        Observed
+        """
+        assert self._source is not None
+        return self._source.observed(low, high, "top-label" if self.view == "top-label" else "all-classes")
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
@@ -571,6 +620,7 @@ def _assess_tally(
         exact=tally.exact,
         exact_limit=tally.exact_limit,
         fraction_bits=tally.fraction_bits,
+        bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
         _source=_Source(tally, headline, chosen, sampling),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -16,6 +17,7 @@ from .labels import Label
 from .means import Limit, apply_limit, means_of_runs
 from .measured import Estimate
 from .profile import Averages, divergence_probability, slope
+from .tally import Tally
 
 Measure = Callable[[Pairs], Estimate]
 """An estimator with its settings."""
@@ -128,6 +130,57 @@ class PredictedTable(ReadOnlyArrays):
         return len(self.label)
 
 
+@dataclass(frozen=True)
+class Bias:
+    """How often the second of two classes, the positive one, was said, and how often it happened."""
+
+    label: Label | None
+    mean_reported: float
+    """Mean probability that it was given."""
+    frequency: float
+    """Share of the rows in which it happened."""
+    gap: float
+    """mean_reported - frequency: above 0, it is said more often than it happens. 0 is best."""
+    standard_error: float
+    """Of the gap, were the forecasts calibrated. NaN of rows with weights or in groups."""
+    p_value: float
+    """How probable a gap at least as large would be then, at most. NaN as above.
+
+    As `ClassTable.gap_p_value`, with the skewness, of those that the pairs of both classes allow, that makes it larger.
+    """
+
+
+def bias_of(tally: Tally) -> Bias | None:
+    """Find the bias of forecasts of two classes; None where the tally does not know."""
+    if tally.second is None or not tally.weight > 0:
+        return None
+    weight, pairs = tally.weight, tally.pairs("all-classes")
+    said, happened = float(tally.second.reported), tally.second.happened
+    found = tally.labels[1], said / weight, happened / weight, (said - happened) / weight
+    if tally.weighted or tally.grouped:
+        return Bias(*found, math.nan, math.nan)
+    variance = np.full(2, float((pairs.total * pairs.reported * (1 - pairs.reported)).sum()) / 2)  # of each row twice
+    value = float(_p_values(np.full(2, said - happened), variance, _third_moments(pairs, said)).max())
+    return Bias(*found, float(np.sqrt(variance[0])) / weight, value)
+
+
+def _third_moments(pairs: Pairs, said: float) -> Floats:
+    """Give the least and the greatest third moment of the second class that pairs of both classes allow.
+
+    Each row has a pair below 1/2, of the first class or of the second; where it is of the first, the second was given
+    so much more. The sum of that is known: it is filled up by rows of the least spread, or of the greatest.
+    """
+    p, total = pairs.reported, pairs.total
+    below = p < 0.5
+    more, spread = (total * (1 - 2 * p))[below], (p * (1 - p))[below]
+    filled = said - float((total * p)[below].sum()) - float(total[p == 0.5].sum()) / 4
+    of_first = [
+        float((np.clip(filled - (np.cumsum(part) - part), 0, part) * each).sum())
+        for part, each in ((more, spread), (more[::-1], spread[::-1]))
+    ]
+    return np.asarray((more * spread).sum() - 2 * np.array(of_first))
+
+
 def measured_each(each: EachGroup, measure: Measure) -> Estimate:
     """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all."""
     measured, bin_ = np.zeros(each.pairs.total.size), np.zeros(each.pairs.total.size, dtype=np.int64)
@@ -213,21 +266,25 @@ def _chance(each: EachGroup, off: Floats, independent: bool) -> tuple[Floats, Fl
     p, _, total = each.pairs
     weight = total.sum() / off.size
     variance, third = (
-        np.bincount(class_of_entries(each), total * moment, off.size)
+        np.bincount(class_of_entries(each), total * moment, off.size).astype(np.float64)
         for moment in (p * (1 - p), p * (1 - p) * (1 - 2 * p))
     )
+    return np.sqrt(variance) / weight, _p_values(off, variance, third)
+
+
+def _p_values(off: Floats, variance: Floats, third: Floats) -> Floats:
+    """P-values, on both sides, of sums that are off by so much, given their second and third moments."""
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.maximum(np.abs(off) - 0.5, 0) / np.sqrt(variance)
         tail = _gamma_tail(z, -np.sign(off) * third / variance**1.5)
-    value = np.where(variance > 0, np.minimum(2 * tail, 1), np.where(np.abs(off) > 0.5, 0.0, 1.0))
-    return np.sqrt(variance) / weight, value
+    return np.where(variance > 0, np.minimum(2 * tail, 1), np.where(np.abs(off) > 0.5, 0.0, 1.0))
 
 
 def _gamma_tail(z: Floats, skewness: Floats) -> Floats:
     """How much of a gamma distribution, shifted to mean 0 and scaled to variance 1, lies above z."""
-    shape = 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
-    at = np.maximum(shape + np.copysign(z * np.sqrt(shape), skewness), 0)
-    return np.asarray(np.where(skewness > 0, gammaincc(shape, at), gammainc(shape, at)))
+    side, shape = np.where(skewness < 0, -1.0, 1.0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
+    at = np.maximum(shape + side * z * np.sqrt(shape), 0)
+    return np.asarray(np.where(side > 0, gammaincc(shape, at), gammainc(shape, at)))
 
 
 _NO_SKEWNESS = 1e-4

@@ -21,6 +21,7 @@ from ._json import plain_values
 from ._kernels import Grid
 from ._parts import PARTS, Shards
 from ._row_sample import RowSample
+from ._second import SecondClass
 from ._sums import ExactSum
 from ._tables import (
     MOMENTS,
@@ -103,6 +104,8 @@ class Tally:
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
     """Of more than two classes some rows, or all while they are few, in coarse cells."""
+    second: SecondClass | None = field(default=None, repr=False)
+    """Of two classes how often the second was said and happened; None too if a file of before version 5 is in it."""
     classes: Grouped | None = field(default=None, repr=False)
     """The part of that name: counts of the pairs of each class."""
     predictions: Grouped | None = field(default=None, repr=False)
@@ -285,6 +288,7 @@ class Tally:
             score_sums=counter.score_sums,
             notes=counter.notes,
             row_sample=counter.row_sample.sample,
+            second=counter.second,
             classes=None if counter.classes is None else counter.classes.table(),
             predictions=None if counter.predictions is None else counter.predictions.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
@@ -303,6 +307,7 @@ class Tally:
                 top_tables=top,
                 score_sums=dict.fromkeys(tally.score_sums, NO_SUMS),
                 surprises=None if counter.surprises is None else (),
+                second=SecondClass(),
             )
         return tally
 
@@ -364,6 +369,7 @@ class Tally:
             score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items()},
             notes=a.notes + b.notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
+            second=None if a.second is None or b.second is None else a.second + b.second,
             classes=self._added(a.classes, b.classes),
             predictions=self._added(a.predictions, b.predictions),
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from .text import MEANS, class_tables, confidence_text, mean_and_interval, notes_lines, single_figures, verdict_text
+from .text import MEANS, class_tables, confidence_text, mean_and_interval, notes_lines, remarks, said, single_figures
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
@@ -24,8 +24,8 @@ def assessment_card(assessment: Assessment) -> str:
         )
         for name, meaning in MEANS.items()
     ] + [(name, value, interval, "", "", meaning) for name, value, interval, meaning in single_figures(a)]
-    said = [verdict_text(a), *a.uncertainty.warnings, *notes_lines(a.notes)]
-    notes = "".join(f"<br>{escape(line)}" for line in said)
+    lines = [*said(a), *remarks(a), *notes_lines(a.notes)]
+    notes = "".join(f"<br>{escape(line)}" for line in lines)
     between = f"<th>{confidence_text(a)}</th>"
     caption = f"{a.n_rows:,} forecasts of {a.n_classes:,} classes; floor {a.floor:g}; {a.estimator}, {a.view}"
     return (

@@ -25,7 +25,6 @@ from .breakdown import ORDERS, key_text
 from .charts import Chart, calibration_chart, profile_chart, ratio_chart
 from .text import (
     MEANS,
-    bias_text,
     confidence_text,
     counted,
     estimate,
@@ -33,8 +32,10 @@ from .text import (
     header,
     mean_and_interval,
     notes_lines,
+    remarks,
+    said,
     single_figures,
-    verdict_text,
+    verdict_word,
 )
 
 if TYPE_CHECKING:
@@ -197,18 +198,18 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
         page.add("Predicted classes", _predicted(page, a.predicted), wide=True)
     page.add("For reproduction", _settings(page, a))
     accuracy = figure(a.reported.geometric_accuracy)
-    short = f"Geometric accuracy {accuracy}" if a.verdict is None else a.verdict.capitalize()
-    said = verdict_text(a)
+    short = f"Geometric accuracy {accuracy}" if a.verdict is None else verdict_word(a).capitalize()
+    first, *others = (f"{line[0].upper()}{line[1:]}." for line in said(a))
     return page.html(
         title=f"{short}: {counted(a.n_rows, a.n_classes, a.labels)}",
         kind="Assessment of probabilistic forecasts",
         verdict={
             "short": short,
             "plain": plain_verdict(a),
-            "long": f"{said[0].upper()}{said[1:]}.",
-            "bias": bias_text(a),
+            "long": first,
+            "others": others,
         },
-        warnings=a.uncertainty.warnings,
+        warnings=remarks(a),
         facts="; ".join(header(a)) + ".",
     )
 
@@ -233,28 +234,34 @@ def _groups(page: Page, b: Breakdown) -> Table:
     return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
 
 
-_LEVELS = (0.9, 0.8, 0.95, 0.7, 0.6, 0.99, 0.5)
-"""Probabilities by which the verdict is told, the first that forecasts like these reach."""
+_RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
+"""Of probabilities by which the verdict is told: the first in which there are so many pairs."""
 
 _FEWEST_PAIRS = 20
 
 
 def plain_verdict(a: Assessment) -> str:
-    """Say how often what is given some probability happens, with the limits of that where they are known."""
-    curve = a.curve
-    if curve.label or math.isnan(a.measured.decisiveness) or not curve.reported.size:
+    """Say how often what was given some probability happened."""
+    if a.view == "each-class":
         return ""
-    for level in _LEVELS:
-        near = np.abs(a.bins.mean_reported - level) <= 0.1
-        if not curve.reported.min() <= level <= curve.reported.max() or a.bins.total[near].sum() < _FEWEST_PAIRS:
-            continue
-        happens = float(np.interp(level, curve.reported, curve.measured))
-        between, band = "", a.uncertainty.curve
-        if band is not None:
-            low, high = (float(np.interp(level, band.reported, limit)) for limit in (band.low, band.high))
-            between = f" ({100 * low:.0f} to {100 * high:.0f} %)"
-        return f"What is given {100 * level:.0f} % happens {100 * happens:.0f} % of the time{between}."
+    for limits in _RANGES:
+        found = a.observed(*limits)
+        if found.total >= _FEWEST_PAIRS:
+            one = found.highest - found.lowest < _ONE_VALUE
+            given = f"{100 * found.mean_reported:.3g} %"
+            if not one:
+                given = f"{100 * limits[0]:g} to {100 * limits[1]:g} %, on average {given},"
+            low, high = found.interval
+            between = "" if math.isnan(low) else f" ({100 * low:.0f} to {100 * high:.0f} %)"
+            both = (
+                " and ".join(_class_label(label, at) for at, label in enumerate(a.labels)) if a.n_classes == 2 else ""
+            )
+            alike = f", {both} alike" if both and a.view == "all-classes" else ""
+            return f"What was given {given} happened {100 * found.happened:.0f} % of the time{between}{alike}."
     return ""
+
+
+_ONE_VALUE = 1e-9
 
 
 def _headline(page: Page, a: Assessment) -> Table:
@@ -380,6 +387,10 @@ def _named(table: ClassTable | PredictedTable, columns: Sequence[Any]) -> Iterat
         yield [Cell(f"column {index}" if label is None else _label(label)), *_numbers(row, counts=(0,))]
 
 
+def _class_label(label: object, index: int) -> str:
+    return f"column {index}" if label is None else short_name(str(label))
+
+
 def _label(label: object) -> str:
     return short_name(str(label), _LONGEST)
 
@@ -454,6 +465,7 @@ def comparison_page(c: Comparison) -> str:
         verdict={
             "short": printable(c.verdict),
             "plain": "",
+            "others": [],
             "long": f"In log loss at the floor {c.floor:g}.",
         },
         warnings=c.warnings,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .._typing import Floats
     from ..assessment import Assessment
     from ..calibration import CalibrationErrors
-    from ..classes import ClassTable, PredictedTable
+    from ..classes import Bias, ClassTable, PredictedTable
     from ..decomposition import Decomposition
     from ..forecasts import Notes
     from ..labels import Label
@@ -52,9 +52,11 @@ def assessment_text(assessment: Assessment) -> str:
     lines.append("")
     for name, value, interval, meaning in single_figures(a):
         lines.append(f"{name:22}{value:>7} {interval:>16}   {meaning}".rstrip())
-    lines += ["", *textwrap.wrap(verdict_text(a), 80)]
-    lines += textwrap.wrap(bias_text(a), 80)
-    lines += [f"({warning})" for warning in a.uncertainty.warnings]
+    lines.append("")
+    for line in said(a):
+        lines += textwrap.wrap(line, 80)
+    for remark in remarks(a):
+        lines += textwrap.wrap(f"({remark})", 80)
     if a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
         lines.append("(few rows a class: the curves follow chance, and the slope comes out too large)")
     for title, table in class_tables(a):
@@ -136,10 +138,43 @@ def _rounded_up(rows: float) -> int:
 _MOST_CLASSES = 10
 
 
+def said(a: Assessment) -> list[str]:
+    """Say what is wrong: the verdict, and which classes were said too often or too seldom; what is sure comes first."""
+    verdict, bias = verdict_text(a), bias_text(a)
+    if verdict_word(a) == "biased":
+        return [bias, f"otherwise {verdict}"]
+    return [verdict, bias] if bias else [verdict]
+
+
+def verdict_word(a: Assessment) -> str:
+    """Give the verdict in a word or two, or "biased" where that is all that is wrong for sure."""
+    if a.verdict == "not distinguishable from calibrated" and is_biased(a):
+        return "biased"
+    return a.verdict or ""
+
+
+def remarks(a: Assessment) -> Iterator[str]:
+    """Say what to think of before one relies on the figures."""
+    yield from a.uncertainty.warnings
+    if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
+        share = figure(a.prediction_accuracy)
+        yield f"the likelier outcome happened in {share} only: is {class_name(a.labels[1], 1)} the positive label?"
+    if a.n_classes > 2 and a.floor * a.n_classes >= 1:
+        yield f"the floor is not below 1/{a.n_classes:,}, which one who knows nothing gives: a lower one tells more"
+
+
+_GUESSING = 0.5
+
+
+def is_biased(a: Assessment) -> bool:
+    """Whether the second of two classes was said too often or too seldom for chance."""
+    return a.bias is not None and a.bias.p_value < 1 - a.uncertainty.confidence
+
+
 def bias_text(a: Assessment) -> str:
-    """Say which classes were said too often or too seldom for chance, or where that would not show."""
-    if a.n_classes == 2 and a.view == "all-classes" and a.verdict == "not distinguishable from calibrated":
-        return "(a bias towards one of the two classes does not show here: --view each-class)"
+    """Say which classes were said too often or too seldom for chance, and of two how often the second was."""
+    if a.bias is not None and a.view != "each-class":
+        return _bias_of_two(a.bias, is_biased(a))
     if a.classes is None or np.isnan(a.classes.gap_p_value).all():
         return ""
     from ..classes import biased  # here, since a tally can be shown without SciPy
@@ -151,6 +186,16 @@ def bias_text(a: Assessment) -> str:
     told = "; ".join(f"{how}: {', '.join(names[:_MOST_NAMES])}{_more(names)}" for how, names in found.items() if names)
     together = f"(for chance, with {percent(a.uncertainty.confidence)} confidence for all classes together)"
     return f"said {told} {together}" if told else f"no class is said too often or too seldom {together}"
+
+
+def _bias_of_two(bias: Bias, sure: bool) -> str:
+    name, p = class_name(bias.label, 1), bias.p_value
+    chance = "" if math.isnan(p) else f" ({'p < 0.001' if p < 0.001 else 'p = ' + figure(p)})"
+    given, share = figure(bias.mean_reported), f"{figure(bias.frequency)}{chance}"
+    if sure:
+        how = "often" if bias.gap > 0 else "seldom"
+        return f"{name} was said too {how}: given {given} on average, it happened in {share}"
+    return f"{name} was given {given} on average and happened in {share}"
 
 
 _MOST_NAMES = 8
