@@ -457,9 +457,10 @@ class TestGaps:
         assert "no class is said too often or too seldom (for chance, with 95 % confidence" in text
 
     @pytest.mark.parametrize(
-        ("a", "b", "n"), [(1, 9, 300), (2, 2, 300), (9, 1, 120), (0.05, 0.05, 100), (1e9, 1e9, 50)]
+        ("a", "b", "n", "most"),
+        [(1, 9, 300, 2), (2, 2, 300, 2), (9, 1, 120, 2), (0.05, 0.05, 100, 4), (1e9, 1e9, 50, 2)],
     )
-    def test_of_two_classes_pairs_and_one_sum_tell_as_much(self, rng, a, b, n):
+    def test_of_two_classes_pairs_and_one_sum_tell_as_much(self, rng, a, b, n, most):
         """Without knowing which pairs are whose, the p-value is at least the exact one, and not much larger."""
         p = rng.beta(a, b, n)
         mean, sd = p.sum(), np.sqrt((p * (1 - p)).sum())
