@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 import unperplexed
+from unperplexed._counting import jobs_of
 from unperplexed.cli import _parser
+from unperplexed.means import DEFAULT_ORDERS
+from unperplexed.sequential import SequentialSettings
+from unperplexed.tally import EXACT_LIMIT, FRACTION_BITS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "cli.md").read_text("utf-8")
@@ -69,19 +73,55 @@ def test_options_are_of_the_commands_that_the_page_says():
             assert {c for c in COMMANDS if name in options(c)} == commands_of(commands), name
 
 
-def test_choices_and_defaults_are_those_that_the_page_says():
+STANDS_FOR = {
+    "--jobs": jobs_of(None),
+    "--orders": f"{DEFAULT_ORDERS.min():g} to {DEFAULT_ORDERS.max():g}",
+    "--score": SequentialSettings.score,
+    "--level": SequentialSettings.level,
+    "--exact-limit": EXACT_LIMIT,
+    "--fraction-bits": FRACTION_BITS,
+}
+"""What the parser has None for, since what knows it would load NumPy."""
+
+SAID = (
+    r"the default is (`[\w-]+`|−?[\d.,]*\d(?: to −?\d+)?|a comma)",
+    r"(`[\w-]+`) \(default\)",
+    r"\(default ([^\s;)]+)",
+    r"(\d+) by default",
+)
+
+
+def rows_of_options():
+    """Of each row in the tables of options: the names in it, and its text."""
+    known = {option for command in COMMANDS for option in options(command)}
     for cells in [*table_rows("option", "meaning"), *table_rows("option", "for", "meaning")]:
-        for name in named(cells[0]) & {o for c in COMMANDS for o in options(c)}:
-            actions = [options(c)[name] for c in COMMANDS if name in options(c)]
-            for choice in actions[0].choices or ():
+        yield named(cells[0]) & known, cells
+
+
+def test_choices_are_those_that_the_page_says():
+    for names, cells in rows_of_options():
+        for name in names:
+            choices = {choice for c in COMMANDS if name in options(c) for choice in options(c)[name].choices or ()}
+            for choice in choices:
                 assert f"`{choice}`" in " ".join(cells) or f" {choice}" in cells[0], (name, choice)
-            said = re.search(r"the default is (`[\w-]+`|\d[\d.,]*)", cells[-1])
-            defaults = {
-                f"{action.default:g}" if isinstance(action.default, float) else str(action.default)
-                for action in actions
-            }
-            if said and defaults != {"None"}:
-                assert said[1].strip("`.,").replace(",", "") in defaults, (name, defaults)
+
+
+def test_defaults_are_those_that_the_page_says():
+    """All of them, and no others."""
+    stated = {}
+    for names, cells in rows_of_options():
+        found = [text.strip("`").replace("a comma", ",") for said in SAID for text in re.findall(said, cells[-1])]
+        assert cells[-1].count("default") == len(found), cells
+        for name in names if found else ():
+            stated[name] = {text if text == "," else text.replace(",", "").replace("−", "-") for text in found}
+    meant = {}
+    for command in COMMANDS:
+        for name, action in options(command).items():
+            value = STANDS_FOR.get(name) if action.default is None else action.default
+            if value is not None and value is not False and value != []:
+                meant.setdefault(name, set()).add(f"{value:g}" if isinstance(value, float) else str(value))
+    assert len(meant) > 15
+    assert stated == meant
 
 
 def test_every_public_name_is_in_the_reference():

@@ -31,102 +31,154 @@ def limits(result, figure, digits):
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
+def in_words(number):
+    """As pages write it."""
+    words = {2: "two", 3: "three", 6: "six", 7: "seven", 14: "fourteen"}
+    return words.get(number, f"{number:,}")
+
+
 def percent(values, digits=0):
     return f"{100 * np.mean(values):.{digits}f} %"
 
 
 @cache
 def flusight(team):
+    """What happened, forecasts and weeks, without the rows that hold NaN; how many these were."""
     with np.load(DATA / f"flusight_2015_16/{team}.npz") as archive:
         keep = ~np.isnan(archive["probs"]).any(axis=1)
-        return archive["labels"][keep], archive["probs"][keep], archive["ew"][keep]
+        return archive["labels"][keep], archive["probs"][keep], archive["ew"][keep], np.count_nonzero(~keep)
 
 
 @cache
 def season(team):
-    y, p, week = flusight(team)
+    y, p, week, _ = flusight(team)
     return assess(y, p, groups=week)
 
 
 @pytest.mark.parametrize("team", TEAMS)
 def test_weather_teams(team):
-    y, p, _ = flusight(team)
+    y, p, _, invalid = flusight(team)
     result = season(team)
     cells = [f"{result.reported.geometric_accuracy:.3f}", f"{result.slope:.2f}", result.verdict]
     cells.append(f"{result.prediction_accuracy:.3f}")
     cells.append(f"{ranked_probability_score(y, p, labels=range(27)):.2f}")
     states("weather", f"| {team} | {' | '.join(cells)} |")
-    assert p.shape[1] == 27
-    assert len(y) == (1273 if team == "NEU" else 1276)
+    states("weather", f"in {p.shape[1]} bins of half a percentage point", f"{len(y) + invalid:,} forecasts each")
+    assert (invalid > 0) == (team == "NEU")
 
 
 def test_weather_season():
-    weeks = flusight("KOT")[2]
-    assert np.unique(weeks).size == 29
-    assert "worth 27.13 when" in str(season("KOT"))
-    states("weather", "There are 29 weeks of it, worth 27 when independent", "1/27, or 0.037", "1,276 forecasts each")
-    y, p, _ = flusight("Delphi-Stat")
+    _, p, week, _ = flusight("KOT")
+    worth = f"{season('KOT').independent_rows:.0f}"
+    states("weather", f"There are {np.unique(week).size} weeks of it, worth {worth} when independent")
+    states("weather", f"1/{p.shape[1]}, or {1 / p.shape[1]:.3f}")
+    y, p, _, _ = flusight("Delphi-Stat")
     assert assess(y, p).verdict == "underconfident"
     low, high = season("Delphi-Stat").intervals["slope"]
     assert 0.98 < low < 1 < high
     assert "miscalibrated, towards underconfidence" in str(season("Delphi-Stat"))
-    assert season("NEU").zero_given == 264
-    states("weather", "NEU gave 0 to what happened in 264 rows", "Three of its rows hold NaN")
-    assert 5.5 < season("4Sight").prediction_accuracy / season("KOT").prediction_accuracy < 6.5
-    y, kot, week = flusight("KOT")
+    states("weather", f"NEU gave 0 to what happened in {season('NEU').zero_given:.0f} rows")
+    states("weather", f"{in_words(flusight('NEU')[3]).capitalize()} of its rows hold NaN")
+    times = season("4Sight").prediction_accuracy / season("KOT").prediction_accuracy
+    states("weather", f"is right {in_words(round(times))} times as often as KOT's")
+    y, kot, week, _ = flusight("KOT")
     pair = compare({"KOT": kot, "4Sight": flusight("4Sight")[1]}, y, groups=week, resamples=0).between("KOT", "4Sight")
     states("weather", f"(p = {pair.differences['log_loss'].p_value:.2f})")
 
 
 def games(name):
-    frame = pl.read_csv(DATA / "fte_games" / name, infer_schema_length=None).filter(pl.col("prob1_outcome") != 0.5)
-    return frame["prob1_outcome"].cast(int).to_numpy(), frame["prob1"].to_numpy()
+    """What happened and the forecasts of games that were not drawn; how many were."""
+    frame = pl.read_csv(DATA / "fte_games" / name, infer_schema_length=None)
+    drawn = frame["prob1_outcome"] == 0.5
+    decided = frame.filter(~drawn)
+    return decided["prob1_outcome"].cast(int).to_numpy(), decided["prob1"].to_numpy(), drawn.sum()
 
 
 def test_elections_games():
-    y, p = games("nba_games.csv")
+    y, p, drawn = games("nba_games.csv")
     nba = assess(y, p)
-    assert (len(y), nba.verdict) == (8886, "overconfident")
+    assert (drawn, nba.verdict) == (0, "overconfident")
     accuracy = f"{nba.reported.geometric_accuracy:.3f} ({limits(nba, 'reported_geometric_accuracy', 3)})"
     both, happened = np.concatenate([p, 1 - p]), np.concatenate([y, 1 - y])
     here = (both >= 0.8) & (both < 0.9)
     states(
         "elections",
-        f"8,886 NBA games of the seasons 2016 to 2022 have a geometric accuracy of {accuracy}",
+        f"{nba.n_rows:,} NBA games of the seasons 2016 to 2022 have a geometric accuracy of {accuracy}",
         f"The slope is {nba.slope:.2f} ({limits(nba, 'slope', 2)}), *overconfident*",
         f"given 80 to 90 %, on average {percent(both[here], 1)}, {percent(happened[here], 1)} happened",
         f"a divergence probability of {nba.divergence_probability:.3f}",
     )
-    nfl = assess(*games("nfl_games.csv"))
-    assert (nfl.n_rows, nfl.verdict) == (1882, "not distinguishable from calibrated")
-    states("elections", f"1,882 NFL games have a slope of {nfl.slope:.2f} ({limits(nfl, 'slope', 2)})")
+    *forecasts, drawn = games("nfl_games.csv")
+    nfl = assess(*forecasts)
+    assert nfl.verdict == "not distinguishable from calibrated"
+    states("elections", f"{nfl.n_rows:,} NFL games have a slope of {nfl.slope:.2f} ({limits(nfl, 'slope', 2)})")
+    states("elections", f"NFL games {in_words(drawn)} were drawn")
 
 
 THREE = ["prob1", "probtie", "prob2"]
 
 
+MATCH = ["season", "team1", "team2"]
+
+
 def matches(name):
+    """Rows of the group stage, and those of knock-out matches, all of whose draws have 0."""
     frame = pl.read_csv(DATA / "fte_worldcup" / name, infer_schema_length=None)
-    return frame, frame.select(f"{c}_outcome" for c in THREE).to_numpy(), frame.select(THREE).to_numpy()
+    knocked_out = (pl.col("probtie") == 0).all().over(MATCH)
+    return frame.filter(~knocked_out), frame.filter(knocked_out)
+
+
+def of_three(frame):
+    return frame.select(f"{c}_outcome" for c in THREE).to_numpy(), frame.select(THREE).to_numpy()
 
 
 def test_elections_world_cup():
-    _, y, p = matches("world_cup_matches_men.csv")
-    result = assess(y, p)
+    groups, knock_out = matches("world_cup_matches_men.csv")
+    assert groups["season"].unique().sort().to_list() == [2014, 2018, 2022]
+    assert knock_out["season"].unique().sort().to_list() == [2018, 2022]
+    dates = [frame.group_by("season").agg(pl.col("date").str.to_date()).sort("season") for frame in (groups, knock_out)]
+    assert all(max(before) < min(after) for before, after in zip(dates[0]["date"][1:], dates[1]["date"], strict=True))
+    assert knock_out["probtie_outcome"].sum() == 0
+    y, p = of_three(groups)
+    result, each = assess(y, p), assess(y, p, view="each-class")
     assert result.verdict == "not distinguishable from calibrated"
-    accuracy = f"{result.reported.geometric_accuracy:.3f} ({limits(result, 'reported_geometric_accuracy', 3)})"
-    states("elections", f"176 World Cup matches of 2014, 2018 and 2022 have {accuracy}")
+    [chance] = each.frame("classes").filter(pl.col("label") == "1")["gap_p_value"]
+    assert "no class is said too often or too seldom" in str(each)
     assert not (p.argmax(axis=1) == 1).any()
-    states("elections", f"given {percent(p[:, 1])} on average, happened in {percent(y[:, 1])},")
-    frame, y, p = matches("world_cup_matches_in_game_men.csv")
-    assert frame.select("season", "team1", "team2").n_unique() == 128
-    rows, whole = assess(y, p), assess(y, p, groups=frame.select("season", "team1", "team2"))
+    accuracy = f"{result.reported.geometric_accuracy:.3f} ({limits(result, 'reported_geometric_accuracy', 3)})"
     states(
         "elections",
-        f"| as rows | 13,232 | {rows.slope:.2f}, {limits(rows, 'slope', 2)} | {rows.verdict} |",
-        f"| 115 | {whole.slope:.2f}, {limits(whole, 'slope', 2)} | {whole.verdict} |",
+        f"the {len(y)} group matches of the World Cups of 2014, 2018 and 2022 have {accuracy}",
+        f"given {percent(p[:, 1])} on average and happened in {percent(y[:, 1])}, which is not beyond chance "
+        f"(p = {chance:.2f})",
     )
-    assert "worth 114.7 when" in str(whole)
+    two = assess(knock_out["prob1_outcome"].to_numpy(), knock_out["prob1"].to_numpy())
+    low, high = two.intervals["reported_geometric_accuracy"]
+    assert low < 0.5 < high
+    accuracy = f"{two.reported.geometric_accuracy:.3f} ({limits(two, 'reported_geometric_accuracy', 3)})"
+    every = assess(*of_three(pl.concat([groups, knock_out])), resamples=0)
+    states(
+        "elections",
+        f"The file has {every.n_rows} matches; of 2014 it has the group stage alone.",
+        f"In the other {two.n_rows}, the knock-out matches of 2018 and 2022,",
+        f"they have {accuracy}",
+        f"All {every.n_rows} together would have {every.reported.geometric_accuracy:.3f},",
+    )
+
+
+def test_elections_during_matches():
+    groups, knock_out = matches("world_cup_matches_in_game_men.csv")
+    before = {frame: set(matches("world_cup_matches_men.csv")[frame].select(MATCH).rows()) for frame in (0, 1)}
+    assert set(groups.select(MATCH).rows()) == {match for match in before[0] if match[0] > 2014}
+    assert set(knock_out.select(MATCH).rows()) == before[1]
+    rows, whole = assess(*of_three(groups)), assess(*of_three(groups), groups=groups.select(MATCH))
+    states(
+        "elections",
+        f"minute by minute of the {groups.select(MATCH).n_unique()} group matches of the World Cups of 2018 and 2022",
+        f"| as rows | {rows.n_rows:,} | {rows.slope:.2f}, {limits(rows, 'slope', 2)} | {rows.verdict} |",
+        f"team1 team2` | {whole.independent_rows:.0f} | {whole.slope:.2f}, {limits(whole, 'slope', 2)} "
+        f"| {whole.verdict} |",
+    )
 
 
 def test_elections_2018():
@@ -134,14 +186,17 @@ def test_elections_2018():
     y, p = frame["Democrat_Won"].to_numpy(), frame["Democrat_WinProbability"].to_numpy()
     rows = assess(y, p)
     assert rows.verdict == "underconfident"
-    assert frame["race"].n_unique() == 506
-    states("elections", f"slope {rows.slope:.2f}", "as one and not as 506")
+    assert frame["version"].n_unique() == 3
+    states("elections", f"slope {rows.slope:.2f}", f"as one and not as {frame['race'].n_unique()}", "all three models")
     night = assess(y, p, groups=frame["cycle"])
     assert night.verdict not in ("underconfident", "overconfident")
     assert np.isnan(night.intervals["slope"]).all()
     uncalled = frame["uncalled"].to_numpy() == 1
     six, others = (assess(y[some], p[some], resamples=0, labels=[0, 1]) for some in (uncalled, ~uncalled))
-    assert six.n_rows == 6
+    races = in_words(frame.filter(uncalled)["race"].n_unique())
+    states(
+        "elections", f"{races} House races had not been called", f"{in_words(six.n_rows)} rows ({races} races, three"
+    )
     found = f"{six.reported.geometric_accuracy:.2f}, the others of {others.reported.geometric_accuracy:.2f}"
     states("elections", f"have a geometric accuracy of {found}")
     models = frame.pivot(on="version", index=["race", "Democrat_Won"], values="Democrat_WinProbability")
@@ -172,11 +227,12 @@ def test_elections_bracket_and_markets():
     )
     pair = result.between("market", "survey")
     market, survey = (result.forecasters[name].assessment.reported.geometric_accuracy for name in ("market", "survey"))
-    assert (result.n_rows, pair.turning_rows) == (103, 6)
     states(
         "elections",
+        f"of the {result.n_rows} findings of Replication Markets",
         f"the market (geometric accuracy {market:.3f}) and the survey ({survey:.3f}) are not distinguishable",
-        f"(p = {pair.differences['log_loss'].p_value:.2f}), and without the six rows",
+        f"(p = {pair.differences['log_loss'].p_value:.2f}), and without the "
+        f"{in_words(pair.turning_rows)} rows most in its favour",
     )
 
 
@@ -187,9 +243,16 @@ def answers():
 
 
 def test_language_models(answers):
-    assert (answers.height, (answers["grade"] == "Unparseable").sum()) == (168_000, 423)
+    unparsed, models = (answers["grade"] == "Unparseable").sum(), answers["model"].n_unique()
     assert (answers.filter(pl.col("grade") == "Unparseable")["confidence_level"] == 0).all()
-    states("language-models", "Of 168,000 answers 423 could not be parsed", "in the data above it is 0")
+    states("language-models", f"Of {answers.height:,} answers {unparsed} could not be parsed")
+    states(
+        "language-models",
+        "in the data above it is 0",
+        f"the answers of {models} language models "
+        f"to {answers['row'].n_unique():,} questions of MMLU, in {in_words(answers['prompt'].n_unique())} phrasings",
+    )
+    states("language-models", f"### {in_words(models).capitalize()} models", f"None of the {in_words(models)} models")
     parsed = answers.filter(pl.col("grade") != "Unparseable")
     over = shown = 0
     for (model,), rows in parsed.group_by("model"):
@@ -203,17 +266,16 @@ def test_language_models(answers):
         if f"| {model} |" in page("language-models"):
             states("language-models", row)
             shown += 1
-        if model in ("gpt-4-turbo", "Mistral"):
-            sure = p >= 0.99
-            words = f"{percent(sure)} to {percent(y[sure])}"
-            assert words == {"gpt-4-turbo": "82 % to 89 %", "Mistral": "76 % to 58 %"}[model]
+        sure = p >= 0.99
+        if model == "Mistral":
+            states("language-models", f"Mistral to {percent(sure)}, of which {percent(y[sure])} were right")
         if model == "gpt-4-turbo":
-            states("language-models", f"geometric accuracy is {result.measured.geometric_accuracy:.3f}")
+            words = f"0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
+            states("language-models", words, f"geometric accuracy is {result.measured.geometric_accuracy:.3f}")
         if model == "Falcon-7b":
             assert result.verdict == "underconfident"
-    assert (over, shown) == (13, 5)
-    states("language-models", "0.99 or more to 82 % of its answers, and 89 % of these were right")
-    states("language-models", "Mistral to 76 %, of which 58 % were right", "All but Falcon-7b are overconfident")
+    assert (over, shown) == (models - 1, 5)
+    states("language-models", "All but Falcon-7b are overconfident")
 
 
 def test_language_models_zeros_and_floors(answers):
