@@ -375,10 +375,14 @@ def notes_lines(notes: Notes) -> Iterator[str]:
     if notes.ignored:
         yield f"{number_of(notes.ignored, 'row')} left out: outcome to be ignored"
     for reason, count in notes.dropped.items():
-        yield f"{number_of(count, 'row')} dropped: {reason}"
+        yield f"{number_of(count, 'row')} dropped: {_REASONS.get(reason, reason)}"
     if notes.rescaled:
         off = f"off by up to {notes.largest_deviation:.3g}"
         yield f"{number_of(notes.rescaled, 'row')} rescaled to sum to 1, from sums {off}"
+
+
+_REASONS = {"NaN": "no probability (empty or NaN)"}
+"""Why rows are dropped, where the notes' own word is not plain."""
 
 
 def profile_text(assessment: Assessment, orders: list[float]) -> str:
