@@ -18,6 +18,7 @@ from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
 from ._views import refuse_rows
+from ._wording import number_of
 from .classes import (
     ClassAverage,
     ClassTable,
@@ -96,6 +97,10 @@ class BinTable(ReadOnlyArrays):
         """Count the bins."""
         return self.measured.size
 
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<BinTable of {number_of(len(self), 'bin')}>"
+
 
 @dataclass(frozen=True, eq=False)
 class Curve(ReadOnlyArrays):
@@ -105,6 +110,10 @@ class Curve(ReadOnlyArrays):
     measured: Floats
     label: tuple[Label | None, ...] = ()
     """In the each-class view the class of each point; the curve of one class follows that of another."""
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Curve through {number_of(self.measured.size, 'point')}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +312,11 @@ class Assessment(Reported):
         from .report.page import assessment_page
 
         return assessment_page(self)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        of = f"{number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes"
+        return f"<Assessment of {of}: geometric accuracy {self.reported.geometric_accuracy:.3f}>"
 
     def __str__(self) -> str:
         """Give the assessment as text for a terminal."""

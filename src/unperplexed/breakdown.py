@@ -12,6 +12,7 @@ import numpy as np
 from ._json import json_text, plain_values
 from ._keys import Key, Value
 from ._views import refuse_rows
+from ._wording import number_of, short_name
 from .assessment import Assessment, assess, parts_for
 from .errors import InputError, check_choice
 from .means import t_quantile
@@ -196,11 +197,21 @@ class Breakdown(Reported):
 
         return breakdown_page(self)
 
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        by = short_name(", ".join(self.by))
+        return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
+
     def __str__(self) -> str:
         """Give the groups as text for a terminal."""
         from .report.breakdown import breakdown_text
 
         return breakdown_text(self)
+
+    def _repr_html_(self) -> str:
+        from .report.notebook import breakdown_card
+
+        return breakdown_card(self)
 
 
 def assess_by(

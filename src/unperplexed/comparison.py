@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ._json import json_text, plain_values
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
+from ._wording import number_of, short_name
 from .assessment import Assessment
 from .errors import InputError, check_choice
 from .intervals import Interval
@@ -257,6 +258,11 @@ class Comparison(Reported):
         from .report.page import comparison_page
 
         return comparison_page(self)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        on = f"{len(self.forecasters):,} forecasters on {number_of(self.n_rows, 'row')}"
+        return f"<Comparison of {on}: {short_name(next(iter(self.forecasters)))} first>"
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""
