@@ -307,11 +307,14 @@ class Assessment(Reported):
 
         return plot_assessment(self, ax, axes)
 
-    def to_html(self) -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either."""
+    def to_html(self, *, name: str = "", command: str = "") -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
+
+        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
+        """
         from .report.page import assessment_page
 
-        return assessment_page(self)
+        return assessment_page(self, name=name, command=command)
 
     def __repr__(self) -> str:
         """Name it in one line."""

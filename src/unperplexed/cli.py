@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
     parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    parsed.words = list(words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest

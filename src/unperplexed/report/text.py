@@ -343,7 +343,7 @@ def header(a: Assessment) -> Iterator[str]:
     """Say what was assessed, and how."""
     yield counted(a.n_rows, a.n_classes, a.labels)
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
+    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{settings_text(a)}, {a.view}"
     if a.grouped:
         yield f"rows in groups, worth {a.independent_rows:,.4g} when independent and of equal size"
     elif a.weighted:
@@ -361,7 +361,8 @@ _SETTINGS = {
 }
 
 
-def _settings(a: Assessment) -> str:
+def settings_text(a: Assessment) -> str:
+    """Say what the estimator was told or found, each after a comma."""
     return "".join(f", {_SETTINGS[name].format(value)}" for name, value in a.estimator_settings.items())
 
 
