@@ -11,8 +11,21 @@ import polars as pl
 import pytest
 
 from conftest import softmax_forecasts
-from unperplexed import ESTIMATORS, Assessment, Forecasts, InputError, Tally, assess, tally_files
+from unperplexed import (
+    ESTIMATORS,
+    Assessment,
+    Forecasts,
+    InputError,
+    Tally,
+    assess,
+    assess_by,
+    compare,
+    compare_sequentially,
+    tally_files,
+)
 from unperplexed.measured import isotonic
+
+HOSTILE = "</pre><b>"
 
 
 @pytest.fixture
@@ -228,8 +241,36 @@ def test_text_fits_a_terminal(rng):
 def test_notes_are_printed():
     result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, drop_invalid=True)
     assert "1 row left out: outcome to be ignored" in str(result)
-    assert "1 row dropped: NaN" in str(result)
-    assert "1 row dropped: NaN" in result._repr_html_()
+    assert "1 row dropped: no probability (empty or NaN)" in str(result)
+    assert "1 row dropped: no probability (empty or NaN)" in result._repr_html_()
+    assert result.to_dict()["notes"]["dropped"] == {"NaN": 1}
+
+
+def test_results_name_themselves_in_a_line(rng):
+    """In angle brackets, as what cannot be typed back in; a console would be flooded by all that is in them."""
+    y, p = softmax_forecasts(rng, 1234, 3)
+    result = assess(y, p)
+    accuracy = f"{result.reported.geometric_accuracy:.3f}"
+    assert repr(result) == f"<Assessment of 1,234 forecasts of 3 classes: geometric accuracy {accuracy}>"
+    by = assess_by(y, p, by={"team": [HOSTILE] * 600 + ["b"] * 634}, resamples=0)
+    assert repr(by) == "<Breakdown of 1,234 forecasts into 2 groups by team>"
+    tally = Tally.of(y, p)
+    assert repr(tally) == "<Tally of 1,234 forecasts of 3 classes>"
+    comparison = compare({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y)
+    sequential = compare_sequentially({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y)
+    for each in (
+        result, by, tally, comparison, sequential, result.profile, result.bins, result.curve, result.uncertainty,
+        by.groups[0],
+    ):  # fmt: skip
+        assert len(repr(each)) < 200
+        assert "\n" not in repr(each)
+
+
+def test_the_card_of_groups_escapes_their_names():
+    card = assess_by([1, 0, 1], [0.5, 0.6, 0.7], by=[HOSTILE, "a", "a"], resamples=0)._repr_html_()
+    assert "<b>" not in card
+    assert "&lt;b&gt;" in card
+    assert card.count("</pre>") == 1
 
 
 def test_notebook_card_escapes_what_it_shows(result):

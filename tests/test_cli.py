@@ -2,6 +2,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -587,6 +588,35 @@ def test_completion(capsys, shell):
     assert "unperplexed" in script
     assert "assess" in script
     assert "--report" in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["assess", "wett"],
+        ["assess", "wetter.csv", "--truth", "Regen", "--json", "wett"],
+        ["assess", "wetter.csv", "--report", "wett"],
+        ["assess", "wetter.csv", "--plot", "wett"],
+        ["compare", "wett"],
+        ["tally", "wetter.csv", "-o", "wett"],
+        ["merge", "wett"],
+        ["show", "wett"],
+    ],
+    ids=" ".join,
+)
+def test_bash_completes_names_of_files(capsys, tmp_path, words):
+    """As bash asks for it: the words so far, and the place of the one to be completed."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["--completion", "bash"])
+    script = capsys.readouterr().out
+    (tmp_path / "wetter.csv").touch()
+    asked = f"COMP_WORDS=(unperplexed {' '.join(words)}); COMP_CWORD={len(words)}; _shtab_unperplexed"
+    said = subprocess.run(
+        ["bash", "--norc"], input=f'{script}\n{asked}\necho "${{COMPREPLY[@]}}"', cwd=tmp_path, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert said.stdout.split() == ["wetter.csv"]
 
 
 def test_the_profile_is_drawn(capsys):

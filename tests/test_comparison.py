@@ -315,7 +315,7 @@ def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
     }
     for name, each in comparison.forecasters.items():
         assert each.assessment.reported == expected.forecasters[name].assessment.reported
-    assert "f1: 2 rows dropped: NaN" in str(comparison)
+    assert "f1: 2 rows dropped: no probability (empty or NaN)" in str(comparison)
 
 
 def test_ignored_outcomes_are_left_out_and_reported(data):

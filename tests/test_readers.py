@@ -374,6 +374,20 @@ def test_rows_are_named_as_in_the_file(tmp_path, either, suffix, column, value, 
     assert first_error([other, path], Selection(["y"], ["p"], (), "w")).startswith(f"{path}: {message}")
 
 
+def test_numbers_spelled_otherwise_name_their_remedy(tmp_path, either):
+    """The remedy, and nothing that would not help."""
+    selection = Selection(["y"], ["p"])
+    said = {text: first_error([broken(tmp_path / "f.csv", "p", 47, text)], selection) for text in ("37,8", "70%", "?")}
+    assert "--decimal-comma" in said["37,8"]
+    assert "percent" not in said["37,8"]
+    assert "Strip the percent signs; percentages without them are read with" in said["70%"]
+    assert "decimal" not in said["70%"]
+    assert said["?"].endswith("'?'. Numbers have a decimal point.")
+    both = first_error([broken(tmp_path / "f.csv", "p", 47, "37,8 %")], selection)
+    assert "--decimal-comma" in both
+    assert "--percent" in both
+
+
 def test_text_among_numbers_is_named_by_row(tmp_path, either):
     path = broken(tmp_path / "f.csv", "p", 47, "50%")
     assert "column 'p' is not a number at row 47 (counted from 0): '50%'" in first_error(

@@ -4,12 +4,15 @@ import base64
 import hashlib
 import json
 import re
+import shlex
+from html import unescape
 
 import numpy as np
 import pytest
 
 from unperplexed import InputError, assess, assess_by, compare
 from unperplexed.cli import main
+from unperplexed.commands import _called
 from unperplexed.report.page import plain_verdict
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -168,6 +171,80 @@ def test_it_is_written_whole_or_refused(sharp, tmp_path):
     with pytest.raises(InputError, match=r"a\.pdf: cannot write this format; known: \.html, \.htm"):
         sharp.report(tmp_path / "a.pdf")
     assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
+
+
+def rows_of(html, caption):
+    """Rows of the table whose caption begins so, as texts without tags."""
+    table = next(each for each in html.split("<table")[1:] if f"<caption><span>{caption}" in each)
+    return [
+        [unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
+        for row in re.findall(r"<tr>.*?</tr>", table, re.DOTALL)
+    ]
+
+
+def test_a_name_and_a_command_are_told_where_they_are_known(sharp):
+    assert re.search("<title>(.*?)</title>", sharp.to_html())[1].startswith("Overconfident: 2,000 forecasts")
+    assert "command" not in dict(rows_of(own(sharp.to_html()), "Data and settings")[1:])
+    command = "unperplexed assess 'a <b>.csv' --truth \udcff\u202e"
+    html = sharp.to_html(name=f"{HOSTILE}.csv", command=command)
+    html.encode()
+    assert HOSTILE not in own(html)
+    assert "<title>&lt;/script&gt;" in html
+    shown = dict(rows_of(own(html), "Data and settings")[1:])["command"]
+    assert shown == r"unperplexed assess 'a <b>.csv' --truth \udcff\u202e"
+
+
+def test_settings_are_shown_as_in_the_text(sharp):
+    shown = dict(rows_of(own(sharp.to_html()), "Data and settings")[1:])
+    assert re.fullmatch(r"shrunk-isotonic, \d+% isotonic", shown["measured by"])
+    assert f"measured: {shown['measured by']}, all-classes" in str(sharp)
+    assert "command" not in shown
+
+
+def test_a_comparison_tells_its_settings_and_who_gave_0():
+    y, p = binary(1.2, 300)
+    hard = np.where(np.arange(300) < 3, 1.0 - y, p)
+    comparison = compare({"soft": p, "hard": hard}, y, resamples=80)
+    shown = dict(rows_of(own(comparison.to_html()), "Data and settings")[1:])
+    assert (shown["measured by"], shown["view"], shown["samples"]) == ("shrunk-isotonic", "all-classes", "80")
+    in_groups = compare({"soft": p, "hard": p / 2}, y, groups=np.arange(300) % 40)
+    assert dict(rows_of(own(in_groups.to_html()), "Data and settings")[1:])["samples"] == "none"
+    heads, *rows = rows_of(own(comparison.to_html()), "The best first")
+    at = heads.index("given 0")
+    assert {row[0]: row[at] for row in rows} == {"soft": "0", "hard": "3"}
+    assert "hard: 0 given to what happened in 3 rows" in str(comparison)
+    assert "given 0" not in rows_of(own(in_groups.to_html()), "The best first")[0]
+    assert "0 given" not in str(in_groups)
+
+
+def test_from_the_shell_the_command_is_told_as_typed(tmp_path, monkeypatch):
+    y, p = binary(1.6, 200)
+    rows = "".join(f"{a},{b:.6f},{b / 2 + 0.25:.6f}\n" for a, b in zip(y, p, strict=True))
+    monkeypatch.chdir(tmp_path)
+    titles = []
+    for name in ("ein wetter.csv", "other.csv"):
+        (tmp_path / name).write_text(f"y,p q,r\n{rows}")
+        for typed in (
+            ["assess", name, "--truth", "y", "--prob", "p q", "--resamples", "0", "--report", "r.html"],
+            ["compare", name, "--truth", "y", "--forecast", "a=p q", "b=r", "--report", "r.html"],
+        ):
+            assert main(typed) == 0
+            html = (tmp_path / "r.html").read_text("utf-8")
+            command = dict(rows_of(own(html), "Data and settings")[1:])["command"]
+            assert shlex.split(command) == ["unperplexed", *typed]
+            titles.append(re.search("<title>(.*?)</title>", html)[1])
+            assert titles[-1].startswith(f"{name}: ")
+    assert len(set(titles)) == 4
+
+
+def test_many_files_are_named_in_a_few_words(tmp_path):
+    for name in "abcde":
+        (tmp_path / f"{name}.csv").touch()
+    paths = [str(tmp_path / f"{name}.csv") for name in "abcde"]
+    assert _called(paths[:2]) == "a.csv, b.csv"
+    assert _called(paths) == "a.csv, b.csv, c.csv and 2 more"
+    assert _called(["data/*.csv"]) == "data/*.csv"
+    assert _called(["-"]) == "standard input"
 
 
 def test_from_the_shell(tmp_path, capsys):

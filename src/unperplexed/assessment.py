@@ -18,6 +18,7 @@ from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
 from ._views import refuse_rows
+from ._wording import number_of
 from .classes import (
     Bias,
     ClassAverage,
@@ -98,6 +99,10 @@ class BinTable(ReadOnlyArrays):
         """Count the bins."""
         return self.measured.size
 
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<BinTable of {number_of(len(self), 'bin')}>"
+
 
 @dataclass(frozen=True, eq=False)
 class Curve(ReadOnlyArrays):
@@ -107,6 +112,10 @@ class Curve(ReadOnlyArrays):
     measured: Floats
     label: tuple[Label | None, ...] = ()
     """In the each-class view the class of each point; the curve of one class follows that of another."""
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Curve through {number_of(self.measured.size, 'point')}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,11 +356,19 @@ class Assessment(Reported):
 
         return plot_assessment(self, ax, axes)
 
-    def to_html(self) -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either."""
+    def to_html(self, *, name: str = "", command: str = "") -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
+
+        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
+        """
         from .report.page import assessment_page
 
-        return assessment_page(self)
+        return assessment_page(self, name=name, command=command)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        of = f"{number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes"
+        return f"<Assessment of {of}: geometric accuracy {self.reported.geometric_accuracy:.3f}>"
 
     def __str__(self) -> str:
         """Give the assessment as text for a terminal."""

@@ -12,6 +12,7 @@ import numpy as np
 from ._json import json_text, plain_values
 from ._keys import Key, Value
 from ._views import refuse_rows
+from ._wording import number_of, short_name
 from .assessment import Assessment, assess, parts_for
 from .errors import InputError, check_choice
 from .means import t_quantile
@@ -190,17 +191,30 @@ class Breakdown(Reported):
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))
 
-    def to_html(self) -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either."""
+    def to_html(self, *, name: str = "", command: str = "") -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
+
+        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
+        """
         from .report.page import breakdown_page
 
-        return breakdown_page(self)
+        return breakdown_page(self, name=name, command=command)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        by = short_name(", ".join(self.by))
+        return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
 
     def __str__(self) -> str:
         """Give the groups as text for a terminal."""
         from .report.breakdown import breakdown_text
 
         return breakdown_text(self)
+
+    def _repr_html_(self) -> str:
+        from .report.notebook import breakdown_card
+
+        return breakdown_card(self)
 
 
 def assess_by(

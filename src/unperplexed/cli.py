@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
     parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    parsed.words = list(words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"unperplexed {__version__} ({KERNEL})")
-    help_text = "print what makes the shell complete commands and options"
+    help_text = "print what makes the shell complete commands, options and names of files"
     parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh"), help=help_text)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _command(commands, "assess", "assess forecasts and outcomes").having(
@@ -139,8 +140,24 @@ class _Completion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, _namespace: object, shell: Any, *_: object) -> NoReturn:
         import shtab  # only here, so that starting stays fast
 
+        for action in _actions(parser):
+            if action.metavar in _FILE_NAMES:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
         print(shtab.complete(parser, shell))
         parser.exit()
+
+
+_FILE_NAMES = ("FILE", "PATH", "TALLY")
+"""What stands for the name of a file."""
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Give what a parser takes, and what its commands take."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)
 
 
 class _Parser(argparse.ArgumentParser):

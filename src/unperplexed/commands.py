@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -69,7 +70,7 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         _refuse_without_groups(arguments)
         found = whole = _assessment(arguments)
-    outputs = _picture(arguments.plot, whole.plot, arguments.axes) | _report(arguments.report, found)
+    outputs = _picture(arguments.plot, whole.plot, arguments.axes) | _report(arguments, found)
     _write(arguments, found.to_json, str(found), outputs)
 
 
@@ -123,7 +124,7 @@ def compare(arguments: argparse.Namespace) -> None:
     together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
     how = _in_sequence(a) if a.sequential else _at_once(a)
     found = compared_files(files, together, _selection(a), _reading(a), how, _sayer(a), progress=not a.quiet)
-    outputs = _picture(a.plot, found.plot, comparison=found) | _report(a.report, found)
+    outputs = _picture(a.plot, found.plot, comparison=found) | _report(a, found)
     _write(a, found.to_json, str(found), outputs)
 
 
@@ -199,7 +200,7 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     _sayer(arguments)(source)
     assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
-    outputs = _picture(arguments.plot, assessment.plot, arguments.axes) | _report(arguments.report, assessment)
+    outputs = _picture(arguments.plot, assessment.plot, arguments.axes) | _report(arguments, assessment)
     _write(arguments, assessment.to_json, str(assessment), outputs)
 
 
@@ -411,9 +412,22 @@ def _write(arguments: argparse.Namespace, as_json: Callable[[], str], text: str,
         print(printed)
 
 
-def _report(path: Path | None, found: Any) -> dict[Path, bytes]:
-    """Give the report's bytes by its path."""
-    return {} if path is None else {path: found.to_html().encode()}
+def _report(arguments: argparse.Namespace, found: Any) -> dict[Path, bytes]:
+    """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
+    if arguments.report is None:
+        return {}
+    name = _called(getattr(arguments, "files", ["handwritten digits"]))
+    return {arguments.report: found.to_html(name=name, command=shlex.join(["unperplexed", *arguments.words])).encode()}
+
+
+_MOST_CALLED = 3
+
+
+def _called(files: Sequence[str]) -> str:
+    """Name files in a few words: without their folders, but patterns as they are."""
+    names = ["standard input" if file == "-" else Path(file).name if Path(file).is_file() else file for file in files]
+    more = len(names) - _MOST_CALLED
+    return ", ".join(names[:_MOST_CALLED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _picture(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ._json import json_text, plain_values
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
+from ._wording import number_of, short_name
 from .assessment import Assessment
 from .errors import InputError, check_choice
 from .intervals import Interval
@@ -252,11 +253,19 @@ class Comparison(Reported):
 
         return plot_comparison(self, ax)
 
-    def to_html(self) -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either."""
+    def to_html(self, *, name: str = "", command: str = "") -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
+
+        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
+        """
         from .report.page import comparison_page
 
-        return comparison_page(self)
+        return comparison_page(self, name=name, command=command)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        on = f"{len(self.forecasters):,} forecasters on {number_of(self.n_rows, 'row')}"
+        return f"<Comparison of {on}: {short_name(next(iter(self.forecasters)))} first>"
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""

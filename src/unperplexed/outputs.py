@@ -16,24 +16,38 @@ REPORTS = (".html", ".htm")
 class Reported:
     """A result that has a report."""
 
-    def to_html(self) -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either."""
+    def to_html(self, *, name: str = "", command: str = "") -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
+
+        Parameters
+        ----------
+        name : str, optional
+            What the forecasts are called, such as their file: the page's title begins with it.
+        command : str, optional
+            What makes the same report again, as the page then says.
+
+        Returns
+        -------
+        str
+        """
         raise NotImplementedError
 
-    def report(self, path: str | Path) -> None:
+    def report(self, path: str | Path, *, name: str = "", command: str = "") -> None:
         """Write `to_html` to a file, whole or not at all; one that is there is replaced.
 
         Parameters
         ----------
         path : str or Path
             The file, ``.html`` or ``.htm``.
+        name, command : str, optional
+            As in `to_html`.
 
         Raises
         ------
         InputError
             For another suffix, or a file that cannot be written.
         """
-        write_whole(check_output(Path(path), REPORTS), self.to_html().encode())
+        write_whole(check_output(Path(path), REPORTS), self.to_html(name=name, command=command).encode())
 
 
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:

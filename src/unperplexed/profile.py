@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ._tables import Points
 from ._typing import Bools, Floats, ReadOnlyArrays
+from ._wording import number_of
 from .coupled import expm1_ratio
 from .errors import InputError
 from .forecasts import Forecasts
@@ -100,6 +101,11 @@ class RiskProfile(ReadOnlyArrays):
     """True where fewer than twenty rows' worth carry the standard error, which then is too small."""
     floor: float
     limit: Limit = "floor"
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        low, high = self.orders.min(), self.orders.max()
+        return f"<RiskProfile at {number_of(self.orders.size, 'order')} from {low:g} to {high:g}, floor {self.floor:g}>"
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Lower and upper limits at each order, formed on the log scale and kept from the floor to 1."""

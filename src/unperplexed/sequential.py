@@ -15,6 +15,7 @@ from ._json import json_text, plain_values
 from ._scored import Pair, PairedRows, Pairing, Part, Parts, parts_of, read_paired
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
+from ._wording import number_of, short_name
 from .errors import InputError
 from .forecasts import Notes
 from .intervals import Interval
@@ -104,6 +105,11 @@ class SequentialComparison(ReadOnlyArrays):
         from .plots import plot_sequential
 
         return plot_sequential(self, ax)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        names = f"{short_name(self.first)} and {short_name(self.second)}"
+        return f"<SequentialComparison of {names} over {number_of(self.n_rows, 'row')}>"
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""

@@ -37,6 +37,7 @@ from ._tables import (
 )
 from ._tally_file import tally_bytes, tally_state
 from ._typing import Ints
+from ._wording import number_of
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .labels import Label, plain
@@ -590,6 +591,10 @@ class Tally:
         if table is None:
             raise InputError(f"this tally was made without the part {name!r}; count it with parts=[{name!r}].")
         return table
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
 
     def summary(self) -> dict[str, Any]:
         """Give what the tally holds, but for the counts of pairs, as plain values."""

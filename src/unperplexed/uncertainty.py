@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ._dependence import LEAST_WORTH
 from ._resampling import coarse_counts
 from ._views import counted_for
+from ._wording import number_of, percent
 from .errors import InputError
 from .intervals import (
     Band,
@@ -73,6 +74,11 @@ class Uncertainty:
     """How many samples intervals of measured figures, bands and test are made from."""
     seed: int
     """Of the random numbers by which these are drawn."""
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        how = f"{percent(self.confidence)} intervals, {number_of(self.resamples, 'sample')}, seed {self.seed}"
+        return f"<Uncertainty: {self.verdict or 'no verdict'}; {how}>"
 
 
 def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:

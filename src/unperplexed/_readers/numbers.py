@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,11 +43,24 @@ def as_numbers(column: Column, name: str, first_row: int = 0, decimal_comma: boo
 
 
 def not_a_number(name: str, row: int, value: object, decimal_comma: bool = False) -> InputError:
-    mark = "comma, no mark between thousands" if decimal_comma else "point"
     return InputError(
-        f"column {name!r} is not a number at row {row} (counted from 0): {value!r:.80}. Numbers have a decimal {mark}"
-        " and no percent sign (for percentages, --percent)."
+        f"column {name!r} is not a number at row {row} (counted from 0): {value!r:.80}."
+        f" {_spelling(str(value), decimal_comma)}"
     )
+
+
+_WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*%?\s*")
+
+
+def _spelling(text: str, decimal_comma: bool) -> str:
+    """Say how the text would have to be spelled, or read, to be a number."""
+    said = []
+    if not decimal_comma and _WITH_COMMA.fullmatch(text):
+        said.append("Numbers like 0,5 in a text file are read with decimal_comma=True (--decimal-comma).")
+    if text.rstrip().endswith("%"):
+        said.append("Strip the percent signs; percentages without them are read with percent=True (--percent).")
+    mark = "comma, no mark between thousands" if decimal_comma else "point"
+    return " ".join(said) or f"Numbers have a decimal {mark}."
 
 
 def side_by_side(data: Mapping[str, Column], names: Sequence[str], first_row: int) -> Columns:

@@ -152,5 +152,9 @@ def _remarks(c: Comparison) -> Iterator[str]:
     for warning in c.warnings:
         yield f"({warning})"
     for name, each in c.forecasters.items():
+        zero = each.assessment.zero_given
+        if zero and c.floor:  # without a floor a warning tells it, since the log loss is infinite
+            rows = f"rows of weight {zero:,.4g}" if c.weighted else number_of(round(zero), "row")
+            yield f"{short_name(name)}: 0 given to what happened in {rows}"
         for line in notes_lines(each.assessment.notes):
             yield f"{short_name(name)}: {line}"

@@ -1,4 +1,4 @@
-"""An Assessment as a small card in a notebook: plain HTML, every text escaped, nothing that runs."""
+"""An Assessment, or a Breakdown, as a small card in a notebook: plain HTML, every text escaped, nothing that runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .text import MEANS, class_tables, confidence_text, mean_and_interval, notes
 
 if TYPE_CHECKING:
     from ..assessment import Assessment
+    from ..breakdown import Breakdown
 
 
 def assessment_card(assessment: Assessment) -> str:
@@ -34,6 +35,11 @@ def assessment_card(assessment: Assessment) -> str:
         f"<tbody>{_rows(rows)}</tbody></table>"
         + "".join(_class_table(title, table) for title, table in class_tables(a))
     )
+
+
+def breakdown_card(breakdown: Breakdown) -> str:
+    """Give the groups as the terminal shows them: all names are escaped."""
+    return f"<pre>{escape(str(breakdown))}</pre>"
 
 
 def _class_table(title: str, table: Sequence[Sequence[str]]) -> str:

@@ -34,6 +34,7 @@ from .text import (
     notes_lines,
     remarks,
     said,
+    settings_text,
     single_figures,
     verdict_word,
 )
@@ -164,13 +165,16 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def breakdown_page(b: Breakdown) -> str:
+def breakdown_page(b: Breakdown, *, name: str = "", command: str = "") -> str:
     """Give the report of all rows, with a table of their groups."""
-    return assessment_page(b.whole, b)
+    return assessment_page(b.whole, b, name=name, command=command)
 
 
-def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
-    """Give the report of an assessment, and of the groups of its rows where there are any."""
+def assessment_page(a: Assessment, groups: Breakdown | None = None, *, name: str = "", command: str = "") -> str:
+    """Give the report of an assessment, and of the groups of its rows where there are any.
+
+    ``name`` is what the forecasts are called, and ``command`` what makes the page again, where they are known.
+    """
     page = Page()
     page.add("The figures", _headline(page, a), wide=True)
     if groups is not None:
@@ -196,12 +200,12 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
         page.add("Classes", _classes(page, a.classes), wide=True)
     if a.predicted is not None:
         page.add("Predicted classes", _predicted(page, a.predicted), wide=True)
-    page.add("For reproduction", _settings(page, a))
+    page.add("For reproduction", _settings(page, a, command))
     accuracy = figure(a.reported.geometric_accuracy)
     short = f"Geometric accuracy {accuracy}" if a.verdict is None else verdict_word(a).capitalize()
     first, *others = (f"{line[0].upper()}{line[1:]}." for line in said(a))
     return page.html(
-        title=f"{short}: {counted(a.n_rows, a.n_classes, a.labels)}",
+        title=_titled(name, f"{short}: {counted(a.n_rows, a.n_classes, a.labels)}"),
         kind="Assessment of probabilistic forecasts",
         verdict={
             "short": short,
@@ -210,8 +214,12 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None) -> str:
             "others": others,
         },
         warnings=remarks(a),
-        facts="; ".join(header(a)) + ".",
+        facts=_titled(name, "; ".join(header(a)) + "."),
     )
+
+
+def _titled(name: str, text: str) -> str:
+    return f"{_label(name)}: {text}" if name else text
 
 
 def _groups(page: Page, b: Breakdown) -> Table:
@@ -418,9 +426,10 @@ def _scores(page: Page, a: Assessment) -> Table:
     return page.table("Means of the scoring rules, unfloored", ["", "mean", "standard error", "better", ""], rows)
 
 
-def _settings(page: Page, a: Assessment) -> Table:
+def _settings(page: Page, a: Assessment, command: str) -> Table:
     u = a.uncertainty
     said = {
+        **_command(command),
         "forecasts": f"{a.n_rows:,}",
         "classes": f"{a.n_classes:,}",
         "weights": f"as good as {a.effective_rows:,.6g} rows of equal weight" if a.weighted else "none",
@@ -428,7 +437,7 @@ def _settings(page: Page, a: Assessment) -> Table:
         "given 0 though it happened": f"{a.zero_given:,.6g}",
         "left out, dropped, rescaled": "; ".join(notes_lines(a.notes)) or "none",
         "floor": f"{a.floor:g}{'' if a.limit == 'floor' else ', and the same below 1'}",
-        "measured by": ", ".join([a.estimator, *(f"{name} {value:g}" for name, value in a.estimator_settings.items())]),
+        "measured by": f"{a.estimator}{settings_text(a)}",
         "view": a.view,
         "counted": "by value" if a.exact else f"in cells of relative width 2^-{a.fraction_bits}",
         "confidence": percent(u.confidence),
@@ -439,8 +448,12 @@ def _settings(page: Page, a: Assessment) -> Table:
     return page.table("Data and settings", ["", ""], [[name, _words(text)] for name, text in said.items()])
 
 
-def comparison_page(c: Comparison) -> str:
-    """Give the report of a comparison."""
+def _command(command: str) -> dict[str, str]:
+    return {"command": printable(command)} if command else {}
+
+
+def comparison_page(c: Comparison, *, name: str = "", command: str = "") -> str:
+    """Give the report of a comparison; ``name`` and ``command`` as in `assessment_page`."""
     page = Page()
     page.add("The forecasters", _forecasters(page, c), wide=True)
     profiles = {name: each.assessment.profile for name, each in c.forecasters.items()}
@@ -455,12 +468,14 @@ def comparison_page(c: Comparison) -> str:
         if len(pair.contributions):
             page.add(f"The rows behind {_label(pair.first)} less {_label(pair.second)}", _behind(page, pair))
     remarks = [
-        f"{_label(name)}: {line}" for name, each in c.forecasters.items() for line in notes_lines(each.assessment.notes)
+        f"{_label(rival)}: {line}"
+        for rival, each in c.forecasters.items()
+        for line in notes_lines(each.assessment.notes)
     ]
-    page.add("For reproduction", _comparison_settings(page, c, remarks), wide=True)
+    page.add("For reproduction", _comparison_settings(page, c, remarks, command), wide=True)
     best = next(iter(c.forecasters))
     return page.html(
-        title=f"{len(c.forecasters)} forecasters, {_label(best)} first",
+        title=_titled(name, f"{len(c.forecasters)} forecasters, {_label(best)} first"),
         kind="Comparison of probabilistic forecasts",
         verdict={
             "short": printable(c.verdict),
@@ -469,7 +484,7 @@ def comparison_page(c: Comparison) -> str:
             "long": f"In log loss at the floor {c.floor:g}.",
         },
         warnings=c.warnings,
-        facts=f"{counted(c.n_rows, c.n_classes, c.labels)}, given by each of {len(c.forecasters)}.",
+        facts=_titled(name, f"{counted(c.n_rows, c.n_classes, c.labels)}, given by each of {len(c.forecasters)}."),
     )
 
 
@@ -483,7 +498,9 @@ def _estimate(value: float, interval: Interval) -> tuple[Cell, str]:
 
 def _forecasters(page: Page, c: Comparison) -> Table:
     between = f"{percent(c.confidence)} interval"
-    heads = ["", "geometric accuracy", between, "log loss", "Brier score", "prediction accuracy", "slope", "verdict"]
+    zeros = any(each.assessment.zero_given for each in c.forecasters.values())
+    heads = ["", "geometric accuracy", between, "log loss", "Brier score", "prediction accuracy", "slope"]
+    heads += ["given 0"] * zeros + ["verdict"]
     rows = []
     for name, each in c.forecasters.items():
         a = each.assessment
@@ -491,8 +508,11 @@ def _forecasters(page: Page, c: Comparison) -> Table:
         accuracy = _estimate(each.geometric_accuracy, each.geometric_accuracy_interval)
         others = _numbers((loss, brier, a.prediction_accuracy, a.slope))
         verdict = (a.verdict if c.assessed_for_sure else None) or ""
-        rows.append([Cell(_label(name)), *accuracy, *others, _words(verdict)])
+        given = _numbers((a.zero_given,), counts=(0,)) if zeros else []
+        rows.append([Cell(_label(name)), *accuracy, *others, *given, _words(verdict)])
     caption = "The best first: larger accuracies are better; a slope below 1 is the side of overconfidence."
+    if zeros:
+        caption += " Given 0: in so many rows, to what happened."
     return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
 
 
@@ -523,15 +543,20 @@ def _behind(page: Page, pair: PairedComparison) -> Table:
     return page.table("The largest contribution first; below 0: against it.", heads, rows, sortable=True)
 
 
-def _comparison_settings(page: Page, c: Comparison, remarks: Sequence[str]) -> Table:
+def _comparison_settings(page: Page, c: Comparison, remarks: Sequence[str], command: str) -> Table:
+    a = next(iter(c.forecasters.values())).assessment
     said = {
+        **_command(command),
         "forecasts": f"{c.n_rows:,} of each",
         "classes": f"{c.n_classes:,}",
         "weights": "yes" if c.weighted else "none",
         "groups": "none" if c.n_groups is None else number_of(c.n_groups, "group"),
         "dependent rows": f"up to {c.lag} apart" if c.lag else "none",
         "floor": f"{c.floor:g}",
+        "measured by": a.estimator,
+        "view": a.view,
         "confidence": percent(c.confidence),
+        "samples": f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none",
         "seed": f"{c.seed}",
         "left out, dropped, rescaled": "; ".join(remarks) or "none",
         "version": c.version,

@@ -388,7 +388,7 @@ def header(a: Assessment) -> Iterator[str]:
     """Say what was assessed, and how."""
     yield counted(a.n_rows, a.n_classes, a.labels)
     limit = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{_settings(a)}, {a.view}"
+    yield f"floor {a.floor:g}{limit}; measured: {a.estimator}{settings_text(a)}, {a.view}"
     if a.grouped:
         yield f"rows in groups, worth {a.independent_rows:,.4g} when independent and of equal size"
     elif a.weighted:
@@ -406,7 +406,8 @@ _SETTINGS = {
 }
 
 
-def _settings(a: Assessment) -> str:
+def settings_text(a: Assessment) -> str:
+    """Say what the estimator was told or found, each after a comma."""
     return "".join(f", {_SETTINGS[name].format(value)}" for name, value in a.estimator_settings.items())
 
 
@@ -420,10 +421,14 @@ def notes_lines(notes: Notes) -> Iterator[str]:
     if notes.ignored:
         yield f"{number_of(notes.ignored, 'row')} left out: outcome to be ignored"
     for reason, count in notes.dropped.items():
-        yield f"{number_of(count, 'row')} dropped: {reason}"
+        yield f"{number_of(count, 'row')} dropped: {_REASONS.get(reason, reason)}"
     if notes.rescaled:
         off = f"off by up to {notes.largest_deviation:.3g}"
         yield f"{number_of(notes.rescaled, 'row')} rescaled to sum to 1, from sums {off}"
+
+
+_REASONS = {"NaN": "no probability (empty or NaN)"}
+"""Why rows are dropped, where the notes' own word is not plain."""
 
 
 def profile_text(assessment: Assessment, orders: list[float]) -> str:
