@@ -10,9 +10,10 @@ _STYLES = {
     r"(?:^|(?<=below 1: ))overconfident(?=:|$)": "33",
     r"(?:^|(?<=above 1: ))underconfident(?=:|$)": "36",
     r"^miscalibrated(?=[, ]|$)": "35",
+    r"\bwas said too (?:often|seldom)(?=: given )": "35",
     r"^not distinguishable from calibrated(?= with )": "32",
 }
-"""Yellow, cyan, magenta and green for what a verdict can be, where a line begins with it, and beside the slope."""
+"""Yellow, cyan, magenta and green for what a verdict can be, where a line begins with it, and for slope and bias."""
 
 
 def shows_colour(stream: TextIO | None) -> bool:
