@@ -247,6 +247,32 @@ def test_many_files_are_named_in_a_few_words(tmp_path):
     assert _called(["-"]) == "standard input"
 
 
+def test_thousands_of_classes_with_long_names_stay_small():
+    """The first thousand are shown, and the caption says where the others are."""
+    n = 3000
+    names = [f"{at:05d}{'<' * 9990}{at:05d}" for at in range(n)]
+    p = np.full((n, n), 0.5 / (n - 1))
+    np.fill_diagonal(p, 0.5)
+    html = assess(names, p, labels=names, view="each-class", resamples=0).to_html()
+    assert len(html.encode()) < 6_000_000
+    for caption, frame in (("Each class", "classes"), ("The forecasts that predicted each class", "predicted")):
+        assert len(rows_of(own(html), caption)) == 1 + 1000
+        told = re.search(f"<caption><span>{caption}.*?</span>", html)[0]
+        assert f'The first 1,000 of 3,000; all are in frame("{frame}") and --json.' in unescape(told)
+    label = re.search(r'aria-label="(Risk profile.*?)"', html)[1]
+    assert len(label) < 1000
+    two = compare({name: np.array([0.4, 0.6]) + at / 9 for at, name in enumerate(names[:2])}, [0, 1]).to_html()
+    assert max(map(len, re.findall(r'aria-label="(.*?)"', two))) < 1000
+
+
+def test_lines_are_spoken_of_where_there_are_some():
+    rng = np.random.default_rng(0)
+    for classes, said in ((3, "Where the line lies"), (12, "Where bubbles lie")):
+        p = rng.dirichlet(np.ones(classes), 300)
+        html = assess(rng.integers(0, classes, 300), p, labels=range(classes), view="each-class", resamples=0).to_html()
+        assert f"{said} below the diagonal" in html
+
+
 def test_from_the_shell(tmp_path, capsys):
     y, p = binary(1.6, 400)
     rows = "\n".join(f"{a},{b:.6f},{b / 2 + 0.25:.6f},{'ab'[k % 2]}" for k, (a, b) in enumerate(zip(y, p, strict=True)))

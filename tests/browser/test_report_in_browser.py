@@ -1,6 +1,9 @@
 """The report in a real browser: Debian's Chromium, driven by selenium. Collected where both are there."""
 
+import base64
 import json
+import re
+import zlib
 
 import numpy as np
 import pytest
@@ -107,7 +110,9 @@ def test_charts_draw_within_the_page(opened, width):
 
 def test_bubbles_say_their_bin(opened):
     driver = opened(assess(*binary(), resamples=80))
-    points = driver.find_elements(By.CSS_SELECTOR, "[data-chart='0'] .scatterlayer .point")
+    points = WebDriverWait(driver, 60).until(
+        lambda _: driver.find_elements(By.CSS_SELECTOR, "[data-chart='0'] .scatterlayer .point")
+    )
     webdriver.ActionChains(driver).move_to_element(points[len(points) // 2]).perform()
 
     def said(_):
@@ -178,6 +183,83 @@ def test_meanings_open_by_keyboard(opened):
     button.send_keys(Keys.ENTER)
     shown = driver.find_element(By.CSS_SELECTOR, "[popover]:popover-open")
     assert "Arithmetic mean" in shown.get_attribute("textContent")
+
+
+@pytest.fixture
+def screen(browser):
+    """A screen of any width: windows are never as narrow as a phone."""
+
+    def of(width, height=900):
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    yield of
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_phone_shows_tables_whole(opened, screen):
+    """But for the bins, which are folded away and have seven columns of figures."""
+    screen(390)
+    driver = opened(assess(*binary(2000), resamples=80))
+    clipped = driver.execute_script(
+        "return [...document.querySelectorAll('.scroll')].filter((each) => each.scrollWidth > each.clientWidth)"
+        ".map((each) => each.ariaLabel)"
+    )
+    assert len(driver.find_elements(By.CSS_SELECTOR, ".scroll")) == 7
+    assert not [caption for caption in clipped if not caption.startswith("The bins")]
+
+
+@pytest.mark.parametrize("width", [390, 1366, 2560])
+def test_the_plotting_area_is_square(opened, screen, width):
+    screen(width)
+    driver = opened(assess(*binary(), resamples=80))
+    area = "const { width, height } = document.querySelector('.square .nsewdrag').getBoundingClientRect();"
+    across, high = driver.execute_script(f"{area} return [width, height]")
+    assert abs(across - high) < 2
+    assert across > 0.75 * min(width, 600)
+    screen(700)  # and when the window is made narrower or wider
+    WebDriverWait(driver, 60).until(lambda _: driver.execute_script(f"{area} return Math.abs(width - {across}) > 2"))
+    across, high = driver.execute_script(f"{area} return [width, height]")
+    assert abs(across - high) < 2
+
+
+def test_a_meaning_opens_below_its_name(opened, screen):
+    screen(1280)
+    driver = opened(assess(*binary(), resamples=80))
+    for button in driver.find_elements(By.CSS_SELECTOR, "button.meaning")[2:4]:
+        webdriver.ActionChains(driver).move_to_element(button).perform()
+        shown = WebDriverWait(driver, 60).until(
+            lambda _: driver.find_elements(By.CSS_SELECTOR, "[popover]:popover-open")
+        )
+        assert [each.get_attribute("id") for each in shown] == [button.get_attribute("popovertarget")]
+        assert abs(shown[0].rect["x"] - button.rect["x"]) < 2
+        assert 0 <= shown[0].rect["y"] - button.rect["y"] - button.rect["height"] < 10
+    webdriver.ActionChains(driver).move_to_element(driver.find_element(By.TAG_NAME, "h1")).perform()
+    WebDriverWait(driver, 60).until(lambda _: not driver.find_elements(By.CSS_SELECTOR, "[popover]:popover-open"))
+
+
+def test_short_tables_are_opened_for_printing_and_closed_again(opened):
+    driver = opened(assess(*binary(), resamples=80))
+    is_open = "return [...document.querySelectorAll('details')].map((each) => each.open)"
+    assert driver.execute_script(f"dispatchEvent(new Event('beforeprint')); {is_open}") == [True, False]
+    assert driver.execute_script(f"dispatchEvent(new Event('afterprint')); {is_open}") == [False, False]
+
+
+def test_heads_are_on_every_printed_page(opened):
+    """Told by their colour in what each page draws."""
+    y, p, labels = many(150, 600)
+    driver = opened(assess(y, p, labels=labels, view="each-class", resamples=0))
+    table = table_of(driver, "Each class")
+    driver.execute_script(
+        "const style = document.createElement('style');"
+        f"style.textContent = '#{table} thead th {{ color: #123456 }} #{table} tbody th {{ color: #654321 }}';"
+        "document.head.append(style);"
+    )
+    pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    pages = [zlib.decompress(each) for each in re.findall(rb"FlateDecode.*?stream\n(.*?)\nendstream", pdf, re.DOTALL)]
+    with_rows = [page for page in pages if b".3961 .2627 .1294 rg" in page]
+    assert len(with_rows) > 2
+    assert all(b".0706 .2039 .3373 rg" in page for page in with_rows)
 
 
 def test_dark_and_print(opened):

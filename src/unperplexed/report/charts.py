@@ -96,7 +96,7 @@ def profile_chart(profiles: Mapping[str, RiskProfile], bands: bool = True) -> Ch
     label = (
         "Risk profile: the generalized mean of the probabilities given to what happened, over its order. "
         + "; ".join(
-            f"{name} {figure(float(np.interp(-3, p.orders, p.values)))} at order -3 to"
+            f"{short_name(name)} {figure(float(np.interp(-3, p.orders, p.values)))} at order -3 to"
             f" {figure(float(np.interp(3, p.orders, p.values)))} at order 3"
             for name, p in shown
         )
@@ -144,7 +144,7 @@ def ratio_chart(c: Comparison) -> Chart:
         "height": 140 + 32 * len(pairs),
     }
     label = "Ratios of geometric accuracies: " + "; ".join(
-        f"{pair.first} to {pair.second} {figure(pair.accuracy_ratio)}" for pair in pairs
+        f"{short_name(pair.first)} to {short_name(pair.second)} {figure(pair.accuracy_ratio)}" for pair in pairs
     )
     return {"data": [trace], "layout": layout, "label": label}
 
@@ -182,11 +182,16 @@ def _bubbles(a: Assessment) -> dict[str, Any]:
     }
 
 
+def draws_curves(a: Assessment) -> bool:
+    """Say whether measured probability is drawn as lines, which those of many classes would not be told apart."""
+    return len(set(a.curve.label)) <= _MOST_CURVES
+
+
 def _curves(a: Assessment) -> list[dict[str, Any]]:
     curve = a.curve
     if not curve.label:
         return [_line(curve.reported, curve.measured, "measured", _COLOURS[0], width=1.5)]
-    if len(set(curve.label)) > _MOST_CURVES:
+    if not draws_curves(a):
         return []
     found = []
     for label, colour in zip(a.labels, _COLOURS, strict=False):

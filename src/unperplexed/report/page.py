@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from .._version import __version__
 from .._wording import number_of, percent, printable, rounded_percent, short_name
 from ..scores import SCORES, score_named
 from .breakdown import ORDERS, key_text
-from .charts import Chart, calibration_chart, profile_chart, ratio_chart
+from .charts import Chart, calibration_chart, draws_curves, profile_chart, ratio_chart
 from .text import (
     MEANS,
     confidence_text,
@@ -100,6 +101,17 @@ class Section:
     wide: bool = False
 
 
+_MOST_ROWS, _LONG = 1000, 100
+"""Rows of a table, and of one in which names are shorter, so that the page stays small whatever they are."""
+
+
+def _brief(name: str) -> str:
+    """Give a name in sixty characters, and in fewer where these take many bytes."""
+    brief = short_name(name, 60)
+    size = len(escape(brief).encode())
+    return brief if size <= 120 else short_name(name, 60 * 120 // size)
+
+
 class Page:
     """Collects sections, and numbers their charts and tables."""
 
@@ -117,11 +129,20 @@ class Page:
             self.charts.append({"data": chart["data"], "layout": chart["layout"]})
         self.sections.append(Section(title, tables, chart=at, label=label, **more))
 
-    def table(self, caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], **more: Any) -> Table:
-        """Make a table; what is no `Cell` is shown as it is."""
+    def table(
+        self, caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], whole: str = "", **more: Any
+    ) -> Table:
+        """Make a table of the first thousand rows; what is no `Cell` is shown as it is.
+
+        ``whole`` says where all rows are; in long tables names are shorter.
+        """
         self._tables += 1
         cells = [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in rows]
-        return Table(self._tables, caption, heads, cells, **more)
+        if len(cells) > _MOST_ROWS:
+            caption += f" The first {_MOST_ROWS:,} of {len(cells):,}; all are in {whole}."
+        if len(cells) > _LONG:
+            cells = [[replace(cell, text=_brief(cell.text)) for cell in row] for row in cells[:_MOST_ROWS]]
+        return Table(self._tables, caption, heads, cells[:_MOST_ROWS], **more)
 
     def html(self, **context: Any) -> str:
         """Give the whole file."""
@@ -183,7 +204,7 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None, *, name: str
         "Reported and measured",
         _bins(page, a),
         chart=calibration_chart(a),
-        text="Where the line lies below the diagonal, events happened less often than was said.",
+        text=f"{_SEEN[draws_curves(a)]} below the diagonal, events happened less often than was said.",
         square=True,
     )
     page.add(
@@ -218,6 +239,9 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None, *, name: str
     )
 
 
+_SEEN = {True: "Where the line lies", False: "Where bubbles lie"}
+
+
 def _titled(name: str, text: str) -> str:
     return f"{_label(name)}: {text}" if name else text
 
@@ -239,7 +263,7 @@ def _groups(page: Page, b: Breakdown) -> Table:
         name = Cell(_label(key_text(group.key)))
         rows.append([name, *first, Cell("") if group.small else slope, _words(verdict), cost, right, *shrunken])
     caption = f"{ORDERS[b.sort].capitalize()}. Reported and measured are geometric accuracies."
-    return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
+    return page.table(caption, heads, rows, "frame() and --json", sortable=True, search=len(rows) > _SEARCHED)
 
 
 _RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
@@ -276,12 +300,12 @@ def _headline(page: Page, a: Assessment) -> Table:
     between = confidence_text(a)
     rows: list[list[object]] = []
     for name in MEANS:
-        cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
+        cells = [_between(cell) for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
         rows.append([Cell(name.replace("_", " "), meaning=MEANINGS[name]), *cells])
     for name, value, interval, meaning in single_figures(a):
         rule = SCORES.get(name.replace(" ", "_"))
         said = MEANINGS.get(name) or (f"{rule.note}; {rule.better} is better" if rule else meaning)
-        rows.append([Cell(name, meaning=said), value, interval, "", ""])
+        rows.append([Cell(name, meaning=said), value, _between(interval), "", ""])
     heads = ["", "reported", between, "measured", between]
     return page.table("Tap or point at a name for what it means.", heads, rows)
 
@@ -301,7 +325,7 @@ def _bins(page: Page, a: Assessment) -> Table:
     return page.table(caption, heads, rows, sortable=True, folded=True)
 
 
-_MOST_BINS = 500
+_MOST_BINS = 300
 
 
 def _profile(page: Page, a: Assessment) -> Table:
@@ -342,7 +366,7 @@ def _surprises(page: Page, s: SurpriseTable) -> Table:
         "given",
         "most probable",
         "given to it",
-        "of log loss",
+        "% of log loss",
     ]
     told = f"The {number_of(len(s), 'row')} in which what happened had been given least"
     together = s.share.sum()
@@ -351,8 +375,12 @@ def _surprises(page: Page, s: SurpriseTable) -> Table:
     return page.table(f"{told}.", heads, rows, sortable=True)
 
 
+_UNBROKEN = "\u00a0"
+"""A space at which no line ends."""
+
+
 def _share(share: float) -> Cell:
-    return Cell(rounded_percent(share), f"{share:.5g}") if math.isfinite(share) else Cell("-")
+    return Cell(f"{100 * share:.3g}", f"{share:.5g}") if math.isfinite(share) else Cell("-")
 
 
 def _classes(page: Page, c: ClassTable) -> Table:
@@ -375,14 +403,18 @@ def _classes(page: Page, c: ClassTable) -> Table:
         c.measured_geometric_accuracy, c.slope, c.divergence_probability, c.miscalibration, c.calibration_error,
     ]  # fmt: skip
     caption = "Each class, the most miscalibrated first. Reported and measured are geometric accuracies."
-    return page.table(caption, heads, _named(c, columns), sortable=True, search=len(c) > _SEARCHED)
+    return page.table(caption, heads, _named(c, columns), _whole("classes"), sortable=True, search=len(c) > _SEARCHED)
 
 
 def _predicted(page: Page, p: PredictedTable) -> Table:
     heads = ["class", "rows", "share", "said", "right", "gap", "error"]
     columns = [p.predicted, p.share, p.mean_confidence, p.right, p.gap, p.calibration_error]
     caption = "The forecasts that predicted each class, the largest part in all gaps first."
-    return page.table(caption, heads, _named(p, columns), sortable=True, search=len(p) > _SEARCHED)
+    return page.table(caption, heads, _named(p, columns), _whole("predicted"), sortable=True, search=len(p) > _SEARCHED)
+
+
+def _whole(frame: str) -> str:
+    return f'frame("{frame}") and --json'
 
 
 _SEARCHED = 12
@@ -493,7 +525,12 @@ _MOST_PAIRS = 10
 
 def _estimate(value: float, interval: Interval) -> tuple[Cell, str]:
     text, between = estimate(value, interval)
-    return replace(_numbers((value,))[0], text=text), between
+    return replace(_numbers((value,))[0], text=text), _between(between)
+
+
+def _between(interval: str) -> str:
+    """Give an interval, of one line or of two."""
+    return interval.replace(" ", _UNBROKEN, 1)
 
 
 def _forecasters(page: Page, c: Comparison) -> Table:
@@ -513,7 +550,7 @@ def _forecasters(page: Page, c: Comparison) -> Table:
     caption = "The best first: larger accuracies are better; a slope below 1 is the side of overconfidence."
     if zeros:
         caption += " Given 0: in so many rows, to what happened."
-    return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
+    return page.table(caption, heads, rows, _whole("forecasters"), sortable=True, search=len(rows) > _SEARCHED)
 
 
 def _differences(page: Page, c: Comparison) -> Table:
@@ -526,7 +563,7 @@ def _differences(page: Page, c: Comparison) -> Table:
             rows.append([Cell(names), _words(score), *_estimate(d.difference, d.interval), *numbers])
     heads = ["", "score", "difference", f"{percent(c.confidence)} interval", "standard error", "p", "adjusted p"]
     caption = "Of mean scores, row by row paired. Adjusted: for all pairs compared by the score."
-    return page.table(caption, heads, rows, sortable=True, search=len(rows) > _SEARCHED)
+    return page.table(caption, heads, rows, _whole("differences"), sortable=True, search=len(rows) > _SEARCHED)
 
 
 def _behind(page: Page, pair: PairedComparison) -> Table:

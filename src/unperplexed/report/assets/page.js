@@ -36,21 +36,78 @@
     for (const key of Object.keys(chart.layout).filter((name) => /^[xy]axis/.test(name))) {
       layout[key] = axis(chart.layout[key], style);
     }
-    Plotly.react(place, chart.data, layout, { displayModeBar: false, responsive: true });
+    layout.width = place.clientWidth;
+    Plotly.react(place, chart.data, layout, { displayModeBar: false });
+    if (place.classList.contains("square")) square(place, chart.layout.yaxis.domain);
+  }
+
+  // As high as makes the plotting area as wide as high; the legend above it takes as many rows as it needs.
+  function square(place, [from, to]) {
+    for (let more = 3; more > 0; more -= 1) {
+      const { w, h } = place._fullLayout._size;
+      const missing = w / (to - from) - h;
+      if (Math.abs(missing) < 1) return;
+      Plotly.relayout(place, { height: place._fullLayout.height + missing });
+    }
   }
 
   const places = [...document.querySelectorAll("[data-chart]")];
   const drawAll = () => places.forEach(draw);
-  drawAll();
+  const widths = new Map();
+  const resized = new ResizeObserver((found) => {
+    for (const { target } of found) {
+      if (widths.get(target) === target.clientWidth) continue;
+      widths.set(target, target.clientWidth);
+      draw(target);
+    }
+  });
+  places.forEach((place) => {
+    widths.set(place, place.clientWidth);
+    draw(place);
+    resized.observe(place);
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   matchMedia("print").addEventListener("change", drawAll);
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+
+  // Printed, short tables that are folded away are opened; long ones would be pages of figures.
+  const opened = new Set();
+  addEventListener("beforeprint", () => {
+    for (const each of document.querySelectorAll("details:not([open])")) {
+      if (each.querySelectorAll("tbody tr").length > 30) continue;
+      each.open = true;
+      opened.add(each);
+    }
+  });
+  addEventListener("afterprint", () => {
+    opened.forEach((each) => { each.open = false; });
+    opened.clear();
+  });
+
+  // What a name means, below it: while the mouse is over it, or on tap, click or Enter until the next elsewhere.
+  for (const button of document.querySelectorAll("button.meaning")) {
+    const meaning = button.popoverTargetElement;
+    let held = false;
+    button.addEventListener("click", () => { held = true; });
+    button.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") meaning.showPopover(); });
+    button.addEventListener("pointerleave", () => { if (!held) meaning.hidePopover(); });
+    meaning.addEventListener("beforetoggle", (event) => {
+      if (event.newState === "closed") held = false;
+      const { left, bottom } = button.getBoundingClientRect();
+      meaning.style.left = `${left + scrollX}px`;
+      meaning.style.top = `${bottom + scrollY + 4}px`;
+    });
+    meaning.addEventListener("toggle", () => {
+      const { right } = meaning.getBoundingClientRect();
+      const over = right - document.documentElement.clientWidth + 8;
+      if (over > 0) meaning.style.left = `${Math.max(parseFloat(meaning.style.left) - over, 8)}px`;
+    });
+  }
 
   // Sorting: by what a cell says of its value, else by its text; a second time the other way round.
   const names = new Intl.Collator(undefined, { numeric: true });
   function value(row, column) {
     const cell = row.cells[column];
-    return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
+    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
   }
   function compare(a, b) {
     if (typeof a === "number" && typeof b === "number") return Number.isNaN(a) - Number.isNaN(b) || a - b;
