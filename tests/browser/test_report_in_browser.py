@@ -57,12 +57,15 @@ def opened(browser, tmp_path):
         found.report(path)
         browser.set_window_size(width, height)
         browser.get_log("performance")
-        browser.get(path.as_uri())
+        browser.get(path.as_uri())  # which may come back before the page has run its scripts
+        done = "return location.href === arguments[0] && document.readyState === 'complete'"
+        WebDriverWait(browser, 60).until(lambda _: browser.execute_script(done, path.as_uri()))
+        WebDriverWait(browser, 60).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "thead button"))
         return browser
 
     yield open_it
     wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(wide) <= 0
+    WebDriverWait(browser, 60).until(lambda _: browser.execute_script(wide) <= 0)  # charts follow the window in a while
     assert browser.get_log("browser") == []
     assert browser.execute_script("return window.hacked") is None
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
