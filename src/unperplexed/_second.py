@@ -13,7 +13,10 @@ from ._typing import AnyFloats, Bools, Floats
 from .forecasts import Block
 
 _BITS = 34
-"""Probabilities are rounded to multiples of 2**-34, so that sums of a block are whole numbers, exact in any order."""
+"""Probabilities are rounded to multiples of 2**-34, so that sums of a run are whole numbers, exact in any order."""
+
+_RUN = 1 << 14
+"""Rows of which temporaries stay in the fast cache."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,10 @@ class SecondClass:
         """Sum probabilities of the second class."""
         if weights is not None:
             return SecondClass(float(weights[truth == 1].sum()), ExactSum(rest=float((weights * p).sum())))
-        units = int(np.rint(p.astype(np.float64) * 2.0**_BITS).sum())
+        units = 0
+        for start in range(0, p.size, _RUN):
+            scaled = np.multiply(p[start : start + _RUN], 2.0**_BITS, dtype=np.float64)
+            units += int(np.rint(scaled, out=scaled).sum())
         return SecondClass(float(np.count_nonzero(truth == 1)), ExactSum(units << (UNIT_BITS - _BITS)))
 
     @staticmethod
