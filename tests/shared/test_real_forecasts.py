@@ -218,7 +218,7 @@ def test_neu_is_refused_by_row_and_runs_without_them(capsys):
     assert run("assess", path, *columns) == 2
     assert "NaN in 3 rows (273, 274, 318; counted from 0)" in capsys.readouterr().err
     assert run("assess", path, *columns, "--drop-invalid") == 0
-    assert "3 rows dropped: NaN" in capsys.readouterr().out
+    assert "3 rows dropped: no probability (empty or NaN)" in capsys.readouterr().out
 
 
 def test_drawn_nfl_games(capsys):
