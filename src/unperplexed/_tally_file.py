@@ -45,8 +45,8 @@ MAGIC = b"\x89UPT\r\n\x1a\n"
 
 VERSION = 5
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
-anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to
-4 nothing is kept of the second of two classes."""
+anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 4
+nothing is kept of the second of two classes."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20

@@ -356,11 +356,7 @@ class Assessment(Reported):
 
         return plot_assessment(self, ax, axes)
 
-    def to_html(self, *, name: str = "", command: str = "") -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
-
-        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
-        """
+    def _page(self, name: str, command: str) -> str:
         from .report.page import assessment_page
 
         return assessment_page(self, name=name, command=command)

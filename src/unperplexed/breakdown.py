@@ -191,11 +191,7 @@ class Breakdown(Reported):
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))
 
-    def to_html(self, *, name: str = "", command: str = "") -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
-
-        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
-        """
+    def _page(self, name: str, command: str) -> str:
         from .report.page import breakdown_page
 
         return breakdown_page(self, name=name, command=command)

@@ -253,11 +253,7 @@ class Comparison(Reported):
 
         return plot_comparison(self, ax)
 
-    def to_html(self, *, name: str = "", command: str = "") -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
-
-        Its title begins with ``name``, what the forecasts are called; ``command`` is what makes it again.
-        """
+    def _page(self, name: str, command: str) -> str:
         from .report.page import comparison_page
 
         return comparison_page(self, name=name, command=command)

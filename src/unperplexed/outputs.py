@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +14,12 @@ REPORTS = (".html", ".htm")
 """Suffixes of reports."""
 
 
-class Reported:
+class Reported(ABC):
     """A result that has a report."""
+
+    @abstractmethod
+    def _page(self, name: str, command: str) -> str:
+        """Make the page."""
 
     def to_html(self, *, name: str = "", command: str = "") -> str:
         """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
@@ -30,7 +35,7 @@ class Reported:
         -------
         str
         """
-        raise NotImplementedError
+        return self._page(name, command)
 
     def report(self, path: str | Path, *, name: str = "", command: str = "") -> None:
         """Write `to_html` to a file, whole or not at all; one that is there is replaced.

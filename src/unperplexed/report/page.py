@@ -499,12 +499,12 @@ def comparison_page(c: Comparison, *, name: str = "", command: str = "") -> str:
     for pair in c.pairs[:_MOST_PAIRS]:
         if len(pair.contributions):
             page.add(f"The rows behind {_label(pair.first)} less {_label(pair.second)}", _behind(page, pair))
-    remarks = [
+    notes = [
         f"{_label(rival)}: {line}"
         for rival, each in c.forecasters.items()
         for line in notes_lines(each.assessment.notes)
     ]
-    page.add("For reproduction", _comparison_settings(page, c, remarks, command), wide=True)
+    page.add("For reproduction", _comparison_settings(page, c, notes, command), wide=True)
     best = next(iter(c.forecasters))
     return page.html(
         title=_titled(name, f"{len(c.forecasters)} forecasters, {_label(best)} first"),
@@ -580,7 +580,7 @@ def _behind(page: Page, pair: PairedComparison) -> Table:
     return page.table("The largest contribution first; below 0: against it.", heads, rows, sortable=True)
 
 
-def _comparison_settings(page: Page, c: Comparison, remarks: Sequence[str], command: str) -> Table:
+def _comparison_settings(page: Page, c: Comparison, notes: Sequence[str], command: str) -> Table:
     a = next(iter(c.forecasters.values())).assessment
     said = {
         **_command(command),
@@ -595,7 +595,7 @@ def _comparison_settings(page: Page, c: Comparison, remarks: Sequence[str], comm
         "confidence": percent(c.confidence),
         "samples": f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none",
         "seed": f"{c.seed}",
-        "left out, dropped, rescaled": "; ".join(remarks) or "none",
+        "left out, dropped, rescaled": "; ".join(notes) or "none",
         "version": c.version,
     }
     return page.table("Data and settings", ["", ""], [[name, _words(text)] for name, text in said.items()])

@@ -95,8 +95,7 @@ def verdict_text(a: Assessment) -> str:
         return f"no verdict: {_why_none(a)}"
     test = ""
     if u.calibration_test is not None:
-        p = u.calibration_test.p_value
-        test = f" (calibration test, seed {u.seed}: p {'< 0.001' if p < 0.001 else '= ' + figure(p)})"
+        test = f" (calibration test, seed {u.seed}: {_chance(u.calibration_test.p_value)})"
     if u.verdict == "miscalibrated" and u.calibration_test is not None and u.calibration_test.sides == 2:
         side = "over" if u.calibration_test.statistic < 0 else "under"
         return f"miscalibrated, towards {side}confidence{test}, but the slope's interval does not say so"
@@ -109,6 +108,10 @@ def verdict_text(a: Assessment) -> str:
     if a.n_rows < u.rows_needed < _MOST_TIMES * a.n_rows:
         needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts{like_these}"
     return f"not distinguishable from calibrated with {a.n_rows:,} forecasts{test}{needed}"
+
+
+def _chance(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {figure(p)}"
 
 
 def _why_none(a: Assessment) -> str:
@@ -133,9 +136,6 @@ def _rounded_up(rows: float) -> int:
     """Give a number of rows to two digits."""
     unit = 10 ** max(math.floor(math.log10(rows)) - 1, 0)
     return int(math.ceil(rows / unit) * unit)
-
-
-_MOST_CLASSES = 10
 
 
 def said(a: Assessment) -> list[str]:
@@ -190,7 +190,7 @@ def bias_text(a: Assessment) -> str:
 
 def _bias_of_two(bias: Bias, sure: bool) -> str:
     name, p = class_name(bias.label, 1), bias.p_value
-    chance = "" if math.isnan(p) else f" ({'p < 0.001' if p < 0.001 else 'p = ' + figure(p)})"
+    chance = "" if math.isnan(p) else f" ({_chance(p)})"
     given, share = figure(bias.mean_reported), f"{figure(bias.frequency)}{chance}"
     if sure:
         how = "often" if bias.gap > 0 else "seldom"
@@ -205,6 +205,7 @@ def _more(names: Sequence[str]) -> str:
     return f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
 
 
+_MOST_CLASSES = 10
 _FEW_ROWS = 300
 """Of each class, on average; with a hundred, slopes have been seen to come out a fifth too large."""
 
