@@ -158,7 +158,7 @@ def profiles(
 def couplings_of(r: float) -> Line:
     """The coupling that belongs to an order in each number of dimensions, of which [N17] has one for all."""
     dimensions = sorted({*ten_dimensions.DIMENSIONS, 7})
-    couplings = [coupling_from_order(r, d) for d in dimensions]
+    couplings = [coupling_from_order(r, d=d) for d in dimensions]
     what = f"coupling of r = {r:g} in {', '.join(map(str, dimensions))} dimensions"
     return Line(what, "", couplings, FORMULA, digits=3)
 

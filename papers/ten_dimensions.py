@@ -92,12 +92,12 @@ def fixed(coupling: float, orders: tuple[float, ...] = NAMED_ORDERS) -> Model:
 
 def of_order(r: float) -> Model:
     """The coupling that belongs to one order r, in each dimension."""
-    return Model(f"r = {r:g}", lambda d: coupling_from_order(r, d), orders=tuple(ORDERS), order=r)
+    return Model(f"r = {r:g}", lambda d: coupling_from_order(r, d=d), orders=tuple(ORDERS), order=r)
 
 
 def as_printed(r: float) -> Model:
     """[RP] eq. 3.6 to the letter: r/(2 + r) before the squared distance, where r/(2 + d r) belongs to its exponent."""
-    return Model(f"r = {r:g}, eq. 3.6", lambda d: coupling_from_order(r, d), scale=lambda d: (2 + r) / (2 + d * r))
+    return Model(f"r = {r:g}, eq. 3.6", lambda d: coupling_from_order(r, d=d), scale=lambda d: (2 + r) / (2 + d * r))
 
 
 def in_all(model: Model) -> Model:

@@ -319,7 +319,7 @@ def test_definition_of_the_coupled_entropy(p, kappa, d, alpha):
         k, a = mpmath.mpf(kappa), mpmath.mpf(alpha)
         expected = (1 / power_sum(p, -a * k / (1 + d * k)) - 1) / k
     assert coupled_entropy(p, kappa, d, alpha) == pytest.approx(float(expected), rel=1e-11, abs=1e-13)
-    r = order_from_coupling(kappa, d, alpha)
+    r = order_from_coupling(kappa, d=d, alpha=alpha)
     bent = coupled_log(p[p > 0] ** -alpha, kappa, d)
     by_escort = np.sum(escort(p, r)[p > 0] * bent)
     assert by_escort == pytest.approx(float(expected), rel=1e-9, abs=1e-11)

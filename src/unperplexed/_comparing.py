@@ -22,7 +22,7 @@ from .comparison import Comparison, Contributions, Difference, Forecaster, MeanS
 from .errors import InputError
 from .intervals import Interval
 from .labels import Label, plain
-from .means import DEFAULT_FLOOR, apply_limit
+from .means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from .scores import Score, score_reach, scores_kept
 from .tally import Tally
 from .uncertainty import checked_sampling
@@ -47,7 +47,7 @@ def compare(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
     scores: Sequence[str] = (),
     groups: Any = None,
     lag: int | None = None,
@@ -78,8 +78,8 @@ def compare(
         Non-negative importance weights.
     labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
         As in `assess`, the same for all forecasters.
-    floor : float, default 0.005
-        Probabilities below it are raised to it before averaging, and in the log loss, the penalized log loss and
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it before averaging ("auto": 0.01 / C for C classes), and in the log loss, the penalized log loss and
         generalized surprisals, whose differences would else be infinite where 0 was given to what happened.
     scores : sequence of str, default ()
         Scoring rules to compare beside those of `SCORES`, by names that `score_named` knows.
@@ -159,7 +159,7 @@ class Settings:
     """How paired rows are compared: the arguments of `compare` that concern it."""
 
     scores: Sequence[str] = ()
-    floor: float = DEFAULT_FLOOR
+    floor: Floor = DEFAULT_FLOOR
     confidence: float = 0.95
     lag: int | None = None
     grouped: bool = False
@@ -168,7 +168,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what no comparison can be made with, before any row is read."""
-        apply_limit(np.empty(0), self.floor)
+        check_floor(self.floor)
         scores_kept(self.scores)
         checked_sampling(self.confidence, self.resamples, self.seed)
         if self.lag is None:
@@ -228,11 +228,12 @@ def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
 def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
+    floor = floor_for(settings.floor, len(first.labels))
     assessments = {name: settings.assessment(each.tally) for name, each in rows.items()}
     some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
     at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
     groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
-    reach = {rule.name: Interval(*score_reach(rule, len(first.labels), settings.floor)) for rule in settings.rules}
+    reach = {rule.name: Interval(*score_reach(rule, len(first.labels), floor)) for rule in settings.rules}
     sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
     ranked = sorted(rows, key=lambda name: forecasters[name].scores[LOG_LOSS].mean)
@@ -250,7 +251,7 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         weighted=first.tally.weighted,
         n_groups=None if groups is None else sample.dependence.units(at.size),
         lag=settings.lag,
-        floor=float(settings.floor),
+        floor=float(floor),
         confidence=settings.confidence,
         seed=settings.seed,
         verdict=_verdict(ranked, rows, differences, 1 - settings.confidence),

@@ -15,6 +15,7 @@ from ._wording import number_of
 from .errors import InputError, listed, rows_text
 from .forecasts import Block, Forecasts, Notes
 from .labels import Label
+from .means import Floor, floor_for
 from .scores import Score, scores_at_floor
 from .tally import Tally
 
@@ -77,7 +78,7 @@ class ScoredRows:
 class _Scorer:
     """Gathers rows part by part."""
 
-    def __init__(self, rules: Sequence[Score], floor: float) -> None:
+    def __init__(self, rules: Sequence[Score], floor: Floor) -> None:
         self._rules, self._floor = rules, floor
         self._columns: list[tuple[NDArray[Any], ...]] = []
         self._labels: tuple[Label | None, ...] = ()
@@ -96,7 +97,8 @@ class _Scorer:
 
     def _scored(self, block: Block, position: Ints) -> tuple[NDArray[Any], ...]:
         w = np.ones(len(block)) if block.weights is None else block.weights
-        scores = [scores_at_floor(rule, block, self._floor) for rule in self._rules]
+        floor = floor_for(self._floor, block.rows.n_classes)
+        scores = [scores_at_floor(rule, block, floor) for rule in self._rules]
         return position, block.truth, w, block.rows.correct, *scores
 
     def rows(self, name: str) -> ScoredRows:
@@ -107,7 +109,7 @@ class _Scorer:
         return ScoredRows(self._labels, position, truth, w, correct, named, self._tally)
 
 
-def scored(parts: Iterable[Part], rules: Sequence[Score], floor: float) -> dict[str, ScoredRows]:
+def scored(parts: Iterable[Part], rules: Sequence[Score], floor: Floor) -> dict[str, ScoredRows]:
     """Read every forecaster's rows once."""
     scorers: dict[str, _Scorer] = {}
     for name, run in groupby(parts, key=lambda part: part.name):
@@ -162,7 +164,7 @@ class PairedRows(NamedTuple):
     """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
 
 
-def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: float) -> PairedRows:
+def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor) -> PairedRows:
     """Read every forecaster's rows once and pair them."""
     found = scored(parts(), rules, floor)
     if len(found) < 2:

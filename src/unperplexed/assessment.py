@@ -36,7 +36,7 @@ from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .intervals import Interval, Sampling, of_groups, wilson
 from .labels import Label
-from .means import DEFAULT_FLOOR, Limit, apply_limit, means_of_runs, t_quantile
+from .means import DEFAULT_FLOOR, Floor, Limit, apply_limit, check_floor, floor_for, means_of_runs, t_quantile
 from .measured import Estimate, Estimator, estimator
 from .outputs import Reported
 from .profile import (
@@ -405,7 +405,7 @@ def assess(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
     limit: Limit = "floor",
     measured: str = "shrunk-isotonic",
     bins: int | Auto = "auto",
@@ -445,8 +445,9 @@ def assess(
         Class labels in the order of the probability columns; (negative, positive) for one column.
     pos_label : label, optional
         The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
-    floor : float, default 0.005
-        Probabilities below it are raised to it before averaging ([CM]).
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it before averaging; "auto" is 0.01 / C for C classes, which for two is
+        the 0.005 of [CM].
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
     measured : str, default "shrunk-isotonic"
@@ -511,6 +512,7 @@ def assess(
     told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
     measure = estimator(measured, **told)
     sampling = checked_sampling(confidence, resamples, seed)
+    check_floor(floor, limit)
     if isinstance(y_true, Tally):
         rows_only = {
             "y_prob": y_prob,
@@ -567,7 +569,7 @@ def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
 
 def _assess_tally(
     tally: Tally,
-    floor: float,
+    floor: Floor,
     limit: Limit,
     measured: str,
     chosen: Estimator,
@@ -576,6 +578,7 @@ def _assess_tally(
     sampling: Sampling,
 ) -> Assessment:
     _check_assessable(tally, view)
+    floor = floor_for(floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = tally.weight / tally.weight_squared
 

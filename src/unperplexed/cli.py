@@ -285,11 +285,16 @@ def _add_sequential(command: argparse.ArgumentParser) -> None:
 def _add_floor(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--floor",
-        type=float,
-        default=0.005,
+        type=_number_or_auto,
+        default="auto",
         metavar="P",
-        help="raise lower probabilities to it (default: 0.005)",
+        help="raise lower probabilities to it (default: auto, which is 0.01 / number of classes)",
     )
+
+
+def _number_or_auto(text: str) -> float | str:
+    """Read a number, or "auto"."""
+    return text if text == "auto" else float(text)
 
 
 def _add_limit(command: argparse.ArgumentParser) -> None:

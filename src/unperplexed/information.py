@@ -509,7 +509,7 @@ def coupled_entropy(
     >>> round(2 * entropy(p), 6)
     2.079442
     """
-    r = order_from_coupling(coupling, d, alpha)
+    r = order_from_coupling(coupling, d=d, alpha=alpha)
     share = alpha / (1 + d * coupling)
     return _generalized(p, r, scale, axis, lambda nats: expm1_ratio(coupling, share * nats))
 

@@ -13,8 +13,11 @@ from .errors import InputError, rows_text
 
 Limit = Literal["floor", "both"]
 
-DEFAULT_FLOOR = 0.005
-"""Probabilities below it are raised to it before averaging: the classifier paper's value."""
+Floor = float | Literal["auto"]
+"""Probabilities below it are raised to it before averaging."""
+
+DEFAULT_FLOOR: Floor = "auto"
+"""0.01 / C for C classes: the classifier paper's 0.005 for two, and at most a hundredth of free mass for any number."""
 
 GEOMETRIC, DECISIVE, ROBUST = 0.0, 1.0, -2.0 / 3.0
 """Orders of the three headline means: geometric accuracy, decisiveness, robustness."""
@@ -133,10 +136,24 @@ def apply_limit(p: Floats, floor: float, limit: Limit = "floor") -> Floats:
         raise InputError(f"limit: expected 'floor' or 'both', got {limit!r}.")
     highest = 1.0 if limit == "floor" else 0.5
     if not isinstance(floor, int | float | np.number) or not 0 <= floor <= highest:
-        raise InputError(f"floor: expected a probability from 0 to {highest:g}, got {floor!r}.")
+        raise InputError(f"floor: expected a probability from 0 to {highest:g}, got {floor!r}; or 'auto'.")
     if floor == 0:
         return p
     return np.clip(p, floor, 1.0 if limit == "floor" else 1.0 - floor)
+
+
+def check_floor(floor: Floor, limit: Limit = "floor") -> None:
+    """Refuse a floor that is none, before any row is read."""
+    apply_limit(np.empty(0), floor_for(floor, 2), limit)
+
+
+def floor_for(floor: Floor, n_classes: int) -> float:
+    """Return the floor for forecasts of so many classes: 0.01 / C for "auto", else the one that was chosen.
+
+    Raising C probabilities to a floor adds up to C times the floor to a row, which a forecaster who puts them below it
+    gets for nothing. With a floor of 0.005 for all C an overconfident forecaster of 1000 classes beats the truth.
+    """
+    return 0.01 / n_classes if isinstance(floor, str) and floor == "auto" else floor  # type: ignore[return-value]
 
 
 def mean_of_points(p: Floats, w: Floats, r: float) -> float:
@@ -276,7 +293,7 @@ def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> floa
     return float(np.exp(-np.sqrt(weighted_sum(weights, x * x) / weights.sum())))
 
 
-def order_from_coupling(coupling: float, d: int = 1, alpha: float = 2.0) -> float:
+def order_from_coupling(coupling: float, *, d: int = 1, alpha: float = 2.0) -> float:
     """Order of the generalized mean that belongs to a coupling: r = -alpha*kappa / (1 + d*kappa).
 
     Parameters
@@ -310,7 +327,7 @@ def order_from_coupling(coupling: float, d: int = 1, alpha: float = 2.0) -> floa
     return 0.0 - alpha * coupling / (1 + d * coupling)  # from 0.0, so that coupling 0 gives no -0.0
 
 
-def coupling_from_order(r: float, d: int = 1, alpha: float = 2.0) -> float:
+def coupling_from_order(r: float, *, d: int = 1, alpha: float = 2.0) -> float:
     """Coupling that belongs to an order of the generalized mean: kappa = -r / (alpha + d*r).
 
     Parameters

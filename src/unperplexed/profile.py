@@ -23,8 +23,10 @@ from .means import (
     DEFAULT_ORDERS,
     GEOMETRIC,
     ROBUST,
+    Floor,
     Limit,
     apply_limit,
+    floor_for,
     log_apart,
     mean_of_points,
     means_of_points,
@@ -188,7 +190,7 @@ def risk_profile(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
     limit: Limit = "floor",
 ) -> RiskProfile:
     """Generalized mean of the probabilities given to what happened, for many orders. Larger is better.
@@ -205,8 +207,8 @@ def risk_profile(
         Non-negative importance weights.
     labels, pos_label : optional
         As in `Forecasts`.
-    floor : float, default 0.005
-        Probabilities below it are raised to it.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``.
 
@@ -232,7 +234,8 @@ def risk_profile(
     >>> profile.values.round(3)
     array([0.589, 0.607, 0.633])
     """
-    points = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    floor = floor_for(floor, n_classes)
     return profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit)
 
 
@@ -256,7 +259,7 @@ def geometric_accuracy(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
 ) -> float:
     """Geometric mean of the probabilities given to what happened. Larger is better.
 
@@ -266,8 +269,8 @@ def geometric_accuracy(
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `risk_profile`.
-    floor : float, default 0.005
-        Probabilities below it are raised to it.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
 
     Returns
     -------
@@ -299,7 +302,7 @@ def decisiveness(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
 ) -> float:
     """Arithmetic mean of the probabilities given to what happened. Larger is better.
 
@@ -309,8 +312,8 @@ def decisiveness(
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `risk_profile`.
-    floor : float, default 0.005
-        Probabilities below it are raised to it.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
 
     Returns
     -------
@@ -342,7 +345,7 @@ def robustness(
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
 ) -> float:
     """Mean of order -2/3 of the probabilities given to what happened. Larger is better.
 
@@ -353,8 +356,8 @@ def robustness(
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `risk_profile`.
-    floor : float, default 0.005
-        Probabilities below it are raised to it.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
 
     Returns
     -------
@@ -418,7 +421,7 @@ def floor_sensitivity(
     >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
     [0.0949, 0.0]
     """
-    points = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    points, _ = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
     return sensitivity_of_points(points.p, points.weight, floors)
 
 
@@ -434,12 +437,13 @@ def _correct_points(
     sample_weight: ArrayLike | None,
     labels: Sequence[Label] | None,
     pos_label: Label | None,
-) -> Points:
+) -> tuple[Points, int]:
+    """Probabilities assigned to the observed classes, as weighted points, and how many classes there are."""
     forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
     tally = Tally.count(forecasts)
     if not tally.weight > 0:
         raise InputError("y_true: no rows to average.")
-    return tally.points()
+    return tally.points(), tally.n_classes
 
 
 def _mean_of(
@@ -449,7 +453,7 @@ def _mean_of(
     sample_weight: ArrayLike | None,
     labels: Sequence[Label] | None,
     pos_label: Label | None,
-    floor: float,
+    floor: Floor,
 ) -> float:
-    points = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
-    return mean_of_points(apply_limit(points.p, floor), points.weight, r)
+    points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return mean_of_points(apply_limit(points.p, floor_for(floor, n_classes)), points.weight, r)

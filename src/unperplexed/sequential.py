@@ -20,7 +20,7 @@ from .errors import InputError
 from .forecasts import Notes
 from .intervals import Interval
 from .labels import Label
-from .means import DEFAULT_FLOOR, apply_limit
+from .means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from .scores import Score, score_named, scores_by_outcome
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def compare_sequentially(
     *,
     score: str = "brier_score",
     level: float = 0.05,
-    floor: float = DEFAULT_FLOOR,
+    floor: Floor = DEFAULT_FLOOR,
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
     ignore_label: Label | Sequence[Label] | None = None,
@@ -151,9 +151,9 @@ def compare_sequentially(
         Scoring rule, by a name that `score_named` knows.
     level : float, default 0.05
         Largest probability of a false alarm, in (0, 1).
-    floor : float, default 0.005
-        In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it. 0
-        will do where no class is ever given 0.
+    floor : float or "auto", default "auto"
+        In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it;
+        "auto" is 0.01 / C for C classes. 0 will do where no class is ever given 0.
     labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
         As in `assess`, the same for both.
     drop_invalid : bool, default False
@@ -229,11 +229,11 @@ class SequentialSettings:
 
     score: str = "brier_score"
     level: float = 0.05
-    floor: float = DEFAULT_FLOOR
+    floor: Floor = DEFAULT_FLOOR
 
     def __post_init__(self) -> None:
         """Refuse what no comparison can be made with, before any row is read."""
-        apply_limit(np.empty(0), self.floor)
+        check_floor(self.floor)
         score_named(self.score)
         level = self.level
         if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
@@ -254,7 +254,8 @@ def compared_sequentially(parts: Parts, pair: Pair, settings: SequentialSettings
             f"two forecasters are compared one row after another, here are {len(read.rows)}. {_TWO_BY_TWO}"
         )
     first, second = read.rows
-    d = _differences(parts(), read, score, settings.floor)
+    floor = floor_for(settings.floor, len(read.rows[first].labels))
+    d = _differences(parts(), read, score, floor)
     log_limit = math.log(2 / level)
     log_above, low = evidence(d.value, d.lowest, d.highest, log_limit)
     log_below, minus_high = evidence(-d.value, -d.highest, -d.lowest, log_limit)
@@ -278,7 +279,7 @@ def compared_sequentially(parts: Parts, pair: Pair, settings: SequentialSettings
         n_classes=len(read.rows[first].labels),
         labels=read.rows[first].labels,
         level=float(level),
-        floor=float(settings.floor) if score.surprisal else None,
+        floor=float(floor) if score.surprisal else None,
         notes=read.notes,
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..assessment import assess
 from ..errors import InputError
-from ..means import DEFAULT_FLOOR, ROBUST
+from ..means import DEFAULT_FLOOR, ROBUST, Floor, check_floor, floor_for
 from . import _rules
 from ._figures import HEADLINE, check_figures
 from ._rules import Array, Rule
@@ -329,8 +329,8 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
     figure : str
         ``decisiveness``, ``geometric_accuracy``, ``robustness`` or ``prediction_accuracy``, of which larger is better;
         ``log_loss``, ``brier_score``, ``penalized_brier_score`` or ``penalized_log_loss``, of which smaller is.
-    floor : float, default 0.005
-        Probabilities below it are raised to it in the first three.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it in the first three; "auto" is 0.01 / C for C classes.
     from_logits, axis
         As in `BrierLoss`.
     name, dtype
@@ -359,7 +359,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         self,
         figure: str = "geometric_accuracy",
         *,
-        floor: float = DEFAULT_FLOOR,
+        floor: Floor = DEFAULT_FLOOR,
         from_logits: bool = False,
         axis: int = -1,
         name: str | None = None,
@@ -369,8 +369,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         known = (*_REPORTED, "prediction_accuracy", *_SCORES)
         if figure not in known:
             raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(known)}.")
-        if not 0 <= floor <= 1:
-            raise InputError(f"floor: expected a probability, got {floor!r}.")
+        check_floor(floor)
         self.figure, self.floor, self.from_logits, self.axis = figure, floor, from_logits, axis
         # Sum and weight, each as what is kept and what that has rounded off.
         self.sums = self.add_variable(shape=(2, 2), initializer="zeros", dtype="float32", name="sums")
@@ -394,7 +393,8 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
             return rows.scores(_SCORES[self.figure], math.inf)
         if self.figure == "prediction_accuracy":
             return 1 - _rules.wrong(rows.given, rows.given, ops)
-        least = math.log(self.floor) if self.floor else -math.inf
+        floor = floor_for(self.floor, rows.n_classes)
+        least = math.log(floor) if floor else -math.inf
         return _REPORTED[self.figure][0](ops.maximum(rows.log_p, least))
 
     def result(self) -> Array:

@@ -20,7 +20,7 @@ from .._tables import MOMENTS, Cells, grid_of
 from ..assessment import Assessment, assess
 from ..errors import InputError
 from ..forecasts import Notes
-from ..means import DEFAULT_FLOOR
+from ..means import DEFAULT_FLOOR, Floor
 from ..scores import SCORES
 from ..tally import FRACTION_BITS, Tally
 from ._figures import HEADLINE, check_figures, larger_is_better
@@ -112,7 +112,7 @@ class ForecastMetric(Metric):
         *,
         from_logits: bool = False,
         ignore_index: int | None = None,
-        floor: float = DEFAULT_FLOOR,
+        floor: Floor = DEFAULT_FLOOR,
         measured: str = "shrunk-isotonic",
         view: str = "all-classes",
         fraction_bits: int = FRACTION_BITS,

@@ -1,0 +1,1 @@
+"""What is wrong with forecasts, decided without bins, floor or random numbers: `Diagnosis`, and how it is found."""
