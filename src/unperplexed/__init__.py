@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     )
     from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
     from .decomposition import Decomposition, decompose
+    from .diagnosis.diagnose import diagnose
+    from .diagnosis.result import Diagnosis, Finding
     from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
     from .distributions.exponential import CoupledExponential
     from .distributions.fitting import CoupledFit
@@ -112,6 +114,8 @@ _HOMES = {
     ],
     "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
     "decomposition": ["Decomposition", "decompose"],
+    "diagnosis.diagnose": ["diagnose"],
+    "diagnosis.result": ["Diagnosis", "Finding"],
     "discriminant": ["CoupledDiscriminantAnalysis"],
     "distributions.exponential": ["CoupledExponential"],
     "distributions.fitting": ["CoupledFit"],
@@ -202,7 +206,9 @@ __all__ = [
     "CoupledFit",
     "CoupledGaussian",
     "Decomposition",
+    "Diagnosis",
     "Difference",
+    "Finding",
     "Forecaster",
     "Forecasts",
     "GroupAssessment",
@@ -241,6 +247,7 @@ __all__ = [
     "cross_entropy",
     "decisiveness",
     "decompose",
+    "diagnose",
     "divergence",
     "entropy",
     "escort",

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._binary import BinaryRows
 from ._compiled import kernel as _kernel
 from ._kernels import Grid
 from ._tables import Cells, Table
-from ._typing import AnyFloats, Bools
+from ._typing import AnyFloats, Bools, Floats
 from .forecasts import Forecasts
 
 RUN_ROWS = 1 << 18
@@ -45,25 +46,31 @@ class ColumnCounter:
         self._counted[p.dtype].add(p, truth, odd)
         return odd
 
-    def tables(self) -> list[tuple[Table, dict[int, Table]]]:
-        """Pairs of both classes, and top-label pairs by the size of the tie; for each precision."""
+    def tables(self) -> list[tuple[Table, dict[int, Table], BinaryRows]]:
+        """Pairs of both classes, top-label pairs by the size of the tie, and rows by outcome; for each precision."""
         return [self._by_value(x, kind) if x.exact else self._by_cell(x) for kind, x in self._counted.items()]
 
-    def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[Table, dict[int, Table]]:
+    def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[Table, dict[int, Table], BinaryRows]:
         p, negative, positive = counted.values()
         q = (1 - p.astype(kind)).astype(np.float64)
         n = negative + positive
         pairs = Table(p, n, positive, positive).beside(Table(q, n, negative, negative)).merged()
         tied, hits = p == q, np.where(p > q, positive, negative)
         top = {1: Table(np.maximum(p, q), n, hits, hits), 2: Table(p, n, n, n)}
-        return pairs, {ties: top[ties].only(here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
+        tops = {ties: top[ties].only(here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
+        rows = BinaryRows(*(Table(p, w, w, w).only(w > 0).merged() for w in (negative, positive)))
+        return pairs, tops, rows
 
-    def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table]]:
-        key, *columns = np.ascontiguousarray(counted.cells().reshape(-1, len(fields(Cells))).T)
-        key = key.astype(np.int64)
-        pairs = Cells(key, *columns)
+    def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table], BinaryRows]:
+        pairs = _cells(counted.cells())
+        rows = BinaryRows(*(_cells(counted.cells_of_outcome(positive)) for positive in (False, True)))
         # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, twice of each row.
         half = self._grid.half + 1
-        one, two = pairs.only(key > half), pairs.only(key == half)
+        one, two = pairs.only(pairs.key > half), pairs.only(pairs.key == half)
         top = {1: one, 2: replace(two, total=two.happened)}
-        return pairs, {ties: table for ties, table in top.items() if table.key.size}
+        return pairs, {ties: table for ties, table in top.items() if table.key.size}, rows
+
+
+def _cells(columns: Floats) -> Cells:
+    key, *others = np.ascontiguousarray(columns.reshape(-1, len(fields(Cells))).T)
+    return Cells(key.astype(np.int64), *others)

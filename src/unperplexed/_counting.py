@@ -11,13 +11,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from ._binary import BinaryCounter
 from ._columns import RUN_ROWS, ColumnCounter
 from ._devices import DeviceRows
 from ._grouped import ClassCounter, GroupCounter, top_classes
 from ._kernels import crowded
 from ._parts import ShardCounter
 from ._row_sample import RowSampleCounter
-from ._second import SecondClass
 from ._sums import ExactSum, exact_sum
 from ._tables import Cells, DenseCells, ExactCounts, Table, grid_of
 from ._typing import Floats
@@ -62,7 +62,7 @@ class Counter:
         self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
         self.surprises = SurpriseCounter() if "surprises" in parts else None
-        self.second = SecondClass() if n_classes == 2 else None
+        self.binary = BinaryCounter(self.grid) if n_classes == 2 else None
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
@@ -87,8 +87,6 @@ class Counter:
             left_out = self.columns.add(p, truth)
             if self.surprises is not None:
                 self.surprises.add_column(forecasts, p, truth, start, left_out)
-            if self.second is not None:
-                self.second += SecondClass.of_column(p, truth, left_out)
             odd = np.flatnonzero(left_out)
             rows = p.size - odd.size
             self.n_rows += rows
@@ -116,8 +114,8 @@ class Counter:
         self.weight_squared += weighted_sum(w, w)
         self._count_pairs(block)
         self.row_sample.add(rows, block.reported)
-        if self.second is not None:
-            self.second += SecondClass.of_block(block)
+        if self.binary is not None:
+            self.binary.add(block)
         for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
             here = rows.ties == ties
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
@@ -129,7 +127,7 @@ class Counter:
             self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)
         if self.shards is not None and shard is not None:
-            self.shards.add(shard, block.probabilities, rows, weights)
+            self.shards.add(shard, block.probabilities, block.truth, rows, weights)
         summed: slice | NDArray[np.bool_] = slice(None)
         if self.one_column:  # counts tell the scores, but for a few rows; ties are told by those of the top class
             summed = self.grid.untold(rows.correct) & (rows.ties == 1)
@@ -190,6 +188,8 @@ class Counter:
             self.top[ties] = found
 
     def _to_cells(self) -> None:
+        if self.binary is not None:
+            self.binary.to_cells()
         self.pairs = DenseCells(self.grid, self._in_cells(self.pairs))
         # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
         tables = {ties: self._in_cells(counts) for ties, counts in self.top.items()}

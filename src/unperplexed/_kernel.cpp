@@ -1020,7 +1020,7 @@ class OneColumn {
         add_outcomes(x, stride, outcomes.data(), odd.data(), n);
     }
 
-    bool exact() const { return !cells_; }
+    bool exact() const { return !cells_[0]; }
 
     // Values, and how often the negative and the positive class happened; in no order.
     nb::tuple values() const {
@@ -1034,19 +1034,21 @@ class OneColumn {
         return nb::make_tuple(given(std::move(found[0])), given(std::move(found[1])), given(std::move(found[2])));
     }
 
-    // Of the cells that are occupied the code, the total, and the columns of what happened there, cell by cell.
+    // Of the cells that are occupied the code, the total, and the columns of what happened there, cell by cell: of the
+    // pairs of both classes, or of the rows with one outcome, whose cells are those of the positive class.
     nb::ndarray<nb::numpy, double, nb::ndim<1>> cells() const {
         std::vector<double> found;
         for (std::size_t code = 0; code < grid_.size; ++code) {
-            const Cell& cell = cells_[code];
-            const auto [count, first, second_high, second_low] = cell.sums;
-            if (!count && !others_[code]) continue;
-            const double low = count ? cell.low : std::numeric_limits<double>::infinity();
-            const double high = count ? cell.high : -std::numeric_limits<double>::infinity();
-            for (const Index x : {Index(code), count + others_[code], count, count, first, second_high, second_low}) {
-                found.push_back(static_cast<double>(x));
-            }
-            found.insert(found.end(), {low, high});
+            Cell both = cells_[NEGATIVE][code];
+            both.add(cells_[POSITIVE][code]);
+            give(found, code, both, others_[code]);
+        }
+        return given(std::move(found));
+    }
+    nb::ndarray<nb::numpy, double, nb::ndim<1>> cells_of_outcome(bool positive) const {
+        std::vector<double> found;
+        for (std::size_t code = 0; code < grid_.size; ++code) {
+            give(found, code, cells_[positive ? POSITIVE : NEGATIVE_BY_P][code], 0);
         }
         return given(std::move(found));
     }
@@ -1061,7 +1063,29 @@ class OneColumn {
     struct alignas(64) Cell {
         std::array<Index, 4> sums;  // in the order of the columns, but for the squared weights: these are 1
         double low, high;           // unless nothing happened
+
+        void add(const Cell& other) {
+            if (!other.sums[0]) return;
+            low = sums[0] ? std::min(low, other.low) : other.low;
+            high = sums[0] ? std::max(high, other.high) : other.high;
+            for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += other.sums[k];
+        }
     };
+
+    // Rows with a negative outcome by the probability of the negative class, rows with a positive one by that of the
+    // positive class, and the former once more by that of the positive class.
+    enum Table { NEGATIVE, POSITIVE, NEGATIVE_BY_P, TABLES };
+
+    static void give(std::vector<double>& found, std::size_t code, const Cell& cell, Index others) {
+        const auto [count, first, second_high, second_low] = cell.sums;
+        if (!count && !others) return;
+        const double low = count ? cell.low : std::numeric_limits<double>::infinity();
+        const double high = count ? cell.high : -std::numeric_limits<double>::infinity();
+        for (const Index x : {Index(code), count + others, count, count, first, second_high, second_low}) {
+            found.push_back(static_cast<double>(x));
+        }
+        found.insert(found.end(), {low, high});
+    }
 
     void add_outcomes(const T* x, Index stride, const std::int8_t* truth, bool* odd, Index n) {
         const auto counts = [&](Index k) { return !is_odd(x[k * stride]) && truth[k] >= 0; };
@@ -1089,18 +1113,27 @@ class OneColumn {
 
     void to_cells() {
         // Zeros as the system gives them: most cells are never touched, and take no memory then.
-        const std::size_t bytes = (grid_.size + 1) * sizeof(Cell);
+        const std::size_t bytes = (TABLES * grid_.size + 1) * sizeof(Cell);
         room_.reset(static_cast<std::byte*>(std::calloc(bytes + grid_.size * sizeof(Index), 1)));
         if (!room_) throw std::bad_alloc();
         const auto at = reinterpret_cast<std::uintptr_t>(room_.get());
-        cells_ = reinterpret_cast<Cell*>((at + alignof(Cell) - 1) / alignof(Cell) * alignof(Cell));
-        others_ = reinterpret_cast<Index*>(cells_ + grid_.size);
+        const auto aligned = (at + alignof(Cell) - 1) / alignof(Cell) * alignof(Cell);
+        for (int table = 0; table < TABLES; ++table) cells_[table] = reinterpret_cast<Cell*>(aligned) + table * grid_.size;
+        others_ = reinterpret_cast<Index*>(cells_[TABLES - 1] + grid_.size);
         for (const Entry& entry : entries_) {
             for (const bool positive : {false, true}) {
                 if (!entry.count[positive]) continue;
-                const T p = entry.key, q = T(1) - p, happened = positive ? p : q;
-                const auto [code, place] = grid_.of(happened);
-                count(code, place, grid_.of(positive ? q : p).code, happened, entry.count[positive]);
+                const T p = entry.key, q = T(1) - p;
+                const auto [code, place] = grid_.of(p);
+                const auto [other, other_place] = grid_.of(q);
+                if (positive) {
+                    count(POSITIVE, code, place, p, entry.count[1]);
+                    others_[other] += entry.count[1];
+                } else {
+                    count(NEGATIVE, other, other_place, q, entry.count[0]);
+                    count(NEGATIVE_BY_P, code, place, p, entry.count[0]);
+                    others_[code] += entry.count[0];
+                }
             }
         }
         entries_ = {};
@@ -1117,16 +1150,22 @@ class OneColumn {
                 if (odd[start + k]) continue;
                 const int side = outcome[k] > 0;
                 if (k + SOON < m) {
-                    const std::uint32_t code = batch.code[outcome[k + SOON] > 0][k + SOON];
-                    prefetched(reinterpret_cast<std::uintptr_t>(cells_) + code * sizeof(Cell));
+                    const int soon = outcome[k + SOON] > 0;
+                    prefetched(reinterpret_cast<std::uintptr_t>(cells_[soon] + batch.code[soon][k + SOON]));
+                    if (!soon) {
+                        const std::uint32_t code = batch.code[1][k + SOON];
+                        prefetched(reinterpret_cast<std::uintptr_t>(cells_[NEGATIVE_BY_P] + code));
+                    }
                 }
-                count(batch.code[side][k], batch.place[side][k], batch.code[1 - side][k], batch.p[side][k], 1);
+                count(side, batch.code[side][k], batch.place[side][k], batch.p[side][k], 1);
+                if (!side) count(NEGATIVE_BY_P, batch.code[1][k], batch.place[1][k], batch.p[1][k], 1);
+                others_[batch.code[1 - side][k]] += 1;
             }
         }
     }
 
-    void count(std::uint32_t happened, std::uint32_t place, std::uint32_t other, T value, Index times) {
-        Cell& cell = cells_[happened];
+    void count(int table, std::uint32_t code, std::uint32_t place, T value, Index times) {
+        Cell& cell = cells_[table][code];
         const Index square = static_cast<Index>(place) * place;
         cell.sums[0] += times;
         cell.sums[1] += times * place;
@@ -1135,7 +1174,6 @@ class OneColumn {
         if (cell.sums[0] == times) cell.low = cell.high = value;
         cell.low = std::min<double>(cell.low, value);
         cell.high = std::max<double>(cell.high, value);
-        others_[other] += times;
     }
 
     static constexpr Index SOON = 16;
@@ -1144,7 +1182,7 @@ class OneColumn {
     Grid grid_;
     Hashed<Entry> entries_;
     std::unique_ptr<std::byte, Free> room_;
-    Cell* cells_ = nullptr;
+    std::array<Cell*, TABLES> cells_{};
     Index* others_ = nullptr;
 };
 
@@ -1156,6 +1194,7 @@ void bind_column(nb::module_& m, const char* name) {
         .def("add", &OneColumn<T>::template add<std::int64_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
         .def("values", &OneColumn<T>::values)
         .def("cells", &OneColumn<T>::cells)
+        .def("cells_of_outcome", &OneColumn<T>::cells_of_outcome, nb::arg("positive"))
         .def_prop_ro("exact", &OneColumn<T>::exact);
 }
 

@@ -85,12 +85,14 @@ class ShardCounter:
         self.scores = {name: np.zeros((2, N_SHARDS)) for name in scores}
         self.grouped = False
 
-    def add(self, shard: Ints, p: AnyFloats, rows: Rows, weights: Floats | None) -> None:
-        """Count rows."""
+    def add(self, shard: Ints, p: AnyFloats, truth: Ints, rows: Rows, weights: Floats | None) -> None:
+        """Count rows; with two classes the pairs of the positive one, which tell those of the other."""
         hit = rows.hit
         w = np.ones(hit.size) if weights is None else weights
-        self.cells.add(p, shard, True, weights)
-        self.cells.add_happened(rows.correct, shard, w)
+        two = rows.n_classes == 2
+        happened = truth == 1 if two else np.ones(hit.size, dtype=bool)
+        self.cells.add(p[:, 1:] if two else p, shard, True, weights)
+        self.cells.add_happened(rows.correct[happened], shard[happened], w[happened])
         np.add.at(self.rows, shard, 1.0)
         np.add.at(self.weight, shard, w)
         np.add.at(self.hits, shard, w * (np.rint(hit * 2.0**30) / 2.0**30))  # thirds would add up by their order

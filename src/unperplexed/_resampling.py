@@ -182,6 +182,8 @@ def _by_shard(shards: Shards, rows: float, mirrored: bool) -> Sample:
         np.bincount(at, x * rows, shape[0] * shape[1]).reshape(shape).astype(np.float64)
         for x in (shards.pairs.happened, shards.pairs.total)
     )
+    if mirrored:  # of two classes the positive one was counted
+        happened, total = happened + (total - happened)[:, _MIRROR], total + total[:, _MIRROR]
     return Sample(happened, total)
 
 

@@ -26,11 +26,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ._binary import BinaryRows
 from ._grouped import Coarse, GroupCells, Grouped, GroupTable, paired
 from ._kernels import COARSE_CELLS
 from ._parts import PARTS, ShardRows, Shards, ShardScores
 from ._row_sample import ROOM, RowSample
-from ._second import SecondClass
 from ._shards import N_SHARDS
 from ._sums import ExactSum
 from ._tables import Cells, Keyed, Table, grid_of
@@ -43,10 +43,10 @@ from .surprises import MOST, Surprise, least
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 5
+VERSION = 6
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
-anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 4
-nothing is kept of the second of two classes."""
+anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
+rows of two classes are not kept by their outcome."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -71,7 +71,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "grouped": state["shards"] is not None and state["shards"].grouped,
         "row_sample": state["row_sample"] is not None,
         "surprises": state["surprises"],
-        "second": None if (second := state["second"]) is None else [second.happened, *_written(second.reported)],
+        "binary": state["binary"] is not None,
         "top_tables": list(state["top_tables"]),
         "scores": {name: [_written(s) for s in sums] for name, sums in state["score_sums"].items()},
         "sections": [
@@ -115,6 +115,9 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _named("pairs", state["pairs_table"])
     for ties, table in state["top_tables"].items():
         yield from _named(f"top/{ties}", table)
+    if state["binary"] is not None:
+        for name, table in vars(state["binary"]).items():
+            yield from _named(f"binary/{name}", table)
     if state["row_sample"] is not None:
         yield from ((f"rows/{name}", column.reshape(-1)) for name, column in vars(state["row_sample"]).items())
     for part in _BY_CLASS:
@@ -151,8 +154,13 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
-    header["second"] = None
-    if version == 4:
+    header["binary"] = False
+    if header["n_classes"] == 2 and "shards" in header["parts"]:
+        raise InputError(
+            f"of version {version} of the format, whose part 'shards' does not keep the two classes apart. Count it"
+            " anew."
+        )
+    if version >= 4:
         return
     header["one_column"] = False  # scores were summed over all rows
     if version == 3:
@@ -340,7 +348,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
             _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
         },
         "row_sample": rows,
-        "second": None if header["second"] is None else _second(header["second"], state),
+        "binary": _binary(sections, state, kind, highest, room) if _flag(header["binary"]) else None,
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
         "surprises": _surprises(header["surprises"], state) if "surprises" in parts else None,
     }
@@ -371,12 +379,14 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     return RowSample(key, count, cells.reshape(-1, n_classes))
 
 
-def _second(written: list[Any], state: Mapping[str, Any]) -> SecondClass:
-    happened, units, rest = written
-    _require(state["n_classes"] == 2, "the second class is one of two")
-    found = SecondClass(_weight(happened), _sum(units, rest))
-    most = state["weight"] * (1 + 1e-6)
-    _require(found.happened <= most and 0 <= float(found.reported) <= most, "the second class has more than all")
+def _binary(
+    sections: _Sections, state: Mapping[str, Any], kind: type[Table], highest: int, room: int
+) -> BinaryRows:
+    _require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
+    found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
+    for column in ("total", "happened"):
+        weight = sum(float(getattr(table, column).sum()) for table in (found.negative, found.positive))
+        _require(abs(weight - state["weight"]) <= 1e-6 * state["weight"], "rows by outcome do not add up to the weight")
     return found
 
 

@@ -7,13 +7,11 @@ import re
 from typing import TextIO
 
 _STYLES = {
-    r"(?:^|(?<=below 1: ))overconfident(?=:|$)": "33",
-    r"(?:^|(?<=above 1: ))underconfident(?=:|$)": "36",
-    r"^miscalibrated(?=[, ]|$)": "35",
-    r"\bwas said too (?:often|seldom)(?=: given )": "35",
-    r"^not distinguishable from calibrated(?= with )": "32",
+    r"\A(?:Overconfident|Underconfident)\b": "33",
+    r"\A(?:Overpredicts|Underpredicts|Biased|Too|Extreme|Certain|Miscalibrated|\d+ surprising)\b": "35",
+    r"\ANo evidence of miscalibration(?= \()": "36",
 }
-"""Yellow, cyan, magenta and green for what a verdict can be, where a line begins with it, and for slope and bias."""
+"""Yellow, magenta and cyan for what a verdict can be, with which a text begins. No evidence is no approval: not green."""
 
 
 def shows_colour(stream: TextIO | None) -> bool:

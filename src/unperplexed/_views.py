@@ -68,7 +68,7 @@ def groups_of(tally: Tally, view: View) -> list[Pairs]:
     """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
     if view != "each-class":
         return [tally.pairs(view)]
-    if "classes" not in tally.parts:
+    if not tally.knows_classes:
         raise InputError(
             "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
             " parts=['classes'] (--parts classes)."
@@ -77,8 +77,3 @@ def groups_of(tally: Tally, view: View) -> list[Pairs]:
     groups = [Pairs(*(column[slice(*ends)] for column in pairs)) for ends in pairwise(first.tolist())]
     return groups if tally.n_classes > 2 else groups[1:]
 
-
-def mirrored(pairs: Pairs) -> Pairs:
-    """Pairs of the opposite: that it did not happen."""
-    reported, happened, total = (column[::-1] for column in pairs)
-    return Pairs(without_last_digits(1 - reported), total - happened, total)

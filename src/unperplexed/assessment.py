@@ -32,6 +32,8 @@ from .classes import (
     measured_each,
     predicted_table,
 )
+from .diagnosis.diagnose import Chunks, diagnosis_of_chunks, diagnosis_of_tally
+from .diagnosis.result import Diagnosis
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .intervals import Interval, Sampling, of_groups, wilson
@@ -53,7 +55,7 @@ from .profile import (
 )
 from .surprises import SurpriseTable, surprise_table
 from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, PooledView, Tally, View
-from .uncertainty import Uncertainty, Verdict, checked_sampling, uncertainty
+from .uncertainty import Uncertainty, checked_sampling, uncertainty
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +95,10 @@ class BinTable(ReadOnlyArrays):
     In the top-label view, of what happened among the top classes.
     """
     label: tuple[Label | None, ...] = ()
-    """In the each-class view the class of each bin; the bins go by class, and in a class by probability."""
+    """In the each-class view of more than two classes the class of each bin, which go by class and then by probability.
+
+    With two classes the bins are those of the positive class; only ``contribution`` is of both.
+    """
 
     def __len__(self) -> int:
         """Count the bins."""
@@ -111,7 +116,10 @@ class Curve(ReadOnlyArrays):
     reported: Floats
     measured: Floats
     label: tuple[Label | None, ...] = ()
-    """In the each-class view the class of each point; the curve of one class follows that of another."""
+    """In the each-class view of more than two classes the class of each point; their curves follow one another.
+
+    With two classes the curve is that of the positive class, of which the other's is the mirror image.
+    """
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -149,10 +157,21 @@ class _Source:
     headline: RiskProfile
     estimator: Estimator
     sampling: Sampling
+    chunks: Chunks | None = None
+    """Reads the rows again, where they can be."""
 
-    def observed(self, low: float, high: float, view: PooledView) -> Observed:
-        """Find out how often what was given some probability happened."""
-        pairs, tally = self.tally.pairs(view), self.tally
+    def diagnosis(self) -> Diagnosis:
+        """Find out what is wrong: from counts with two classes, from the rows with more."""
+        if self.tally.n_classes > 2 and self.chunks is not None:
+            return diagnosis_of_chunks(self.chunks)
+        return diagnosis_of_tally(self.tally)
+
+    def observed(self, low: float, high: float, view: View) -> Observed:
+        """Find out how often the outcome was observed where it was assigned some probability."""
+        tally = self.tally
+        pairs = tally.pairs("all-classes" if view == "each-class" else view)
+        if view == "each-class" and tally.positive is not None:
+            pairs = tally.positive.pairs()
         reported, happened, total = (x[(low <= pairs.reported) & (pairs.reported <= high)] for x in pairs)
         weight, nan = float(total.sum()), math.nan
         if not weight:
@@ -233,7 +252,7 @@ class Assessment(Reported):
     predicted: PredictedTable | None = None
     """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
     bias: Bias | None = None
-    """Of two classes how often the second was said, and how often it happened."""
+    """With two classes the mean prediction of the positive one, and its observed frequency."""
     surprises: SurpriseTable | None = None
     """The twenty rows in which what happened had been given least. None for a tally without the part "surprises"."""
     version: str = __version__
@@ -257,10 +276,16 @@ class Assessment(Reported):
         """Lower and upper limit of each figure, by the names of `figures`; NaN where there is none."""
         return self.uncertainty.intervals
 
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What is wrong with the forecasts, decided without floor, bins or random numbers. Made when first asked for."""
+        assert self._source is not None
+        return self._source.diagnosis()
+
     @property
-    def verdict(self) -> Verdict | None:
-        """Overconfident, underconfident, miscalibrated, or not distinguishable from calibrated."""
-        return self.uncertainty.verdict
+    def verdict(self) -> str:
+        """The diagnosis in one sentence: what is wrong, costliest first, or that there is no evidence of it."""
+        return self.diagnosis.verdict
 
     def observed(self, low: float, high: float) -> Observed:
         """How often what was given a probability from low to high happened, with an interval of its own.
@@ -268,19 +293,21 @@ class Assessment(Reported):
         Parameters
         ----------
         low, high : float
-            Limits, themselves among what counts; of both classes together where the view is not of the top label.
+            Limits, included. With two classes in the each-class view: of the positive class.
 
         Returns
         -------
         Observed
         """
         assert self._source is not None
-        return self._source.observed(low, high, "top-label" if self.view == "top-label" else "all-classes")
+        return self._source.observed(low, high, self.view)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
         del plain["_source"], plain["surprises"]
+        plain["verdict"] = self.verdict
+        plain["diagnosis"] = self.diagnosis.to_dict()
         plain["uncertainty"] = plain_values(self.uncertainty)
         plain["floor_sensitivity"] = [
             {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
@@ -412,7 +439,7 @@ def assess(
     neighbors: int | Auto = "auto",
     bandwidth: float | Auto = "auto",
     prior: float | Auto = "auto",
-    view: View = "all-classes",
+    view: View | Auto = "auto",
     orders: ArrayLike | None = None,
     scores: Sequence[str] = (),
     ignore_label: Label | Sequence[Label] | None = None,
@@ -455,11 +482,12 @@ def assess(
     bins, neighbors, bandwidth, prior : number or "auto", default "auto"
         What that estimator can be told: how many bins, how many nearest neighbours, the bandwidth of the kernel in
         log-odds, how many pairs the prior is worth. By default each follows the estimator's own rule.
-    view : {"all-classes", "top-label", "each-class"}, default "all-classes"
+    view : {"auto", "all-classes", "top-label", "each-class"}, default "auto"
         Which pairs are measured: those of all classes together, of each row's most probable class, or of each class
-        by itself, which adds ``classes``, ``class_average`` and ``predicted``. The top-label view has a curve, but no
-        measured means, slope or divergence. A tally needs the part "classes" for the last view, and "predictions" for
-        ``predicted``.
+        by itself, which adds ``classes``, ``class_average`` and ``predicted``. "auto" is each-class for two classes,
+        which have one curve, that of the positive class, and all-classes for more. The top-label view has a curve, but
+        no measured means, slope or divergence. A tally of more than two classes needs the part "classes" for the
+        each-class view, and "predictions" for ``predicted``.
     orders : array_like, optional
         Orders of the risk profile; 121 from -3 to 3 by default.
     scores : sequence of str, default ()
@@ -532,7 +560,7 @@ def assess(
             "n_jobs": n_jobs,
         }
         refuse_rows(rows_only)
-        tally = y_true
+        tally, chunks = y_true, None
     else:
         if y_prob is None:
             raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
@@ -558,7 +586,8 @@ def assess(
             fraction_bits=fraction_bits,
             n_jobs=n_jobs,
         )
-    return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
+        chunks = lambda: [forecasts]  # noqa: E731
+    return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling, chunks)
 
 
 def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
@@ -573,10 +602,12 @@ def _assess_tally(
     limit: Limit,
     measured: str,
     chosen: Estimator,
-    view: View,
+    view: View | Auto,
     orders: ArrayLike | None,
     sampling: Sampling,
+    chunks: Chunks | None,
 ) -> Assessment:
+    view = _view_of(tally, view)
     _check_assessable(tally, view)
     floor = floor_for(floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
@@ -594,13 +625,14 @@ def _assess_tally(
     headline = profile(HEADLINE_ORDERS)
     reported = Averages(*headline.values.tolist())
     labels: tuple[Label | None, ...] = ()
+    two = tally.n_classes == 2
     if view == "each-class":
         each, labels = tally.each_class(), tally.labels
     else:
         pairs = tally.pairs(view)
         shown = points if view == "all-classes" else tally.points(view)
         each = EachGroup(pairs, shown, np.array([0, pairs.total.size]))
-    estimate = measured_each(each, measure)
+    estimate = measured_each(each, measure, mirrored=two and bool(labels))
     found = Averages(math.nan, math.nan, math.nan)
     if view != "top-label":
         seen = each.pairs.happened > 0
@@ -616,7 +648,7 @@ def _assess_tally(
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile(checked_orders(orders)),
         bins=_bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
-        curve=_curve(each, estimate, labels),
+        curve=_curve(*(_second_of(each, estimate) if two and labels else (each, estimate, labels))),
         distribution=_distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
         n_rows=tally.n_rows,
@@ -639,8 +671,24 @@ def _assess_tally(
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=_Source(tally, headline, chosen, sampling),
+        _source=_Source(tally, headline, chosen, sampling, chunks),
     )
+
+
+def _view_of(tally: Tally, view: View | Auto) -> View:
+    """Return the view that is meant: by default each class for two classes, if the tally knows them, else all."""
+    check_choice("view", view, ("auto", *VIEWS))
+    if view != "auto":
+        return view
+    return "each-class" if tally.n_classes == 2 and tally.knows_classes else "all-classes"
+
+
+def _second_of(each: EachGroup, estimate: Estimate) -> tuple[EachGroup, Estimate, tuple[Label | None, ...]]:
+    """Return the second of two classes alone."""
+    size = int(each.first[1])
+    pairs = Pairs(*(column[size:] for column in each.pairs))
+    alone = Estimate(estimate.measured[size:], estimate.bin[size:], estimate.settings)
+    return EachGroup(pairs, each.points, np.array([0, pairs.total.size])), alone, ()
 
 
 def _check_assessable(tally: Tally, view: View) -> None:
@@ -652,7 +700,7 @@ def _check_assessable(tally: Tally, view: View) -> None:
         raise InputError(
             "no rows to assess" + (f": all {left_out:,} were left out as invalid or ignored." if left_out else ".")
         )
-    if view == "each-class" and tally.classes is None:
+    if view == "each-class" and not tally.knows_classes:
         raise InputError(
             "view: 'each-class' is made from the part 'classes', which this tally was counted without; count it with"
             f" parts={[*CLASS_PARTS]} (--parts {' '.join(CLASS_PARTS)})."
@@ -666,7 +714,7 @@ def _by_class(
     independent = not tally.weighted and not tally.grouped
     table = class_table(each, estimate, tally.labels, tally.weight, floor, limit, independent)
     found: dict[str, Any] = {"classes": table, "class_average": class_average(table)}
-    if tally.predictions is not None:
+    if tally.predictions is not None or tally.binary is not None:
         tops = tally.each_class("predictions")
         found["predicted"] = predicted_table(tops, measured_each(tops, measure), tally.labels, tally.weight)
     return found
@@ -714,7 +762,7 @@ def _bin_table(each: EachGroup, estimate: Estimate, p: Floats, labels: tuple[Lab
     means[:, bin_of_point[starts]] = means_of_runs(p, points.weight, starts)
     with np.errstate(divide="ignore", invalid="ignore"):
         contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)
-    return BinTable(
+    table = BinTable(
         lowest=pairs.reported[first],
         highest=pairs.reported[last],
         mean_reported=np.add.reduceat(pairs.reported * pairs.total, first) / total,
@@ -727,3 +775,12 @@ def _bin_table(each: EachGroup, estimate: Estimate, p: Floats, labels: tuple[Lab
         contribution=contribution,
         label=tuple(labels[at] for at in class_of_entries(each)[first]) if labels else (),
     )
+    return _bins_of_two(table) if len(labels) == 2 else table
+
+
+def _bins_of_two(table: BinTable) -> BinTable:
+    """Return the bins of the second of two classes, with the contributions of both; the first's mirror them."""
+    half = len(table) // 2
+    columns = {f.name: getattr(table, f.name)[half:] for f in fields(BinTable) if f.name != "label"}
+    columns["contribution"] = columns["contribution"] + table.contribution[:half][::-1]
+    return BinTable(**columns)

@@ -142,47 +142,30 @@ class Bias:
     gap: float
     """mean_reported - frequency: above 0, it is said more often than it happens. 0 is best."""
     standard_error: float
-    """Of the gap, were the forecasts calibrated. NaN of rows with weights or in groups."""
-    p_value: float
-    """How probable a gap at least as large would be then, at most. NaN as above.
-
-    As `ClassTable.gap_p_value`, with the skewness, of those that the pairs of both classes allow, that makes it larger.
-    """
+    """Of the gap, were the forecasts calibrated. NaN for clusters of dependent rows."""
 
 
 def bias_of(tally: Tally) -> Bias | None:
     """Find the bias of forecasts of two classes; None where the tally does not know."""
-    if tally.second is None or not tally.weight > 0:
+    columns = tally.positive
+    if columns is None or not tally.weight > 0:
         return None
-    weight, pairs = tally.weight, tally.pairs("all-classes")
-    said, happened = float(tally.second.reported), tally.second.happened
-    found = tally.labels[1], said / weight, happened / weight, (said - happened) / weight
-    if tally.weighted or tally.grouped:
-        return Bias(*found, math.nan, math.nan)
-    variance = np.full(2, float((pairs.total * pairs.reported * (1 - pairs.reported)).sum()) / 2)  # of each row twice
-    value = float(_p_values(np.full(2, said - happened), variance, _third_moments(pairs, said)).max())
-    return Bias(*found, float(np.sqrt(variance[0])) / weight, value)
+    mean, frequency = columns.mean, columns.frequency
+    error = math.sqrt(float((columns.squared * columns.p * (1 - columns.p)).sum())) / tally.weight
+    return Bias(tally.labels[1], mean, frequency, mean - frequency, math.nan if tally.grouped else error)
 
 
-def _third_moments(pairs: Pairs, said: float) -> Floats:
-    """Give the least and the greatest third moment of the second class that pairs of both classes allow.
+def measured_each(each: EachGroup, measure: Measure, mirrored: bool = False) -> Estimate:
+    """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all.
 
-    Each row has a pair below 1/2, of the first class or of the second; where it is of the first, the second was given
-    so much more. The sum of that is known: it is filled up by rows of the least spread, or of the greatest.
+    Of two groups that mirror one another the second alone is measured.
     """
-    p, total = pairs.reported, pairs.total
-    below = p < 0.5
-    more, spread = (total * (1 - 2 * p))[below], (p * (1 - p))[below]
-    filled = said - float((total * p)[below].sum()) - float(total[p == 0.5].sum()) / 4
-    of_first = [
-        float((np.clip(filled - (np.cumsum(part) - part), 0, part) * each).sum())
-        for part, each in ((more, spread), (more[::-1], spread[::-1]))
-    ]
-    return np.asarray((more * spread).sum() - 2 * np.array(of_first))
-
-
-def measured_each(each: EachGroup, measure: Measure) -> Estimate:
-    """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all."""
+    if mirrored:
+        size = int(each.first[1])
+        one = measure(Pairs(*(column[size:] for column in each.pairs)))
+        bins = int(one.bin[-1]) + 1
+        both = np.concatenate([1 - one.measured[::-1], one.measured])
+        return Estimate(both, np.concatenate([bins - 1 - one.bin[::-1], bins + one.bin]), one.settings)
     measured, bin_ = np.zeros(each.pairs.total.size), np.zeros(each.pairs.total.size, dtype=np.int64)
     settings: list[set[tuple[str, float]]] = []
     next_bin = 0

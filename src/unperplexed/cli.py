@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     profile.having(_add_input, _add_floor, _add_limit, _add_confidence, _add_groups, _add_orders, _add_json, _add_plot)
-    profile.set_defaults(measured="shrunk-isotonic", view="all-classes", scores=[])
+    profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
     scores = _command(commands, "scores", "every scoring rule, with standard errors")
     scores.having(_add_input, _add_scores, _add_json)
     calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
@@ -332,9 +332,10 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     add("--prior", type=float, metavar="S", help="how many pairs the prior of bayesian is worth")
     add(
         "--view",
-        choices=("all-classes", "top-label", "each-class"),
-        default="all-classes",
-        help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself",
+        choices=("auto", "all-classes", "top-label", "each-class"),
+        default="auto",
+        help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself"
+        " (default: auto, which is each-class for two classes, with one curve, and all-classes for more)",
     )
 
 

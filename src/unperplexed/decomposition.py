@@ -14,7 +14,8 @@ from scipy.special import xlogy
 
 from ._tables import Pairs
 from ._typing import Floats
-from ._views import counted_for, groups_of, mirrored, view_or
+from ._binary import mirror
+from ._views import counted_for, groups_of, view_or
 from .errors import InputError, check_choice
 from .labels import Label
 from .measured import isotonic
@@ -135,7 +136,7 @@ def decompose(
 def _decomposed(tally: Tally, rule: str, view: View) -> Decomposition:
     groups = groups_of(tally, view)
     if view != "all-classes" and len(groups) == 1:  # one event: with its opposite, two classes
-        groups = [*groups, mirrored(groups[0])]
+        groups = [*groups, mirror(groups[0])]
     divergence = _DIVERGENCES[rule]
     parts = np.sum([_parts(divergence, pairs) for pairs in groups], axis=0) / tally.weight
     apparent, miscalibration, discrimination, uncertainty = parts.tolist()

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._binary import BinaryColumns, BinaryRows
 from ._counting import NO_SUMS, Counter, ScoreSums, added, counters_of, jobs_of
 from ._grouped import EachGroup, Grouped, added_groups, each_group, only_group
 from ._json import plain_values
 from ._kernels import Grid
 from ._parts import PARTS, Shards
 from ._row_sample import RowSample
-from ._second import SecondClass
 from ._sums import ExactSum
 from ._tables import (
     MOMENTS,
@@ -105,8 +105,8 @@ class Tally:
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
     """Of more than two classes some rows, or all while they are few, in coarse cells."""
-    second: SecondClass | None = field(default=None, repr=False)
-    """Of two classes how often the second was said and happened; None too if a file of before version 5 is in it."""
+    binary: BinaryRows | None = field(default=None, repr=False)
+    """With two classes the rows by their outcome; None if a file of a version of the format before 6 is in it."""
     classes: Grouped | None = field(default=None, repr=False)
     """The part of that name: counts of the pairs of each class."""
     predictions: Grouped | None = field(default=None, repr=False)
@@ -289,14 +289,14 @@ class Tally:
             score_sums=counter.score_sums,
             notes=counter.notes,
             row_sample=counter.row_sample.sample,
-            second=counter.second,
+            binary=None if counter.binary is None else counter.binary.rows(),
             classes=None if counter.classes is None else counter.classes.table(),
             predictions=None if counter.predictions is None else counter.predictions.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
             surprises=None if counter.surprises is None else counter.surprises.rows,
             sources=_first_sources(counter.sources),
         )
-        for pairs, top in [] if counter.columns is None else counter.columns.tables():
+        for pairs, top, binary in [] if counter.columns is None else counter.columns.tables():
             tally = tally + cls(
                 exact_limit,
                 fraction_bits,
@@ -308,7 +308,7 @@ class Tally:
                 top_tables=top,
                 score_sums=dict.fromkeys(tally.score_sums, NO_SUMS),
                 surprises=None if counter.surprises is None else (),
-                second=SecondClass(),
+                binary=binary,
             )
         return tally
 
@@ -370,7 +370,7 @@ class Tally:
             score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items()},
             notes=a.notes + b.notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
-            second=None if a.second is None or b.second is None else a.second + b.second,
+            binary=None if a.binary is None or b.binary is None else a.binary + b.binary,
             classes=self._added(a.classes, b.classes),
             predictions=self._added(a.predictions, b.predictions),
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
@@ -446,6 +446,7 @@ class Tally:
             exact=False,
             pairs_table=self.pairs_table.in_cells(self.grid),
             top_tables={ties: table.in_cells(self.grid) for ties, table in self.top_tables.items()},
+            binary=None if self.binary is None else self.binary.in_cells(self.grid),
         )
 
     @property
@@ -510,6 +511,15 @@ class Tally:
         reported[some] = table.centre_and_spread(self.grid, some)[0]
         return Pairs(without_last_digits(reported), table.happened, table.total)
 
+    @cached_property
+    def positive(self) -> BinaryColumns | None:
+        """With two classes the rows by the probability of the positive one; None where ``binary`` is."""
+        return None if self.binary is None else BinaryColumns(self.binary, self.grid)
+
+    def positive_pairs(self) -> Pairs | None:
+        """Return the pairs of the positive one of two classes by probability; None where ``binary`` is."""
+        return None if self.positive is None else self.positive.pairs()
+
     def _groups(self, table: Table) -> Ints:
         return same_value(table.values, self.n_classes == 2)
 
@@ -563,7 +573,14 @@ class Tally:
         InputError
             For a tally that was made without the part.
         """
+        if self.positive is not None:
+            return self.positive.each_class() if part == "classes" else self.positive.each_prediction()
         return each_group(self._part(part), self.n_classes, self.n_classes == 2)
+
+    @property
+    def knows_classes(self) -> bool:
+        """Whether pairs are known class by class: with two classes, or by the part "classes"."""
+        return self.binary is not None or self.classes is not None
 
     def class_pairs(self, label: Label, part: ClassPart = "classes") -> Pairs:
         """Pairs of one class, did it happen or not: those of `each_class` for it alone. Needs the part."""
@@ -578,11 +595,13 @@ class Tally:
         return found._replace(entry=found.entry - here.start)
 
     def _one_class(self, label: Label, part: ClassPart) -> tuple[EachGroup, slice]:
-        table = self._part(part)
         if label is None or plain(label) not in self.labels:
             raise InputError(f"label: {label!r} is not one of the classes.")
-        at, two = self.labels.index(plain(label)), self.n_classes == 2
-        each = each_group(table if two else only_group(table, at), self.n_classes, two)
+        at = self.labels.index(plain(label))
+        if self.n_classes == 2:
+            each = self.each_class(part)
+        else:
+            each = each_group(only_group(self._part(part), at), self.n_classes, False)
         return each, slice(int(each.first[at]), int(each.first[at + 1]))
 
     def _part(self, name: ClassPart) -> Grouped:

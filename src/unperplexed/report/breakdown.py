@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._wording import number_of, percent, printable, short_name
-from .text import VERDICT_WORDS, figure, header, notes_lines
+from ..diagnosis.describe import CODES, code
+from .text import conclusion, figure, header, notes_lines
 
 if TYPE_CHECKING:
     from .._keys import Key, Value
@@ -26,7 +27,7 @@ ORDERS = {
     "rows": "the most rows first",
     "group": "in order",
 }
-_COLUMNS = {"rows": 9, "reported": 9, "s.e.": 7, "measured": 9, "slope": 7, "verdict": 8, "cost": 7, "right": 6}
+_COLUMNS = {"rows": 9, "reported": 9, "s.e.": 7, "measured": 9, "verdict": 16, "cost": 7, "right": 6}
 _SHRUNKEN = {"rows": 10, "reported": 10, "shrunken": 10, "interval": 17, "own": 6, "cost": 7}
 _WIDTH = 80
 
@@ -45,7 +46,7 @@ def breakdown_text(b: Breakdown) -> str:
     heads = {column: column for column in columns}
     if b.shrinkage is not None:
         heads["interval"] = f"{percent(b.shrinkage.confidence)} interval"
-    lines = [*_header(b), "", line(", ".join(map(printable, b.by)), heads)]
+    lines = [*conclusion(b.whole), "", *_header(b), "", line(", ".join(map(printable, b.by)), heads)]
     for first, group in [(_WHOLE, b.total), *((key_text(group.key), group) for group in shown)]:
         lines.append(line(first, _cells(group), "*" if group.small else ""))
     if len(b) > len(shown):
@@ -84,12 +85,11 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
         "reported": figure(a.reported.geometric_accuracy),
         "s.e.": _three_decimals(group.standard_error),
         "measured": figure(a.measured.geometric_accuracy),
-        "slope": "-" if group.small else _three_decimals(a.slope),
         "cost": _three_decimals(group.cost),
         "right": figure(a.prediction_accuracy),
     }
     if s is None:
-        return cells | {"verdict": "-" if group.small or a.verdict is None else VERDICT_WORDS[a.verdict]}
+        return cells | {"verdict": code(a.diagnosis)}
     return cells | {
         "shrunken": figure(s.geometric_accuracy),
         "interval": f"{figure(s.low)} to {figure(s.high)}",
@@ -105,16 +105,14 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
     yield "reported, measured: geometric accuracy; cost: ln(measured / reported), in nats"
     if b.shrinkage is None:
         yield "s.e.: standard error of the reported one; right: prediction accuracy"
-        if b.whole.uncertainty.resamples:
-            seed = b.whole.uncertainty.seed
-            yield f"verdict: over-, underconfident, or off: miscalibrated otherwise; seed {seed}"
+        yield from textwrap.wrap(CODES, _WIDTH)
     else:
         centre, spread = figure(b.shrinkage.centre), math.exp(b.shrinkage.between)
         yield f"shrunken: the own share of reported, the rest {centre}, the centre of all groups"
         more = f"beyond chance, groups differ by a factor of {spread:.{2 if spread > 1.1 else 3}f} (standard deviation)"
         yield more if spread > 1 else "groups differ by no more than chance makes them"
     if any(group.small for group in (b.total, *b.groups)):
-        yield "* small: fewer than 100 rows whose top class happened, or did not; no slope"
+        yield "* small: fewer than 100 rows whose top class happened, or did not"
     if b.empty:
         named = ", ".join(map(key_text, b.empty[:_MOST_EMPTY])) + (", ..." if len(b.empty) > _MOST_EMPTY else "")
         yield from textwrap.wrap(f"{len(b.empty):,} without rows to assess, left out: {named}", _WIDTH)

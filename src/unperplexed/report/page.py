@@ -37,7 +37,6 @@ from .text import (
     said,
     settings_text,
     single_figures,
-    verdict_word,
 )
 
 if TYPE_CHECKING:
@@ -223,8 +222,8 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None, *, name: str
         page.add("Predicted classes", _predicted(page, a.predicted), wide=True)
     page.add("For reproduction", _settings(page, a, command))
     accuracy = figure(a.reported.geometric_accuracy)
-    short = f"Geometric accuracy {accuracy}" if a.verdict is None else verdict_word(a).capitalize()
-    first, *others = (f"{line[0].upper()}{line[1:]}." for line in said(a))
+    short = a.diagnosis.headline if a.diagnosis.made else f"Geometric accuracy {accuracy}"
+    first, *others = said(a)
     return page.html(
         title=_titled(name, f"{short}: {counted(a.n_rows, a.n_classes, a.labels)}"),
         kind="Assessment of probabilistic forecasts",
@@ -257,11 +256,9 @@ def _groups(page: Page, b: Breakdown) -> Table:
             (a.n_rows, a.reported.geometric_accuracy, group.standard_error, a.measured.geometric_accuracy), (0,)
         )
         slope, cost, right = _numbers((a.slope, group.cost, a.prediction_accuracy))
-        sure = s is None and not group.small
-        verdict = (a.verdict or "") if sure else ("few rows" if group.small else "")
         shrunken = [] if s is None else _numbers((s.geometric_accuracy, s.low, s.high, s.own_share))
         name = Cell(_label(key_text(group.key)))
-        rows.append([name, *first, Cell("") if group.small else slope, _words(verdict), cost, right, *shrunken])
+        rows.append([name, *first, slope, _words(a.diagnosis.headline), cost, right, *shrunken])
     caption = f"{ORDERS[b.sort].capitalize()}. Reported and measured are geometric accuracies."
     return page.table(caption, heads, rows, "frame() and --json", sortable=True, search=len(rows) > _SEARCHED)
 
@@ -273,23 +270,24 @@ _FEWEST_PAIRS = 20
 
 
 def plain_verdict(a: Assessment) -> str:
-    """Say how often what was given some probability happened."""
-    if a.view == "each-class":
+    """Say how often the outcome was observed where it was assigned some probability."""
+    if a.view == "each-class" and a.n_classes > 2:
         return ""
     for limits in _RANGES:
         found = a.observed(*limits)
         if found.total >= _FEWEST_PAIRS:
             one = found.highest - found.lowest < _ONE_VALUE
-            given = f"{100 * found.mean_reported:.3g} %"
+            given = f"probability {100 * found.mean_reported:.3g}%"
             if not one:
-                given = f"{100 * limits[0]:g} to {100 * limits[1]:g} %, on average {given},"
+                given = f"{100 * limits[0]:g}% to {100 * limits[1]:g}% (mean {100 * found.mean_reported:.3g}%)"
             low, high = found.interval
-            between = "" if math.isnan(low) else f" ({100 * low:.0f} to {100 * high:.0f} %)"
-            both = (
-                " and ".join(_class_label(label, at) for at, label in enumerate(a.labels)) if a.n_classes == 2 else ""
-            )
-            alike = f", {both} alike" if both and a.view == "all-classes" else ""
-            return f"What was given {given} happened {100 * found.happened:.0f} % of the time{between}{alike}."
+            between = "" if math.isnan(low) else f" (95% CI {100 * low:.0f}% to {100 * high:.0f}%)"
+            what = "the most probable class" if a.view == "top-label" else "a class"
+            if a.n_classes == 2 and a.view == "each-class":
+                what = f"'{_class_label(a.labels[1], 1)}'"
+            share = f"{100 * found.happened:.0f}%{between}"
+            times = f"{found.total:,.6g}"
+            return f"Where {what} was assigned {given}, it was observed in {share} of {times} forecasts."
     return ""
 
 
@@ -544,7 +542,7 @@ def _forecasters(page: Page, c: Comparison) -> Table:
         loss, brier = (each.scores[rule].mean for rule in ("log_loss", "brier_score"))
         accuracy = _estimate(each.geometric_accuracy, each.geometric_accuracy_interval)
         others = _numbers((loss, brier, a.prediction_accuracy, a.slope))
-        verdict = (a.verdict if c.assessed_for_sure else None) or ""
+        verdict = a.diagnosis.headline
         given = _numbers((a.zero_given,), counts=(0,)) if zeros else []
         rows.append([Cell(_label(name)), *accuracy, *others, *given, _words(verdict)])
     caption = "The best first: larger accuracies are better; a slope below 1 is the side of overconfidence."

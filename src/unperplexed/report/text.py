@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._dependence import LEAST_WORTH
 from .._tables import Cells
 from .._wording import number_of, percent, printable
+from ..diagnosis.describe import lines as verdict_lines
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from ..scores import SCORES, score_named
 
@@ -19,50 +19,44 @@ if TYPE_CHECKING:
     from .._typing import Floats
     from ..assessment import Assessment
     from ..calibration import CalibrationErrors
-    from ..classes import Bias, ClassTable, PredictedTable
+    from ..classes import ClassTable, PredictedTable
     from ..decomposition import Decomposition
     from ..forecasts import Notes
     from ..labels import Label
     from ..profile import RiskProfile
     from ..tally import Tally, View
-    from ..uncertainty import Verdict
 
 MEANS = {
     "decisiveness": "arithmetic mean",
     "geometric_accuracy": "geometric mean",
     "robustness": "mean of order -2/3",
 }
-VERDICT_WORDS: dict[Verdict, str] = {
-    "overconfident": "over",
-    "underconfident": "under",
-    "miscalibrated": "off",
-    "not distinguishable from calibrated": "",
-}
-"""Verdicts in a table."""
-
 
 def assessment_text(assessment: Assessment) -> str:
     """Give the whole assessment, headline figures first."""
     a = assessment
     between = confidence_text(a)
-    lines = [*header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
+    text = [*conclusion(a), "", *header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
     for name in MEANS:
         cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
-        lines.append("{:20}{:>9} {:>16}{:>11} {:>16}".format(name.replace("_", " "), *cells).rstrip())
-    lines.append("")
+        text.append("{:20}{:>9} {:>16}{:>11} {:>16}".format(name.replace("_", " "), *cells).rstrip())
+    text.append("")
     for name, value, interval, meaning in single_figures(a):
-        lines.append(f"{name:22}{value:>7} {interval:>16}   {meaning}".rstrip())
-    lines.append("")
-    for line in said(a):
-        lines += textwrap.wrap(line, 80)
+        text.append(f"{name:22}{value:>7} {interval:>16}   {meaning}".rstrip())
+    text.append("")
     for remark in remarks(a):
-        lines += textwrap.wrap(f"({remark})", 80)
-    if a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
-        lines.append("(few rows a class: the curves follow chance, and the slope comes out too large)")
+        text += textwrap.wrap(f"({remark})", 80)
+    if text[-1] == "":
+        text.pop()
     for title, table in class_tables(a):
-        lines += ["", title]
-        lines += ["".join([f"{row[0]:17}", *(f"{cell:>9}" for cell in row[1:])]).rstrip() for row in table]
-    return "\n".join([*lines, *_notes(a)])
+        text += ["", title]
+        text += ["".join([f"{row[0]:17}", *(f"{cell:>9}" for cell in row[1:])]).rstrip() for row in table]
+    return "\n".join([*text, *_notes(a)])
+
+
+def conclusion(a: Assessment) -> list[str]:
+    """Give what is wrong in lines of 80 columns."""
+    return [part for line in said(a) for part in textwrap.wrap(line, 80)]
 
 
 def confidence_text(a: Assessment) -> str:
@@ -86,71 +80,9 @@ def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tupl
     return next(shown), " to ".join(shown)
 
 
-def verdict_text(a: Assessment) -> str:
-    """Give the verdict, what it rests on, and how many rows it would take where there is none."""
-    u = a.uncertainty
-    if u.verdict is None and a.view != "all-classes":
-        return f"no verdict: none is made in the {a.view} view"
-    if u.verdict is None:
-        return f"no verdict: {_why_none(a)}"
-    test = ""
-    if u.calibration_test is not None:
-        test = f" (calibration test, seed {u.seed}: {_chance(u.calibration_test.p_value)})"
-    if u.verdict == "miscalibrated" and u.calibration_test is not None and u.calibration_test.sides == 2:
-        side = "over" if u.calibration_test.statistic < 0 else "under"
-        return f"miscalibrated, towards {side}confidence{test}, but the slope's interval does not say so"
-    if u.verdict == "miscalibrated":
-        return f"miscalibrated{test}, but neither over- nor underconfident on the whole"
-    if u.verdict != "not distinguishable from calibrated":
-        side = "below" if u.verdict == "overconfident" else "above"
-        return f"{u.verdict}: the slope's interval lies {side} 1{test}"
-    needed, like_these = "", " in groups like these" if a.grouped else ""
-    if a.n_rows < u.rows_needed < _MOST_TIMES * a.n_rows:
-        needed = f"; a slope like this one would be with about {_rounded_up(u.rows_needed):,} forecasts{like_these}"
-    return f"not distinguishable from calibrated with {a.n_rows:,} forecasts{test}{needed}"
-
-
-def _chance(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {figure(p)}"
-
-
-def _why_none(a: Assessment) -> str:
-    u = a.uncertainty
-    if a.independent_rows < LEAST_WORTH:
-        return "it takes rows or groups that are worth two at least"
-    if not u.resamples:
-        return "it takes samples, and none were wanted"
-    if u.calibration_test is None:
-        return "of rows with weights it takes a tally's part shards (tally --parts shards)"
-    if math.isnan(u.calibration_test.p_value):
-        return "it takes six groups at least, or six shards of rows with weights"
-    samples = math.ceil(u.calibration_test.sides / (1 - u.confidence) - 1e-6)
-    return f"with {percent(u.confidence)} confidence it takes {samples:,} samples"
-
-
-_MOST_TIMES = 1000
-"""A slope that would take so many times the rows is as good as 1: how many is chance."""
-
-
-def _rounded_up(rows: float) -> int:
-    """Give a number of rows to two digits."""
-    unit = 10 ** max(math.floor(math.log10(rows)) - 1, 0)
-    return int(math.ceil(rows / unit) * unit)
-
-
 def said(a: Assessment) -> list[str]:
-    """Say what is wrong: the verdict, and which classes were said too often or too seldom; what is sure comes first."""
-    verdict, bias = verdict_text(a), bias_text(a)
-    if verdict_word(a) == "biased":
-        return [bias, f"otherwise {verdict}"]
-    return [verdict, bias] if bias else [verdict]
-
-
-def verdict_word(a: Assessment) -> str:
-    """Give the verdict in a word or two, or "biased" where that is all that is wrong for sure."""
-    if a.verdict == "not distinguishable from calibrated" and is_biased(a):
-        return "biased"
-    return a.verdict or ""
+    """Say what is wrong, what it costs and what mends it, a sentence or two a line; the verdict comes first."""
+    return [*verdict_lines(a.diagnosis, a.scores.get("log_loss", math.nan)), *bias_text(a)]
 
 
 def remarks(a: Assessment) -> Iterator[str]:
@@ -158,60 +90,33 @@ def remarks(a: Assessment) -> Iterator[str]:
     yield from a.uncertainty.warnings
     if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
         share = figure(a.prediction_accuracy)
-        yield f"the likelier outcome happened in {share} only: is {class_name(a.labels[1], 1)} the positive label?"
+        name = class_name(a.labels[1], 1)
+        yield f"the more probable outcome was observed in {share} of the rows only: is '{name}' the positive label?"
+    if a.n_classes > 2 and a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
+        yield "few rows a class: their curves follow chance, and the slope comes out too large"
     if a.n_classes > 2 and a.floor * a.n_classes >= 1:
-        yield f"the floor is not below 1/{a.n_classes:,}, which one who knows nothing gives: a lower one tells more"
+        yield f"the floor is not below 1/{a.n_classes:,}, what a uniform forecast assigns: choose a lower one"
 
 
 _GUESSING = 0.5
 
 
-def is_biased(a: Assessment) -> bool:
-    """Whether the second of two classes was said too often or too seldom for chance."""
-    return a.bias is not None and a.bias.p_value < 1 - a.uncertainty.confidence
-
-
-def bias_text(a: Assessment) -> str:
-    """Say which classes were said too often or too seldom for chance, and of two how often the second was."""
-    if a.bias is not None and a.view != "each-class":
-        return _bias_of_two(a.bias, is_biased(a))
-    if a.classes is None or np.isnan(a.classes.gap_p_value).all():
-        return ""
-    from ..classes import biased  # here, since a tally can be shown without SciPy
-
-    found = {
-        how: [class_name(a.classes.label[at], int(a.classes.index[at])) for at in places.tolist()]
-        for how, places in zip(("too often", "too seldom"), biased(a.classes, a.uncertainty.confidence), strict=True)
-    }
-    told = "; ".join(f"{how}: {', '.join(names[:_MOST_NAMES])}{_more(names)}" for how, names in found.items() if names)
-    together = f"(for chance, with {percent(a.uncertainty.confidence)} confidence for all classes together)"
-    return f"said {told} {together}" if told else f"no class is said too often or too seldom {together}"
-
-
-def _bias_of_two(bias: Bias, sure: bool) -> str:
-    name, p = class_name(bias.label, 1), bias.p_value
-    chance = "" if math.isnan(p) else f" ({_chance(p)})"
-    given, share = figure(bias.mean_reported), f"{figure(bias.frequency)}{chance}"
-    if sure:
-        how = "often" if bias.gap > 0 else "seldom"
-        return f"{name} was said too {how}: given {given} on average, it happened in {share}"
-    return f"{name} was given {given} on average and happened in {share}"
-
-
-_MOST_NAMES = 8
-
-
-def _more(names: Sequence[str]) -> str:
-    return f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+def bias_text(a: Assessment) -> Iterator[str]:
+    """Give the mean prediction of the positive one of two classes, and its observed frequency."""
+    if a.bias is not None and "bias" not in a.diagnosis.errors:
+        name = class_name(a.bias.label, 1)
+        yield f"Mean prediction of '{name}' {figure(a.bias.mean_reported)}, observed frequency {figure(a.bias.frequency)}."
 
 
 _MOST_CLASSES = 10
 _FEW_ROWS = 300
-"""Of each class, on average; with a hundred, slopes have been seen to come out a fifth too large."""
+"""For each class, on average; with a hundred, slopes have been seen to come out a fifth too large."""
 
 
 def class_tables(a: Assessment) -> Iterator[tuple[str, list[list[str]]]]:
     """Give titles and rows, heads first, of the tables of the each-class view: the worst classes of each."""
+    if a.n_classes == 2:  # the one curve tells both
+        return
     if a.classes is not None and a.class_average is not None:
         c, mean = a.classes, a.class_average
         columns = [c.mean_reported, c.frequency, c.reported_geometric_accuracy, c.measured_geometric_accuracy]
@@ -358,22 +263,14 @@ def _rounded(value: float) -> str:
 
 
 def slope_meaning(a: Assessment) -> str:
-    """Say in words on which side of 1 the slope lies, and whether its interval does."""
+    """Say what the slope is compared with. It is no verdict: a bias alone moves it off 1."""
     if math.isnan(a.slope):
         return "none in this view" if a.view == "top-label" else "reported means are all equal"
     if a.measured.spread == 0:
         return "measured means are all equal"
-    if a.slope == 1:
-        return "1: neither side"
-    side = ("below 1: ", "overconfident") if a.slope < 1 else ("above 1: ", "underconfident")
-    if a.verdict == side[1]:
-        return "".join(side)
-    return side[0] + (f"towards {side[1]}" if a.verdict is None else _held(a))
-
-
-def _held(a: Assessment) -> str:
-    low, high = a.intervals["slope"]
-    return "its interval holds 1" if low <= 1 <= high else "but see below"
+    if a.zero_given and not a.floor:
+        return f"0 assigned to {a.zero_given:,.4g} observed"
+    return "1 is best"
 
 
 def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:

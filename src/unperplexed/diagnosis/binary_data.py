@@ -1,0 +1,155 @@
+"""What the diagnosis of two classes is made from: rows in memory, or the counts of a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from .._kernels import COARSE, COARSE_CELLS
+from .._shards import N_SHARDS
+from .._typing import Floats, Ints
+from ..labels import Label
+from ..tally import Tally
+from .binary import BinaryData
+from .gate import ClusterSums, Scored
+
+
+@dataclass(frozen=True)
+class BinaryRowsInMemory:
+    """Rows one by one: log-odds of the positive class, its outcome, weight, number of the cluster, and row number."""
+
+    s: Floats
+    positive: np.ndarray
+    weights: Floats | None
+    clusters: Ints | None
+    index: Ints
+
+    def data(self, labels: tuple[Label | None, ...], mean: float) -> BinaryData:
+        """Count rows of the same log-odds together."""
+        some = np.flatnonzero(np.ones(self.s.size) if self.weights is None else self.weights)
+        s, y = self.s[some], self.positive[some].astype(np.float64)
+        w = np.ones(s.size) if self.weights is None else self.weights[some] * (some.size / self.weights.sum())
+        values, entry = np.unique(s, return_inverse=True)
+        entry = entry.reshape(-1)
+
+        def summed(x: Floats) -> Floats:
+            return np.bincount(entry, x, values.size).astype(np.float64)
+
+        rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
+        index = self.index[some]
+
+        def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
+            return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
+
+        sums = None
+        if self.clusters is not None:
+            sums = _sums_over_clusters(entry, w * (y - expit(s)), self.clusters[some], values.size)
+        return BinaryData(
+            rows,
+            summed(np.ones(s.size)),
+            summed(y),
+            float(s.size),
+            float(s.size if self.clusters is None else np.unique(self.clusters[some]).size),
+            labels,
+            mean,
+            float((w * y).sum() / w.sum()),
+            sums,
+            rows_at=rows_at,
+        )
+
+
+_MOST_ROWS = 20
+"""Row numbers that a finding names."""
+
+
+def _sums_over_clusters(
+    entry: Ints, residual: Floats, cluster: Ints, n_entries: int
+) -> Callable[[np.ndarray], ClusterSums]:
+    def of(kept: np.ndarray) -> ClusterSums:
+        some = np.flatnonzero(kept[entry])
+        _, number = np.unique(cluster[some], return_inverse=True)
+        place = np.zeros(n_entries, dtype=np.int64)
+        place[kept] = np.arange(int(kept.sum()))
+        at = place[entry[some]]
+
+        def sums(q: Floats) -> Floats:
+            return np.stack([np.bincount(number, residual[some] * component[at]) for component in q], axis=1)
+
+        return sums
+
+    return of
+
+
+def data_of_tally(tally: Tally) -> BinaryData | None:
+    """Return what a tally of two classes knows; None if it does not keep rows by their outcome."""
+    columns = tally.positive
+    if columns is None:
+        return None
+    scale = tally.n_weighing / tally.weight
+    p = columns.p
+    with np.errstate(divide="ignore"):
+        s = np.log(p) - np.log1p(-p)
+    total, positive = columns.total * scale, columns.positive * scale
+    squared, squared_positive = columns.squared * scale**2, columns.squared_positive * scale**2
+    # Rows of one value or cell are taken to weigh the same, which matters to a correction for skewness alone.
+    rows = Scored(s, total, positive, squared, squared_positive, squared**2 / total)
+    counts, counts_positive = total**2 / squared, np.zeros_like(total)
+    some = squared_positive > 0
+    counts_positive[some] = positive[some] ** 2 / squared_positive[some]
+    clusters = _sums_over_shards(tally, s, rows.total) if tally.grouped else None
+    return BinaryData(
+        rows,
+        counts,
+        counts_positive,
+        float(tally.n_weighing),
+        _clusters_of(tally),
+        tally.labels,
+        columns.mean,
+        columns.frequency,
+        clusters,
+        by="values" if tally.exact else "cells",
+    )
+
+
+def _clusters_of(tally: Tally) -> float:
+    """Return about how many clusters there are, by how many shards they fill; rows where they are independent."""
+    if tally.shards is None or not tally.shards.grouped:
+        return float(tally.n_weighing)
+    filled = len(tally.shards.rows.key) / N_SHARDS
+    clusters = np.log1p(-filled) / np.log1p(-1 / N_SHARDS) if filled < 1 else np.inf
+    return float(min(clusters, tally.n_weighing))
+
+
+def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:
+    """Sum components over the shards of a tally, in whose coarse cells they are taken as constant."""
+    shards, columns = tally.shards, tally.positive
+    assert shards is not None
+    assert columns is not None
+    scale = tally.n_weighing / tally.weight
+    row = np.searchsorted(shards.rows.key, shards.pairs.key // COARSE_CELLS)
+    code, n = shards.pairs.key % COARSE_CELLS, len(shards.rows.key)
+    cell, _ = COARSE.places(columns.p)
+    mean = COARSE.means(code, shards.pairs.total, shards.pairs.place)
+    residual = (shards.pairs.happened - shards.pairs.total * mean) * scale
+
+    def of(kept: np.ndarray) -> ClusterSums:
+        weight = np.where(kept, total, 0.0)
+        of_cell = np.bincount(cell, weight, COARSE_CELLS)
+        some = of_cell > 0
+
+        def sums(q: Floats) -> Floats:
+            found = []
+            for component in q:
+                full = np.zeros(s.size)
+                full[kept] = component
+                share = np.zeros(COARSE_CELLS)
+                share[some] = np.bincount(cell, weight * full, COARSE_CELLS)[some] / of_cell[some]
+                found.append(np.bincount(row, residual * share[code], n))
+            return np.stack(found, axis=1)
+
+        return sums
+
+    return of

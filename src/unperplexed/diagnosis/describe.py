@@ -1,0 +1,95 @@
+"""A diagnosis in the lines of a report: verdict, cost, remedy, alternatives, and what could have been seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from .result import Diagnosis, Finding
+from .words import short
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter and end with a full stop; labels in quotes keep theirs."""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
+    """Yield what a reader needs to know, a sentence or two a line; ``log_loss`` is that of the forecasts."""
+    d = diagnosis
+    yield sentence(d.verdict)
+    if d.findings:
+        yield from _cost(d, log_loss)
+        for finding in d.findings:
+            if finding.remedy:
+                yield f"{_remedy(finding, len(d.findings))}{finding.remedy}"
+        yield from _mended(d)
+        yield from _alternatives(d)
+    elif d.made:
+        yield from seen(d)
+
+
+def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
+    if not d.gain > 0:
+        return
+    share = f" ({_percent(d.gain / log_loss)} of it)" if 0 < log_loss < math.inf else ""
+    of = f" of the log loss of {log_loss:.3f}" if share else " of the log loss"
+    parts = [f"{short(x)} {x.gain:.2g}" for x in d.findings if x.gain > 0]
+    each = f": {', '.join(parts)}" if len(parts) > 1 else ""
+    apart = "; rows predicted as certain are not in this" if "certainty" in d.errors else ""
+    yield f"Miscalibration costs about {d.gain:.2g} nats a row{of}{share}{each}{apart}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%" if share < 1 else "100%"
+
+
+def _remedy(finding: Finding, n: int) -> str:
+    return "Remedy: " if n == 1 else f"Remedy ({short(finding)}): "
+
+
+def _mended(d: Diagnosis) -> Iterator[str]:
+    if d.mended:
+        pairs = ", ".join(f"{x.predicted:.0%} to {100 * x.mended:.3g}%" for x in d.mended)
+        yield f"Mended together, predictions would move from {pairs}."
+
+
+_NAMES = {"confidence": "over- or underconfidence", "tail": "misstated extremes", "noise": "outcomes at random"}
+
+
+def _alternatives(d: Diagnosis) -> Iterator[str]:
+    if d.alternatives:
+        sets = (" and ".join(_NAMES.get(name, name) for name in names) for names in d.alternatives)
+        yield f"These rows do not distinguish this from: {'; or '.join(sets)}."
+
+
+def seen(d: Diagnosis) -> Iterator[str]:
+    """Say which errors so many rows would have shown."""
+    bias, slope = d.detectable.bias, d.detectable.calibration_slope
+    if not (math.isfinite(bias) and math.isfinite(slope)):
+        return
+    below = f"below {1 - slope:.2g} or above {1 + slope:.2g}" if slope < 1 else f"above {1 + slope:.2g}"
+    yield f"{d.n_rows:,} rows show, with 80% power, a bias of {bias:.2g} in log-odds or a calibration slope {below}."
+
+
+_CODES = {"asymmetry": "asymmetric", "tail": "tails", "noise": "tails", "certainty": "certain", "rows": "few rows"}
+
+
+def code(diagnosis: Diagnosis) -> str:
+    """Return the verdict for a narrow column: "biased", "over", "under", "tails" ...; "-" for none of them."""
+    d = diagnosis
+    if not d.made:
+        return ""
+    words = [_code(finding) for finding in d.findings]
+    return ", ".join(dict.fromkeys(words[:2])) or "-"
+
+
+def _code(finding: Finding) -> str:
+    if finding.error == "bias":
+        return "biased"
+    if finding.error == "confidence":
+        return "over" if finding.parameter < 0 else "under"
+    return _CODES.get(finding.error, "other")
+
+
+CODES = "verdict: biased; over-, underconfident; asymmetric; tails; certain and wrong; other; -: no evidence of any"

@@ -1,0 +1,150 @@
+"""What a diagnosis says: each finding, the verdict and its headline, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..labels import Label
+from .result import Detectable, Diagnosis, ErrorName, Finding, MendedProbability
+
+REST_LEVEL = 0.01
+"""At which a further error is said to be left."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a diagnosis knows beside its findings."""
+
+    n: float
+    p_value: float
+    by: str
+    statistic: float = math.nan
+    detectable: Detectable = Detectable()
+    gain: float = 0.0
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    rest: float = math.nan
+    mostly_rest: bool = False
+    mended: tuple[MendedProbability, ...] = ()
+
+
+def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Told) -> Diagnosis:
+    """Return the diagnosis that says it."""
+    n, rest = round(about.n), about.rest < REST_LEVEL
+    words = [finding.words for finding in findings]
+    if rest:
+        p = f"(p = {about.rest:.2g})"
+        named = [at for at, finding in enumerate(findings) if finding.error != "certainty"]
+        if about.mostly_rest:
+            words.insert(named[0], f"miscalibrated mainly in a way that has no name here {p}")
+        else:
+            words.append(f"and miscalibrated in a further way {p}")
+    return Diagnosis(
+        verdict="; ".join(words) or nothing_found(n, about.p_value),
+        headline=headline(findings, about.mostly_rest and rest),
+        findings=tuple(findings),
+        alternatives=about.alternatives,
+        p_value=about.p_value,
+        statistic=about.statistic,
+        gain=about.gain,
+        rest_p_value=about.rest,
+        mended=about.mended,
+        detectable=about.detectable,
+        n_rows=n,
+        n_classes=len(labels),
+        by=about.by,
+    )
+
+
+def nothing_found(n: int, p_value: float) -> str:
+    """Say that there is no evidence, and from how many rows."""
+    p = "" if math.isnan(p_value) else f", p = {p_value:.2g}"
+    return f"no evidence of miscalibration (n = {n:,}{p})"
+
+
+def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis:
+    """Return a diagnosis that could not be made, and why."""
+    return Diagnosis(f"no verdict: {reason}", "No verdict", n_rows=n, n_classes=len(labels), made=False)
+
+
+_SHORT = {
+    ("confidence", False): "overconfident",
+    ("confidence", True): "underconfident",
+    ("tail", False): "extremes overstated",
+    ("tail", True): "extremes understated",
+}
+_ALWAYS: dict[ErrorName, str] = {
+    "asymmetry": "asymmetric",
+    "noise": "extremes overstated",
+    "certainty": "certain and wrong",
+    "rows": "a few surprising outcomes",
+    "shape": "miscalibrated",
+}
+
+
+def short(finding: Finding) -> str:
+    """Return a finding in a word or two."""
+    if finding.error == "bias":
+        return finding.words.split(" (")[0].removesuffix(" at even odds")
+    return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
+
+
+def headline(findings: Sequence[Finding], mostly_rest: bool = False) -> str:
+    """Return the verdict in a few words, such as "Overconfident, overpredicts 'rain'"."""
+    words = ["miscalibrated"] * mostly_rest + [short(finding) for finding in findings]
+    text = ", ".join(dict.fromkeys(words)) or "no evidence of miscalibration"
+    return text[0].upper() + text[1:]
+
+
+def worded(
+    finding: Finding, label: Label | None, mean: float, frequency: float, separated: bool, few: bool
+) -> Finding:
+    """Return a finding of two classes with its words and remedy."""
+    x, (low, high) = finding.parameter, finding.interval
+    at = ""
+    if few and finding.error != "noise":
+        between = "its size is not determined" if separated else f"95% CI {_signed(low)} to {_signed(high)}"
+        at = f" ({_signed(x)}, {between})"
+    over = x < 0
+    words = {
+        "bias": _bias(x, label, mean, frequency),
+        "confidence": f"{'over' if over else 'under'}confident{_slope(x, low, high, separated) if few else ''}",
+        "asymmetry": f"too {'bold' if over else 'timid'} above 50% and too {'timid' if over else 'bold'} below{at}",
+        "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
+        "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
+    }[finding.error]
+    remedy = {
+        "bias": f"Add {_signed(x)} to the log-odds",
+        "confidence": f"Multiply the log-odds by {1 + x:.2f} (temperature {1 / (1 + x):.2f})"
+        if 1 + x > 0.02
+        else "Multiply the log-odds by a constant (temperature scaling)",
+        "asymmetry": "Fit one slope for each side of even odds (beta calibration)",
+        "tail": "Fit the tails apart (logistic recalibration with a tail term)",
+        "noise": f"Mix the predictions with a {x:.1%} share of even odds (a lapse)",
+    }[finding.error]
+    where = " Fit this on held-out rows before you use it."
+    return replace(finding, words=words, remedy=f"{remedy}.{where}", label=label if finding.error == "bias" else None)
+
+
+def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
+    name = "the positive class" if label is None else f"'{label}'"
+    if (mean > frequency) == (x < 0) and mean != frequency:
+        verb = "overpredicts" if x < 0 else "underpredicts"
+        return f"{verb} {name} (mean prediction {_share(mean)}, observed frequency {_share(frequency)})"
+    return f"biased at even odds (log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'})"
+
+
+def _slope(x: float, low: float, high: float, separated: bool) -> str:
+    if separated:
+        return " (the outcomes are separated: the calibration slope is not determined)"
+    slope, *ends = (f"{1 + each:.2f}".replace("-", "−") for each in (x, low, high))
+    return f" (calibration slope {slope}, 95% CI {ends[0]} to {ends[1]})"
+
+
+def _signed(x: float) -> str:
+    return f"{x:+.2f}".replace("-", "−")
+
+
+def _share(share: float) -> str:
+    return f"{share:.3g}" if share < 0.1 else f"{share:.3f}"
