@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._devices import DeviceRows
 from ._grouped import EachGroup
@@ -173,14 +172,18 @@ class BinaryColumns:
             for table, each in zip((self.rows.positive, self.rows.negative), points, strict=True)
         )
         positive, negative = (each._replace(entry=entry) for each, entry in zip(points, entries, strict=True))
-        mirrored = Points(*(column[::-1] for column in negative))
+        p, weight, squared, at = negative
+        mirrored = Points(p[::-1], weight[::-1], squared[::-1], at[::-1])
         mirrored = mirrored._replace(p=1 - mirrored.p, entry=size - 1 - mirrored.entry)
         positive = positive._replace(entry=positive.entry + size)
-        return EachGroup(
-            Pairs(*map(np.concatenate, zip(mirror(pairs), pairs, strict=True))),
-            Points(*map(np.concatenate, zip(mirrored, positive, strict=True))),
-            np.array([0, size, 2 * size]),
+        both = Points(
+            np.concatenate([mirrored.p, positive.p]),
+            np.concatenate([mirrored.weight, positive.weight]),
+            np.concatenate([mirrored.weight_squared, positive.weight_squared]),
+            np.concatenate([mirrored.entry, positive.entry]),
         )
+        of_both = Pairs(*(np.concatenate(column) for column in zip(mirror(pairs), pairs, strict=True)))
+        return EachGroup(of_both, both, np.array([0, size, 2 * size]))
 
     def each_prediction(self) -> EachGroup:
         """Return the top-label pairs of the rows that predict each class; a tie is shared between both."""
@@ -189,17 +192,14 @@ class BinaryColumns:
         pairs = Pairs(each.pairs.reported, each.pairs.happened * share, each.pairs.total * share)
         kept = np.flatnonzero(share)
         of_points = share[each.points.entry]
+        some = np.flatnonzero(of_points)
         points = Points(
-            each.points.p,
-            each.points.weight * of_points,
-            each.points.weight_squared * of_points**2,
-            np.searchsorted(kept, each.points.entry),
+            each.points.p[some],
+            (each.points.weight * of_points)[some],
+            (each.points.weight_squared * of_points**2)[some],
+            np.searchsorted(kept, each.points.entry[some]),
         )
-        first = np.searchsorted(kept, each.first)
-        some = of_points > 0
-        return EachGroup(
-            Pairs(*(column[kept] for column in pairs)), Points(*(column[some] for column in points)), first
-        )
+        return EachGroup(Pairs(*(column[kept] for column in pairs)), points, np.searchsorted(kept, each.first))
 
 
 def mirror(pairs: Pairs) -> Pairs:

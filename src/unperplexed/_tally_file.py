@@ -379,9 +379,7 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     return RowSample(key, count, cells.reshape(-1, n_classes))
 
 
-def _binary(
-    sections: _Sections, state: Mapping[str, Any], kind: type[Table], highest: int, room: int
-) -> BinaryRows:
+def _binary(sections: _Sections, state: Mapping[str, Any], kind: type[Table], highest: int, room: int) -> BinaryRows:
     _require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
     found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
     for column in ("total", "happened"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._tables import Pairs, without_last_digits
+from ._tables import Pairs
 from .errors import InputError, check_choice
 from .forecasts import Forecasts
 from .labels import Label
@@ -76,4 +76,3 @@ def groups_of(tally: Tally, view: View) -> list[Pairs]:
     pairs, _, first = tally.each_class()
     groups = [Pairs(*(column[slice(*ends)] for column in pairs)) for ends in pairwise(first.tolist())]
     return groups if tally.n_classes > 2 else groups[1:]
-

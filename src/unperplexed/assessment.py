@@ -54,7 +54,7 @@ from .profile import (
     slope,
 )
 from .surprises import SurpriseTable, surprise_table
-from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, PooledView, Tally, View
+from .tally import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, Tally, View
 from .uncertainty import Uncertainty, checked_sampling, uncertainty
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Assessment(Reported):
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """What is wrong with the forecasts, decided without floor, bins or random numbers. Made when first asked for."""
+        """What is wrong with the forecasts, decided without floor, bins or random numbers; made when first asked for."""
         assert self._source is not None
         return self._source.diagnosis()
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
+from ._binary import mirror
 from ._tables import Pairs
 from ._typing import Floats
-from ._binary import mirror
 from ._views import counted_for, groups_of, view_or
 from .errors import InputError, check_choice
 from .labels import Label

@@ -153,7 +153,7 @@ def floor_for(floor: Floor, n_classes: int) -> float:
     Raising C probabilities to a floor adds up to C times the floor to a row, which a forecaster who puts them below it
     gets for nothing. With a floor of 0.005 for all C an overconfident forecaster of 1000 classes beats the truth.
     """
-    return 0.01 / n_classes if isinstance(floor, str) and floor == "auto" else floor  # type: ignore[return-value]
+    return 0.01 / n_classes if isinstance(floor, str) and floor == "auto" else floor
 
 
 def mean_of_points(p: Floats, w: Floats, r: float) -> float:

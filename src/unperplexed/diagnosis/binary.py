@@ -184,7 +184,7 @@ def in_cells(rows: Scored) -> Counted:
     if rows.s.size <= _IN_CELLS:
         return Counted(rows.s, rows.total, rows.positive)
     _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
-    total, positive, moment = (np.bincount(cell, x) for x in (rows.total, rows.positive, rows.total * rows.s))
+    total, positive, moment = (np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s))
     return Counted(moment / total, total, positive)
 
 
@@ -248,7 +248,9 @@ class _Naming:
             value, error = whole.map.parameter(name), whole.map.standard_error(name) * math.sqrt(effect)
             interval = (value - 1.96 * error, value + 1.96 * error)
             finding = Finding(name, "", value, interval, float(chi2.sf(part, 1)), gain)  # type: ignore[arg-type]
-            self.findings.append(worded(finding, self.data.labels[1], self.data.mean, self.data.frequency, whole.map.separated, few))
+            self.findings.append(
+                worded(finding, self.data.labels[1], self.data.mean, self.data.frequency, whole.map.separated, few)
+            )
         if not few:
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
             mended = whole.map.probability(np.log(p) - np.log1p(-p))

@@ -19,7 +19,7 @@ from .._typing import Floats
 def tail(s: Floats) -> Floats:
     """Return the direction of the tail error: (1 + |s|) ln(1 + |s|) - |s|, with the sign of s."""
     size = np.abs(s)
-    return np.sign(s) * ((1 + size) * np.log1p(size) - size)
+    return np.asarray(np.sign(s) * ((1 + size) * np.log1p(size) - size))
 
 
 FEATURES: dict[str, Callable[[Floats], Floats]] = {

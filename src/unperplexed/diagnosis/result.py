@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .._json import json_text, plain_values
@@ -77,7 +77,7 @@ class Diagnosis:
     """Of the test whether the findings leave a further error; NaN where none was made."""
     mended: tuple[MendedProbability, ...] = ()
     """Where a single number would mislead: mended probabilities at 1, 10, 50, 90 and 99%, two classes only."""
-    detectable: Detectable = Detectable()
+    detectable: Detectable = field(default_factory=Detectable)
     n_rows: int = 0
     n_classes: int = 0
     by: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..labels import Label
 from .result import Detectable, Diagnosis, ErrorName, Finding, MendedProbability
@@ -21,7 +21,7 @@ class Told:
     p_value: float
     by: str
     statistic: float = math.nan
-    detectable: Detectable = Detectable()
+    detectable: Detectable = field(default_factory=Detectable)
     gain: float = 0.0
     alternatives: tuple[tuple[str, ...], ...] = ()
     rest: float = math.nan
@@ -97,9 +97,7 @@ def headline(findings: Sequence[Finding], mostly_rest: bool = False) -> str:
     return text[0].upper() + text[1:]
 
 
-def worded(
-    finding: Finding, label: Label | None, mean: float, frequency: float, separated: bool, few: bool
-) -> Finding:
+def worded(finding: Finding, label: Label | None, mean: float, frequency: float, separated: bool, few: bool) -> Finding:
     """Return a finding of two classes with its words and remedy."""
     x, (low, high) = finding.parameter, finding.interval
     at = ""

@@ -32,6 +32,7 @@ MEANS = {
     "robustness": "mean of order -2/3",
 }
 
+
 def assessment_text(assessment: Assessment) -> str:
     """Give the whole assessment, headline figures first."""
     a = assessment
@@ -105,7 +106,8 @@ def bias_text(a: Assessment) -> Iterator[str]:
     """Give the mean prediction of the positive one of two classes, and its observed frequency."""
     if a.bias is not None and "bias" not in a.diagnosis.errors:
         name = class_name(a.bias.label, 1)
-        yield f"Mean prediction of '{name}' {figure(a.bias.mean_reported)}, observed frequency {figure(a.bias.frequency)}."
+        mean, frequency = figure(a.bias.mean_reported), figure(a.bias.frequency)
+        yield f"Mean prediction of '{name}' {mean}, observed frequency {frequency}."
 
 
 _MOST_CLASSES = 10
