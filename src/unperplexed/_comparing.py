@@ -135,7 +135,7 @@ def compare(
     >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
     1.214
     >>> result.verdict
-    ''
+    'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
     forecasts = by_column(forecasts)
