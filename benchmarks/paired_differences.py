@@ -28,7 +28,6 @@ from unperplexed._dependence import Dependence, uncertain_mean
 Array = NDArray[np.float64]
 
 POPULATION = 100_000
-FLOOR = 0.005
 
 
 def softmax(z: Array) -> Array:
@@ -37,12 +36,14 @@ def softmax(z: Array) -> Array:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def losses(p: Array) -> dict[str, Array]:
-    """Score of each row of a population for each class that may happen in it; the log loss at the floor."""
+def losses(z: Array) -> dict[str, Array]:
+    """Score of each row of a population, forecast by its logits, for each class; the log loss without a floor."""
+    p = softmax(z)
     labels = range(p.shape[1])
     brier = score_named("brier_score").rows
     by_class = [Forecasts(np.full(len(p), label), p, labels=labels).per_row(brier)[0] for label in labels]
-    return {"log loss": -np.log(np.maximum(p, FLOOR)), "Brier score": np.stack(by_class, axis=1)}
+    log_loss = np.logaddexp.reduce(z, axis=1, keepdims=True) - z  # finite where p underflows
+    return {"log loss": log_loss, "Brier score": np.stack(by_class, axis=1)}
 
 
 CASES = {
@@ -60,12 +61,11 @@ def coverage(runs: int, sizes: tuple[int, ...] = (30, 100, 500, 5000)) -> None:
         rng = np.random.default_rng([20261121, at])
         z = scale * rng.normal(size=(POPULATION, classes))
         truth = softmax(z)
-        reported = softmax(1.3 * z), softmax(z + noise * rng.normal(size=z.shape))
-        a, b = map(losses, reported)
+        a, b = map(losses, (1.3 * z, z + noise * rng.normal(size=z.shape)))
         for score in a:
             d = a[score] - b[score]
             expected = float((truth * d).sum(axis=1).mean())
-            shares = [f"{100 * covered(truth, d, expected, n, runs, rng):.1f} %" for n in sizes]
+            shares = [f"{100 * covered(truth, d, expected, n, runs, rng):.1f}%" for n in sizes]
             print(f"| {name} | {score} | {' | '.join(shares)} |")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy import stats
@@ -45,8 +45,16 @@ def data(rng):
     return rivals(rng)
 
 
-def floored(p, y, floor=0.005):
-    return np.maximum(p[np.arange(len(y)), y], floor)
+def correct(p, y):
+    return p[np.arange(len(y)), y]
+
+
+def with_a_zero(p, y):
+    """Forecasters of which the last assigns 0 to one observed class."""
+    *_, last = p
+    q = p[last].copy()
+    q[0, y[0]] = 0
+    return {**p, last: q / q.sum(axis=1, keepdims=True)}
 
 
 def figures(difference):
@@ -70,15 +78,21 @@ def test_differences_are_those_of_the_paired_t_test(data, score):
         assert found.interval == pytest.approx(tuple(interval), rel=1e-9)
 
 
-@pytest.mark.parametrize("floor", [0.005, 0.2])
-def test_surprisals_are_compared_at_the_floor(data, floor):
+@pytest.mark.parametrize(("floor", "zeros"), [("auto", False), (0.2, False), (0, False), ("auto", True), (0.2, True)])
+def test_surprisals_have_a_floor_only_where_a_forecaster_assigned_0(data, floor, zeros):
     y, p = data
+    p = with_a_zero(p, y) if zeros else p
     comparison = compare(p, y, scores=FURTHER, floor=floor)
+    assert comparison.floor == (0.01 / 3 if floor == "auto" else floor)
+    floor = comparison.floor if zeros else 0.0
+    assert comparison.scored_floor == floor
+    assert {name: each.zero_rows for name, each in comparison.forecasters.items()} == {"f0": 0, "f1": 0, "f2": zeros}
+    raised = {name: np.maximum(correct(q, y), floor) for name, q in p.items()}
     wrong = {name: (q.argmax(axis=1) != y) * np.log(3) for name, q in p.items()}
     rows = {
-        "log_loss": lambda name: -np.log(floored(p[name], y, floor)),
-        "penalized_log_loss": lambda name: -np.log(floored(p[name], y, floor)) + wrong[name],
-        "generalized_surprisal(-0.5)": lambda name: floored(p[name], y, floor) ** -0.5 - 1,
+        "log_loss": lambda name: -np.log(raised[name]),
+        "penalized_log_loss": lambda name: -np.log(raised[name]) + wrong[name],
+        "generalized_surprisal(-0.5)": lambda name: raised[name] ** -0.5 - 1,
     }
     for rule, values in rows.items():
         found = comparison.between("f0", "f1").differences[rule]
@@ -96,12 +110,13 @@ def test_the_ratio_is_that_of_the_geometric_accuracies(data):
         a, b = (comparison.forecasters[name] for name in (pair.first, pair.second))
         assert pair.accuracy_ratio == pytest.approx(a.geometric_accuracy / b.geometric_accuracy, rel=1e-12)
         assert pair.accuracy_ratio == pytest.approx(
-            stats.gmean(floored(p[pair.first], y)) / stats.gmean(floored(p[pair.second], y)), rel=1e-12
+            stats.gmean(correct(p[pair.first], y)) / stats.gmean(correct(p[pair.second], y)), rel=1e-12
         )
         low, high = pair.differences["log_loss"].interval
         assert pair.accuracy_ratio_interval == pytest.approx((math.exp(-high), math.exp(-low)), rel=1e-12)
     for each in comparison.forecasters.values():
-        assert each.geometric_accuracy == pytest.approx(each.assessment.reported.geometric_accuracy, rel=1e-5)
+        unfloored = math.exp(-each.assessment.scores["log_loss"])
+        assert each.geometric_accuracy == pytest.approx(unfloored, rel=1e-12)
         low, high = each.geometric_accuracy_interval
         assert low < each.geometric_accuracy < high <= 1
 
@@ -149,6 +164,7 @@ def small(draw):
 def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
     y, a, b = case
     comparison = compare({"a": a, "b": b}, y, floor=0.01, scores=FURTHER)
+    event("zeros" if comparison.scored_floor else "no zeros")
     there, back = comparison.between("a", "b"), comparison.between("b", "a")
     swapped = compare({"b": b, "a": a}, y, floor=0.01, scores=FURTHER)
     assert (there.accuracy_ratio * back.accuracy_ratio) == pytest.approx(1, rel=1e-12)
@@ -256,7 +272,7 @@ def test_contributions_are_the_largest_parts_of_the_difference(data):
     labels = ["cat", "dog", "emu"]
     comparison = compare(p, np.array(labels)[y], labels=labels, ids=names)
     for pair in comparison.pairs:
-        parts = np.log(floored(p[pair.second], y)) - np.log(floored(p[pair.first], y))
+        parts = np.log(correct(p[pair.second], y)) - np.log(correct(p[pair.first], y))
         c = pair.contributions
         largest = np.argsort(-np.abs(parts), kind="stable")[:10]
         assert c.row.tolist() == largest.tolist()
@@ -276,8 +292,9 @@ def test_the_rows_that_turn_it_are_the_fewest(case):
     n = min(len(y), 8)
     y, a, b = y[:n], a[:n], b[:n]
     pair = compare({"a": a, "b": b}, y, floor=0.01).pairs[0]
+    zeros = not (correct(a, y).all() and correct(b, y).all())
     first, second = (a, b) if pair.first == "a" else (b, a)
-    lead = np.log(floored(first, y, 0.01)) - np.log(floored(second, y, 0.01))
+    lead = np.subtract(*(np.log(np.maximum(correct(q, y), 0.01 * zeros)) for q in (first, second)))
     if abs(lead.sum()) < 1e-9:
         return
     fewest = next(
@@ -340,11 +357,16 @@ def test_with_floor_zero_infinite_differences_are_said():
     assert math.isnan(undefined.difference)
     assert math.isnan(undefined.p_value)
     assert comparison.between("a", "b").turning_rows == 0
-    assert comparison.verdict == "c is first; a gave 0 to what happened in 1 row, b gave 0 to what happened in 2 rows"
+    zeros = "a assigned 0 to observed outcomes in 1 row, b in 2 rows"
+    assert comparison.verdict == f"c is first by log loss; {zeros}"
+    assert comparison.scored_floor == 0
     both = compare({"a": a, "b": b}, y, floor=0)
-    assert both.verdict.startswith("nobody is first; ")
+    assert both.verdict == f"no forecaster is first; {zeros}"
     three = compare({"a": a, "c": np.full(5, 0.5), "d": np.full(5, 0.4)}, y, floor=0)
-    assert three.verdict == "d is first, but not distinguishable from c; a gave 0 to what happened in 1 row"
+    assert three.verdict == (
+        "d is first by log loss, but not distinguishable from c (log loss p = 0.849, Brier score p = 1.000);"
+        " a assigned 0 to observed outcomes in 1 row"
+    )
     assert "nan" not in str(both).lower()
     said = "\n".join(comparison.warnings)
     assert "the log loss of a is infinite in 1 row (1; counted from 0)" in said
@@ -380,15 +402,18 @@ def test_few_rows_and_few_groups_are_said(rng):
     y, p = rivals(rng, 400)
     assert compare(p, y).warnings == ()
     y, p = y[:40], {name: q[:40] for name, q in p.items()}
-    assert "few rows: 20, worth 20" in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
-    assert "few groups: 8, worth 8" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
-    assert "few rows: 40 with a lag of 3, worth 14.5" in compare(p, y, lag=3).warnings[0]
-    assert "few rows: 40, worth 5.07" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
+    assert (
+        "few rows: 20 (effective sample size 20)"
+        in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
+    )
+    assert "few groups: 8 (effective sample size 8)" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
+    assert "few rows: 40 with a lag of 3 (effective sample size 14.5)" in compare(p, y, lag=3).warnings[0]
+    assert "few rows: 40 (effective sample size 5.07)" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
     assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
     only = compare(p, y, groups=np.zeros(40))
-    assert only.warnings == ("only one of the groups: nothing tells how sure the figures are",)
+    assert only.warnings == ("all rows are in one group; no confidence interval or p-value can be computed",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
-    assert only.verdict == "f1 is first, but nothing tells how sure that is"
+    assert only.verdict == "f1 is first by log loss, but no p-value can be computed"
     assert " - " in str(only)
 
 
@@ -402,7 +427,7 @@ def test_one_row_has_differences_but_nothing_to_judge_them_by():
     ]
     assert np.isnan(intervals).all()
     assert math.isnan(pair.differences["log_loss"].p_value)
-    assert comparison.warnings == ("only one of the rows: nothing tells how sure the figures are",)
+    assert comparison.warnings == ("there is only one row; no confidence interval or p-value can be computed",)
 
 
 @pytest.mark.parametrize("rows", [3, 40])
@@ -419,8 +444,8 @@ def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependen
     assert found.difference == pytest.approx(math.log(0.8 / 0.9))
     assert found.standard_error == 0
     assert np.isnan([*found.interval, found.p_value, found.adjusted_p_value]).all()
-    assert comparison.verdict == "a is first, but nothing tells how sure that is"
-    assert "a is less than that of b by the same in every" in comparison.warnings[0]
+    assert comparison.verdict == "a is first by log loss, but no p-value can be computed"
+    assert "difference in log loss between a and b is the same in every" in comparison.warnings[0]
     assert math.isnan(comparison.forecasters["a"].geometric_accuracy_interval.low)
 
 
@@ -438,14 +463,14 @@ def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
     found = comparison.pairs[0].differences["log_loss"]
     assert found.standard_error > 0
     assert np.isnan([*found.interval, found.p_value]).all()
-    assert comparison.verdict == "a is first, but nothing tells how sure that is"
-    assert "because most of the weight is in one: nothing tells how sure" in comparison.warnings[-1]
+    assert comparison.verdict == "a is first by log loss, but no p-value can be computed"
+    assert re.search("most of the weight is in one of the .* no confidence interval", comparison.warnings[-1])
 
 
 def test_intervals_end_where_scores_do():
     """Two or three rows say next to nothing, but a mean is not beyond what any row could be."""
     y = np.array([1, 0, 1])
-    comparison = compare({"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, y, scores=[*FURTHER, "power_score(-0.5)"])
+    comparison = compare({"a": [0.99, 0.01, 0.0], "b": [0.0, 0.2, 0.9]}, y, scores=FURTHER)
     found = comparison.between("a", "b").differences
     most = -math.log(0.005)
     ends = {
@@ -460,7 +485,10 @@ def test_intervals_end_where_scores_do():
     }
     for rule, end in ends.items():
         assert found[rule].interval == pytest.approx((-end, end)), rule
-    assert found["power_score(-0.5)"].interval.high > 4  # which has no end
+    endless = compare({"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, y, scores=["power_score(-0.5)"])
+    without_end = endless.between("a", "b").differences
+    assert without_end["power_score(-0.5)"].interval.high > 4
+    assert without_end["log_loss"].interval.high > most
     assert comparison.pairs[0].accuracy_ratio_interval == pytest.approx((0.005, 200))
     for name, each in comparison.forecasters.items():
         assert each.scores["brier_score"].interval.low == 0, name
@@ -473,7 +501,7 @@ def test_few_rows_that_decide_are_said():
     a, b = np.full((2, 100), 0.9)
     b[:2] = 0.3
     comparison = compare({"a": a, "b": b, "c": b}, np.ones(100, dtype=int), pos_label=1)
-    said = "few rows decide between a and b, and in 1 other pair: intervals and p-values are rough"
+    said = "few rows decide between a and b, and in 1 other pair; intervals and p-values are approximate"
     assert comparison.warnings == (said,)
     assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
 
@@ -482,18 +510,159 @@ def test_equal_log_losses_have_no_first():
     y, p = [0, 1, 2, 0], np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.4, 0.3, 0.3]])
     turned = p.copy()
     turned[0] = [0.5, 0.25, 0.25]  # as much for what happened
-    assert compare({"a": p, "b": turned}, y, resamples=0).verdict == "a and b have the same log loss in every row"
-    worse = compare({"a": p, "b": turned, "c": np.full((4, 3), 1 / 3)}, y, resamples=0)
-    assert worse.verdict.startswith("a and b are ")
+    found = compare({"a": p, "b": turned}, y, resamples=0)
+    p_value = found.pairs[0].differences["brier_score"].p_value
+    assert found.verdict == (
+        f"a and b have the same log loss in every row; they are not distinguishable by Brier score (p = {p_value:.3f})"
+    )
+    same = compare({"a": p, "b": p, "c": np.full((4, 3), 1 / 3)}, y, resamples=0)
+    assert same.verdict.startswith("a and b are ")
 
 
 def test_the_verdict_follows_the_adjusted_p_values(rng):
     y, p = rivals(rng, 2000)
     best = compare(p, y)
-    assert best.verdict == f"{next(iter(best.forecasters))} is best"
-    assert all(pair.differences["log_loss"].adjusted_p_value < 0.05 for pair in best.pairs[:2])
+    assert best.verdict == f"{next(iter(best.forecasters))} is best (log loss and Brier score, p < 0.001)"
+    for rule in ("log_loss", "brier_score"):
+        assert all(pair.differences[rule].adjusted_p_value < 0.001 for pair in best.pairs[:2])
     close = compare({**p, "copy": p["f0"]}, y)
-    assert close.verdict == "f0 and copy are best"
+    assert close.verdict == "f0 and copy are best (log loss and Brier score, p < 0.001)"
+
+
+# What the verdict concludes
+
+
+def calibrated_and_overconfident(rng, n=3000, classes=1000, scale=3.0, temperature=1 / 1.4):
+    """Outcomes drawn from the first forecaster's probabilities; the second's are sharper."""
+    z = scale * rng.normal(size=(n, classes))
+    p, q = (softmax(z / t) for t in (1.0, temperature))
+    return (p.cumsum(axis=1) > rng.uniform(size=(n, 1))).argmax(axis=1), p, q
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
+    """A floor of 0.005, raised for free in hundreds of classes, would turn the verdict around."""
+    y, p, q = calibrated_and_overconfident(rng)
+    comparison = compare({"overconfident": q, "truth": p}, y, resamples=0)
+    assert comparison.verdict == "truth beats overconfident by log loss (p < 0.001) and Brier score (p < 0.001)"
+    pair = comparison.between("truth", "overconfident")
+    assert pair.differences["log_loss"].p_value < 1e-30
+    assert pair.differences["brier_score"].p_value < 1e-10
+    at_floor = [np.log(np.maximum(correct(each, y), 0.005)) for each in (p, q)]
+    assert stats.ttest_rel(*at_floor).statistic < -5
+    for floor in (0.005, 0.2):  # no floor decides while no forecaster assigned 0
+        assert compare({"overconfident": q, "truth": p}, y, floor=floor, resamples=0).verdict == comparison.verdict
+
+
+def test_the_verdict_depends_on_no_seed(data):
+    y, p = data
+    verdicts = {compare(p, y, seed=seed, resamples=resamples).verdict for seed in (0, 1) for resamples in (0, 80)}
+    assert len(verdicts) == 1
+
+
+def test_the_verdict_names_the_rules_that_show_a_difference(rng):
+    y = np.ones(400, dtype=int)
+    jitter = rng.uniform(-0.02, 0.02, (3, 400))
+    even = 0.5 + jitter[0]
+
+    def verdict(low, rows, high):
+        other = np.where(np.arange(400) < rows, low * (1 + jitter[1]), high + jitter[2])
+        found = compare({"even": even, "other": other}, y, labels=[0, 1], resamples=0)
+        log_loss, brier = (found.pairs[0].differences[rule].p_value for rule in ("log_loss", "brier_score"))
+        return found.verdict, log_loss, brier
+
+    said, log_loss, brier = verdict(0.3, 200, 0.4)
+    assert said == "even beats other by log loss (p < 0.001) and Brier score (p < 0.001)"
+    said, log_loss, brier = verdict(1e-9, 6, 0.6)
+    assert brier < 0.001
+    assert log_loss > 0.05
+    assert said == f"other is better than even by Brier score (p < 0.001), not by log loss (p = {log_loss:.3f})"
+    said, log_loss, brier = verdict(1e-30, 12, 0.6)
+    assert max(log_loss, brier) < 0.05
+    assert said == (
+        f"the scoring rules disagree: even is better by {worded('log loss', log_loss)},"
+        f" other by {worded('Brier score', brier)}"
+    )
+    said, log_loss, brier = verdict(0.005, 14, 0.525)
+    assert log_loss < 0.05 < brier
+    assert said.startswith(f"even is better than other by {worded('log loss', log_loss)}, not by Brier score (p = ")
+    said, log_loss, brier = verdict(0.1, 1, 0.501)
+    assert min(log_loss, brier) > 0.05
+    assert re.fullmatch(
+        r"(even|other) is first by log loss, but not distinguishable from (even|other)"
+        rf" \(log loss p = {log_loss:.3f}, Brier score p = {brier:.3f}\)",
+        said,
+    )
+
+
+def worded(rule, p):
+    return f"{rule} (p < 0.001)" if p < 0.001 else f"{rule} (p = {p:.3f})"
+
+
+def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
+    y = np.ones(400, dtype=int)
+    few = np.arange(400)
+    jitter = iter(rng.uniform(-0.02, 0.02, (9, 400)))
+    even, bad, worse = (level + next(jitter) for level in (0.5, 0.3, 0.2))
+    twin = even + rng.normal(0, 0.001, 400)
+    sharp = np.where(few < 6, 1e-9, 0.6 + next(jitter))
+    sharper = np.where(few < 14, 1e-30, 0.6 + next(jitter))
+
+    def verdict(**forecasts):
+        return compare(forecasts, y, labels=[0, 1], resamples=0).verdict
+
+    found = verdict(even=even, bad=bad, sharp=sharp)
+    assert re.fullmatch(
+        r"sharp is better than even by Brier score \(p < 0\.001\), not by log loss \(p = 0\.\d{3}\);"
+        r" both beat bad by both rules",
+        found,
+    )
+    found = verdict(even=even, bad=bad, worse=worse, sharper=sharper)
+    assert found.startswith("the scoring rules disagree: even is better by log loss (p = 0.0")
+    assert "not distinguishable from" not in found.split(";")[0]
+    assert verdict(even=even, bad=bad, worse=worse) == "even is best (log loss and Brier score, p < 0.001)"
+    close = verdict(even=even, twin=twin, bad=bad)
+    assert re.fullmatch(
+        r"(even|twin) is first by log loss, but not distinguishable from (even|twin)"
+        r" \(log loss p = 0\.\d{3}, Brier score p = 0\.\d{3}\)(; both beat bad by both rules)?",
+        close,
+    )
+
+
+def test_who_assigned_0_is_named_wherever_the_floor_is(data):
+    """Text, page, plot, JSON, frames and notebook have the same verdict, figures and floor."""
+    y, p = data
+    comparison = compare(with_a_zero(p, y), y, resamples=0)
+    named = "at the floor 0.00333"
+    assert f"log loss {named}" in comparison.verdict
+    assert comparison.verdict.endswith("; f2 assigned 0 to observed outcomes in 1 row")
+    plain = json.loads(comparison.to_json())
+    assert (plain["scored_floor"], plain["verdict"]) == (comparison.scored_floor, comparison.verdict)
+    assert [each["zero_rows"] for each in plain["forecasters"].values()] == [0, 0, 1]
+    frame, differences = comparison.frame(), comparison.frame("differences")
+    assert set(frame["scored_floor"]) == {comparison.scored_floor}
+    assert frame["zero_rows"].to_list() == [0, 0, 1]
+    np.testing.assert_allclose(frame["log_loss"], -np.log(frame["geometric_accuracy"]), rtol=1e-12)
+    floors = dict(zip(differences["score"], differences["floor"], strict=True))
+    assert {rule for rule, floor in floors.items() if floor} == {"log_loss", "penalized_log_loss"}
+    assert floors["brier_score"] is None
+    text, page = " ".join(str(comparison).split()), comparison.to_html()
+    assert comparison.verdict in text
+    assert f"<h1>{comparison.verdict.replace('<', '&lt;')}</h1>" in page
+    for where in (text, page):
+        assert f"{named} (probability 0 assigned to observed outcomes: f2 in 1 row)" in where
+    strip = comparison.plot(Figure().subplots()).figure.axes[-1]
+    assert named in strip.get_xlabel()
+    assert "f2 in 1 row" in " ".join(comparison._repr_html_().split())
+    without = compare(p, y, resamples=0)
+    assert "without a floor" in without.plot(Figure().subplots()).figure.axes[-1].get_xlabel()
+    for where in (str(without), without.to_html()):
+        assert "without a floor" in " ".join(where.split())
+        assert "assigned" not in where.split("<script", 1)[0]
 
 
 # Calibration of each forecaster
@@ -512,7 +681,9 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
     }
     alone = assess(y, forecasts["bold"], resamples=200, confidence=0.99, seed=5)
     assert comparison.forecasters["bold"].assessment.intervals == alone.intervals
-    ends = {line.split()[0]: line.split()[-1] for line in str(comparison).splitlines()[6:9]}
+    lines = str(comparison).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.endswith(" slope")) + 1
+    ends = {line.split()[0]: line.split()[-1] for line in lines[start : start + 3]}
     slope = comparison.forecasters["right"].assessment.slope
     assert ends == {"right": f"{slope:.2f}", "bold": "over", "timid": "under"}
 
@@ -642,17 +813,18 @@ def test_the_text_fits_and_says_it(data):
     text = str(comparison)
     assert max(map(len, text.splitlines())) <= 80
     first, second = list(comparison.forecasters)[:2]
-    assert text.startswith("3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each\n")
-    assert "40 groups of dependent rows" in text
-    assert f"{first} less {second}\n" in text
+    words = " ".join(text.split())
+    assert words.startswith(f"{comparison.verdict} 3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, ordered")
+    assert "40 groups of dependent rows; log loss and geometric accuracy without a floor" in words
+    assert f"{first} minus {second}\n" in text
     pair = comparison.pairs[0]
     low, high = pair.accuracy_ratio_interval
-    assert re.search(rf"geometric accuracy, ratio +{pair.accuracy_ratio:.3f} +{low:.3f} to {high:.3f} ", text)
+    assert re.search(rf"ratio of geometric accuracies +{pair.accuracy_ratio:.3f} +{low:.3f} to {high:.3f} ", text)
     assert "ranked probability score" in text
     assert "penalized" not in text  # as in an assessment: in JSON
     assert f"without the {pair.turning_rows} rows" in text
-    assert compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_().startswith("<pre>2 forecasters")
-    assert "&lt;b&gt; less c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
+    assert compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_().startswith("<pre>&lt;b&gt; ")
+    assert "&lt;b&gt; minus c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
 
 
 def test_long_names_and_many_forecasters_stay_apart(data):
@@ -719,17 +891,16 @@ def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said
 
 def test_the_text_says_what_is_missing_and_what_is_what(data):
     y, p = data
-    text = str(compare(p, y, lag=3))
-    assert "(no over or under beside it: that is told of independent rows of one weight)" in text
-    assert text.count("  log loss at the floor ") == 3
-    assert "in log loss at the floor, " in text
-    assert "(rows are counted from 0; share: of the whole difference; below 0: against it)" in text
-    assert "at the floor" not in str(compare(p, y, floor=0))
+    text = " ".join(str(compare(p, y, lag=3)).split())
+    assert "(no verdict on calibration: it needs independent rows of equal weight)" in text
+    assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
+    assert "p-values in the verdict Holm-adjusted for 3 pairs" in text
+    assert "(rows are counted from 0; share of the difference: below 0 in the other direction)" in text
     assert "counted from 0" not in str(compare(p, y, ids=np.arange(300)))
-    assert "1 group of dependent rows" in str(compare(p, y, groups=np.zeros(300)))
+    assert "1 group of dependent rows" in " ".join(str(compare(p, y, groups=np.zeros(300))).split())
     all_rows = compare({"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, [1, 1, 1], pos_label=1)
     assert all_rows.pairs[0].turning_rows == 3
-    assert "without" not in str(all_rows)
+    assert "would not be ahead" not in str(all_rows)
 
 
 @pytest.mark.parametrize("dependence", [{}, {"groups": np.arange(300) % 40}])
@@ -789,6 +960,6 @@ def test_equals_are_said_to_be_equal(data):
     rest = np.arange(3) != y[:, None]
     swapped[rest] = p["f0"][rest].reshape(-1, 2)[:, ::-1].ravel()
     brier = compare({"a": p["f0"], "b": 0.5 * swapped + 0.5 * p["f0"]}, y)
-    assert brier.verdict == "a and b have the same log loss in every row"
-    assert "have the same log loss in every row" in str(brier)
+    assert brier.verdict == "a and b have the same log loss in every row; b is better by Brier score (p < 0.001)"
+    assert str(brier).count("have the same log loss in every row") == 2
     assert "1.000" in str(comparison)

@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_said(rng):
     y = rng.random(200) < 1 / (1 + np.exp(-z))
     ax = compare({f"f{i}": 1 / (1 + np.exp(-z * (1 + i / 10))) for i in range(9)}, y, resamples=0).plot()
     assert [legend.get_title().get_text() for legend in legends(ax.figure)] == [
-        "200 forecasts each; the best 8 of 9 forecasters"
+        "200 forecasts each; profiles at the floor 0.005; the first 8 of 9 forecasters"
     ]
     assert ax.figure.axes[-1].get_xlabel().endswith("10 of 36 pairs")
 

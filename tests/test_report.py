@@ -209,12 +209,13 @@ def test_a_comparison_tells_its_settings_and_who_gave_0():
     assert (shown["measured by"], shown["view"], shown["samples"]) == ("shrunk-isotonic", "all-classes", "80")
     in_groups = compare({"soft": p, "hard": p / 2}, y, groups=np.arange(300) % 40)
     assert dict(rows_of(own(in_groups.to_html()), "Data and settings")[1:])["samples"] == "none"
-    heads, *rows = rows_of(own(comparison.to_html()), "The best first")
-    at = heads.index("given 0")
+    assert shown["log loss and geometric accuracy"].startswith("at the floor 0.005 (probability 0 assigned to observed")
+    heads, *rows = rows_of(own(comparison.to_html()), "Ordered by log loss")
+    at = heads.index("rows assigned 0")
     assert {row[0]: row[at] for row in rows} == {"soft": "0", "hard": "3"}
-    assert "hard: 0 given to what happened in 3 rows" in str(comparison)
-    assert "given 0" not in rows_of(own(in_groups.to_html()), "The best first")[0]
-    assert "0 given" not in str(in_groups)
+    assert "hard assigned 0 to observed outcomes in 3 rows" in " ".join(str(comparison).split())
+    assert "rows assigned 0" not in rows_of(own(in_groups.to_html()), "Ordered by log loss")[0]
+    assert "assigned 0" not in str(in_groups)
 
 
 def test_from_the_shell_the_command_is_told_as_typed(tmp_path, monkeypatch):

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._arrays import as_array, by_column, check_indexes
+from ._comparison_verdict import BRIER_SCORE, LOG_LOSS, comparison_verdict
 from ._dependence import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
 from ._keys import group_numbers
 from ._scored import Pair, Pairing, Parts, ScoredRows, parts_of, read_paired, tallies
 from ._typing import Floats, Ints
-from ._wording import number_of
+from ._wording import number_of, rule_text
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
 from .errors import InputError
@@ -26,8 +27,6 @@ from .means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from .scores import Score, score_reach, scores_kept
 from .tally import Tally
 from .uncertainty import checked_sampling
-
-LOG_LOSS = "log_loss"
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -62,41 +61,43 @@ def compare(
     from_logits: bool = False,
     from_log_probs: bool = False,
 ) -> Comparison:
-    """Compare forecasters on the same rows: which is better, by how much, how sure that is, and which rows decide it.
+    """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
 
-    Differences are paired: each row's scores are compared with one another, so that what makes a row hard for all
-    does not blur them.
+    Differences are paired: each row's scores are compared with one another, so that rows that are hard for all
+    forecasters do not blur them.
 
     Parameters
     ----------
     forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
-        Reported probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
-        column a forecaster, of the positive class.
+        Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
+        column for each forecaster, with the probability of the positive class.
     y_true : array_like of shape (n,) or (n, C)
-        What happened: class labels (ints, bools, strings) or one-hot rows.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
     labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
         As in `assess`, the same for all forecasters.
     floor : float or "auto", default "auto"
-        Probabilities below it are raised to it before averaging ("auto": 0.01 / C for C classes), and in the log loss, the penalized log loss and
-        generalized surprisals, whose differences would else be infinite where 0 was given to what happened.
+        Floor of each forecaster's assessment ("auto": 0.01 / C for C classes). The comparison has no floor, unless a
+        forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
+        are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
+        their differences are infinite instead.
     scores : sequence of str, default ()
-        Scoring rules to compare beside those of `SCORES`, by names that `score_named` knows.
+        Scoring rules to compare in addition to those of `SCORES`, by names that `score_named` knows.
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Which rows may depend on one another (those of a match, a document, a place): numbers or texts, of one
         column or several. Standard errors are then those of sums over groups.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
     confidence : float, default 0.95
-        Of the intervals.
+        Confidence level of the intervals, in (0, 1). The verdict counts p-values below 1 minus it.
     resamples : int, default 1000
-        How many samples the verdicts on each forecaster's calibration are made from, as in `assess`; 0 for none. They
-        take half a second a forecaster, when first asked for. With ``groups`` or a ``lag`` there are none.
+        Number of bootstrap replicates for the assessment of each forecaster's calibration, as in `assess`; 0 for none.
+        They take half a second for each forecaster, when first needed. With ``groups`` or a ``lag`` there are none.
     seed : int, default 0
-        Of the random numbers that draw them.
+        Random seed of these replicates. Nothing else in the comparison is random.
     ids : array_like of shape (n,), optional
-        What rows are called in ``contributions``.
+        Names of the rows in ``contributions``.
     drop_invalid : bool, default False
         Leave out, for all forecasters, rows without an outcome and rows that are invalid for one; each forecaster's
         ``assessment.notes`` report them.
@@ -104,6 +105,7 @@ def compare(
     Returns
     -------
     Comparison
+        Its ``verdict`` names the better forecaster and the scoring rules that show it.
 
     Raises
     ------
@@ -113,14 +115,15 @@ def compare(
     Notes
     -----
     With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
-    compared with Student's t of n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
+    compared with Student's t with n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
     cluster-robust. With a lag it is the test of Diebold and Mariano (1995) with Bartlett's kernel and the small-sample
     factor of Harvey, Leybourne and Newbold (1997). With W the weights of rows, or their sums over groups, the degrees
     of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a lag L divides the first term by the sum of the kernel's
     squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the
     difference is the same in every row or group, there is no interval and no p-value. Intervals end where the scores
     do. Adjusted p-values are those of Holm (1979) over the pairs of a score. The ratio of geometric accuracies and its
-    interval are exp of minus those of the log loss.
+    interval are exp of minus those of the log loss. Forecasters are ranked by log loss. The verdict compares by log
+    loss and by Brier score, each with its adjusted p-values.
 
     Examples
     --------
@@ -131,6 +134,8 @@ def compare(
     ['ours', 'theirs']
     >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
     1.214
+    >>> result.verdict
+    'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
     forecasts = by_column(forecasts)
@@ -156,7 +161,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Settings:
-    """How paired rows are compared: the arguments of `compare` that concern it."""
+    """Arguments of `compare` that say how paired rows are compared."""
 
     scores: Sequence[str] = ()
     floor: Floor = DEFAULT_FLOOR
@@ -228,19 +233,23 @@ def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
 def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
-    floor = floor_for(settings.floor, len(first.labels))
+    floor = float(floor_for(settings.floor, len(first.labels)))
     assessments = {name: settings.assessment(each.tally) for name, each in rows.items()}
     some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
     at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
+    scored_floor = floor if any(_zero_rows(each) for each in rows.values()) else 0.0
+    if scored_floor:
+        rows = {name: each.floored() for name, each in rows.items()}
     groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
-    reach = {rule.name: Interval(*score_reach(rule, len(first.labels), floor)) for rule in settings.rules}
+    reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
     sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
-    ranked = sorted(rows, key=lambda name: forecasters[name].scores[LOG_LOSS].mean)
+    forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
+    ranked = [*forecasters]
     pairs = list(combinations(ranked, 2))
     differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
     return Comparison(
-        forecasters={name: forecasters[name] for name in ranked},
+        forecasters=forecasters,
         pairs=tuple(
             _pair(names, {rule: of_rule[names] for rule, of_rule in differences.items()}, rows, at, pairing, sample)
             for names in pairs
@@ -251,11 +260,12 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         weighted=first.tally.weighted,
         n_groups=None if groups is None else sample.dependence.units(at.size),
         lag=settings.lag,
-        floor=float(floor),
+        floor=floor,
+        scored_floor=scored_floor,
         confidence=settings.confidence,
         seed=settings.seed,
-        verdict=_verdict(ranked, rows, differences, 1 - settings.confidence),
-        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences[LOG_LOSS])),
+        verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
+        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences)),
     )
 
 
@@ -302,7 +312,12 @@ def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Fo
         scores[rule] = MeanScore(found.mean, found.standard_error, interval)
     log_loss = scores[LOG_LOSS]
     accuracies = Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low))
-    return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores)
+    return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores, _zero_rows(rows))
+
+
+def _zero_rows(rows: ScoredRows) -> int:
+    """Count the rows whose observed class was assigned 0, where the log loss has no finite value."""
+    return int(np.count_nonzero(rows.correct == 0))
 
 
 def _accuracy(log_loss: float) -> float:
@@ -379,77 +394,43 @@ def _turning_rows(parts: Floats) -> int:
     return int(np.searchsorted(np.cumsum(favourable), abs(total) * (1 - _ROUNDING))) + 1
 
 
-def _verdict(
-    ranked: Sequence[str],
-    rows: Mapping[str, ScoredRows],
-    differences: Mapping[str, Mapping[tuple[str, str], Difference]],
-    level: float,
-) -> str:
-    """Say whether the best is so for sure, and who is out of it by an infinite loss."""
-    infinite = {name: int(np.count_nonzero(np.isinf(rows[name].scores[LOG_LOSS]))) for name in ranked}
-    finite = [name for name in ranked if not infinite[name]]
-    said = [
-        f"{name} gave 0 to what happened in {number_of(infinite[name], 'row')}" for name in ranked if infinite[name]
-    ]
-    if said and len(finite) < 2:
-        head = f"{finite[0]} is first" if finite else "nobody is first"
-    elif len(ranked) == 2 and all(of_rule[ranked[0], ranked[1]].equal for of_rule in differences.values()):
-        head = f"{ranked[0]} and {ranked[1]} score the same in every row"
-    else:
-        head = _best(finite[0], {name: differences[LOG_LOSS][finite[0], name] for name in finite[1:]}, level)
-    return "; ".join([head, *([_first_three(said)] if said else [])])
-
-
-def _best(first: str, others: Mapping[str, Difference], level: float) -> str:
-    """Say whether the first is best by adjusted p-values against each of the others."""
-    tied = [first, *(name for name, each in others.items() if each.equal)]
-    if len(tied) > len(others):
-        return f"{_first_three(tied, ' and ')} have the same log loss in every row"
-    close = {name: p for name, each in others.items() if name not in tied and not (p := each.adjusted_p_value) < level}
-    who = f"{_first_three(tied, ' and ')} {'is' if len(tied) == 1 else 'are'}"
-    if not close:
-        return f"{who} best"
-    if all(math.isnan(p) for p in close.values()):
-        return f"{who} first, but nothing tells how sure that is"
-    return f"{who} first, but not distinguishable from {_first_three([*close])}"
-
-
-def _first_three(texts: Sequence[str], between: str = ", ") -> str:
-    return between.join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
-
-
 def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> Iterable[str]:
     for rule in next(iter(rows.values())).scores:
         for name, each in rows.items():
             infinite = np.flatnonzero(np.isinf(each.scores[rule]))
             if infinite.size:
                 yield (
-                    f"the {rule.replace('_', ' ')} of {name} is infinite in {pairing.named(at[infinite])}: differences"
-                    " with it are infinite or undefined"
+                    f"the {rule_text(rule)} of {name} is infinite in {pairing.named(at[infinite])}: differences"
+                    " from it are infinite or undefined"
                 )
 
 
-def _few_rows(sample: _Sample, differences: Mapping[tuple[str, str], Difference]) -> Iterable[str]:
-    dependence, rows = sample.dependence, sample.weights.size
-    units, worth = dependence.units(rows), dependence.independent(sample.weights)
+def _few_rows(sample: _Sample, differences: Mapping[str, Mapping[tuple[str, str], Difference]]) -> Iterable[str]:
+    """Warn where the rows, or those that decide, are too few for intervals and p-values."""
+    dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
+    units, effective = dependence.units(rows), dependence.independent(sample.weights)
     what = "rows" if dependence.groups is None else "groups"
-    same = [pair for pair, each in differences.items() if each.difference and each.standard_error == 0]
-    for a, b in same[:1] if worth >= LEAST_WORTH else []:
-        yield f"the log loss of {a} is less than that of {b} by the same in every {what[:-1]}: nothing tells how surely"
+    same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
+    for a, b in same[:1] if effective >= LEAST_WORTH else []:
+        yield f"the difference in log loss between {a} and {b} is the same in every {what[:-1]}; {_NO_TEST}"
     if units == rows and dependence.groups is not None:
         yield "every group has one row: the same as without groups"
     if units < 2:
-        yield f"only one of the {what}: nothing tells how sure the figures are"
-    elif worth < LEAST_WORTH:
+        yield f"all rows are in one group; {_NO_TEST}" if what == "groups" else f"there is only one row; {_NO_TEST}"
+    elif effective < LEAST_WORTH:
         yield (
-            f"{units:,} {what}, worth {worth:.3g} when independent, because most of the weight is in one: nothing tells"
-            " how sure the figures are"
+            f"most of the weight is in one of the {units:,} {what} (effective sample size {effective:.3g}); {_NO_TEST}"
         )
-    elif worth < _FEW:
+    elif effective < _FEW:
         lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
-        yield f"few {what}: {units:,}{lag}, worth {worth:.3g} when independent; intervals and p-values are rough"
+        yield f"few {what}: {units:,}{lag} (effective sample size {effective:.3g}); {_ROUGH}"
     else:
-        few = [pair for pair, each in differences.items() if each.carried_by < _FEW_CARRY]
+        few = [pair for pair in log_loss if any(differences[rule][pair].carried_by < _FEW_CARRY for rule in _DECIDE)]
         for a, b in few[:1]:
             others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
-            yield f"few {what} decide between {a} and {b}{others}: intervals and p-values are rough"
+            yield f"few {what} decide between {a} and {b}{others}; {_ROUGH}"
+
+
+_DECIDE = (LOG_LOSS, BRIER_SCORE)
+_NO_TEST = "no confidence interval or p-value can be computed"
+_ROUGH = "intervals and p-values are approximate"

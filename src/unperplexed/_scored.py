@@ -1,4 +1,4 @@
-"""Forecasters row by row: what each gave to what happened and how it scored, and the rows that belong together."""
+"""Forecasters row by row: the probability of each outcome, its scores, and the rows that belong together."""
 
 from __future__ import annotations
 
@@ -56,10 +56,16 @@ class ScoredRows:
     truth: NDArray[np.signedinteger[Any]]
     weights: Floats
     correct: Floats
-    """Probability given to what happened."""
+    """Probability assigned to the observed class."""
     scores: Mapping[str, Floats]
-    """By the rule's name; surprisals at the floor."""
+    """By the rule's name, without a floor: surprisals are infinite where ``correct`` is 0."""
+    at_floor: Mapping[str, Floats]
+    """Surprisals at the floor; empty if that is 0."""
     tally: Tally
+
+    def floored(self) -> ScoredRows:
+        """Take surprisals at the floor instead."""
+        return replace(self, scores={**self.scores, **self.at_floor})
 
     def at(self, rows: Ints) -> ScoredRows:
         """Select rows, without copying if those are all; the tally stays as it is."""
@@ -72,6 +78,7 @@ class ScoredRows:
             weights=self.weights[rows],
             correct=self.correct[rows],
             scores={name: values[rows] for name, values in self.scores.items()},
+            at_floor={name: values[rows] for name, values in self.at_floor.items()},
         )
 
 
@@ -97,16 +104,22 @@ class _Scorer:
 
     def _scored(self, block: Block, position: Ints) -> tuple[NDArray[Any], ...]:
         w = np.ones(len(block)) if block.weights is None else block.weights
+        scores = [rule.rows(block) for rule in self._rules]
         floor = floor_for(self._floor, block.rows.n_classes)
-        scores = [scores_at_floor(rule, block, floor) for rule in self._rules]
-        return position, block.truth, w, block.rows.correct, *scores
+        at_floor = [scores_at_floor(rule, block, floor) for rule in self._floored()]
+        return position, block.truth, w, block.rows.correct, *scores, *at_floor
+
+    def _floored(self) -> list[Score]:
+        """Rules that have another value at the floor."""
+        return [rule for rule in self._rules if rule.surprisal and self._floor != 0]
 
     def rows(self, name: str) -> ScoredRows:
         if not self._columns:
             raise InputError(f"{name}: no rows to compare.")
         position, truth, w, correct, *scores = (np.concatenate(column) for column in zip(*self._columns, strict=True))
-        named = {rule.name: values for rule, values in zip(self._rules, scores, strict=True)}
-        return ScoredRows(self._labels, position, truth, w, correct, named, self._tally)
+        named = {rule.name: values for rule, values in zip(self._rules, scores, strict=False)}
+        at_floor = {rule.name: values for rule, values in zip(self._floored(), scores[len(named) :], strict=True)}
+        return ScoredRows(self._labels, position, truth, w, correct, named, at_floor, self._tally)
 
 
 def scored(parts: Iterable[Part], rules: Sequence[Score], floor: Floor) -> dict[str, ScoredRows]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def number_of(count: int, what: str) -> str:
     """Count things: "1 row", "3 rows"."""
@@ -16,6 +18,26 @@ def percent(share: float) -> str:
 def rounded_percent(share: float) -> str:
     """Give a share to three digits: "4.27 %"."""
     return f"{100 * share:.3g} %"
+
+
+def confidence_interval(confidence: float) -> str:
+    """Name an interval by its confidence level: "95% CI"."""
+    return f"{100 * confidence:.10g}% CI"
+
+
+def at_floor_text(floor: float) -> str:
+    """Name the floor of a log loss to three digits: "without a floor", "at the floor 0.005"."""
+    return f"at the floor {floor:.3g}" if floor else "without a floor"
+
+
+def p_value_text(p: float) -> str:
+    """Give a p-value in words: "p = 0.012", "p < 0.001"; "no p-value" for NaN."""
+    return "no p-value" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def rule_text(rule: str) -> str:
+    """Give a scoring rule's name in words: "log loss", "penalized Brier score"."""
+    return rule.replace("_", " ").replace("brier", "Brier")
 
 
 def printable(text: str) -> str:

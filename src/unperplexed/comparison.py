@@ -17,6 +17,7 @@ from .errors import InputError, check_choice
 from .intervals import Interval
 from .labels import Label
 from .outputs import Reported
+from .scores import score_named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,13 +40,15 @@ class Forecaster:
     """One of the forecasters compared."""
 
     assessment: Assessment
-    """Of the rows that all have. Its ``uncertainty`` takes them to be independent and of one weight; where they are
-    not, it is not to be used, and `Comparison.to_dict` leaves it out."""
+    """Assessment of the rows compared. Its ``uncertainty`` assumes independent rows of equal weight;
+    `Comparison.to_dict` leaves it out where rows depend on one another or have weights."""
     geometric_accuracy: float
-    """exp of minus the log loss at the floor, by which forecasters are ranked. Larger is better."""
+    """exp of minus the log loss in ``scores``, by which forecasters are ranked. Larger is better."""
     geometric_accuracy_interval: Interval
     scores: dict[str, MeanScore]
-    """By the rule's name; surprisals, the log loss among them, at the floor."""
+    """By the rule's name; surprisals, the log loss among them, at `Comparison.scored_floor`."""
+    zero_rows: int
+    """Number of rows in which the forecaster assigned probability 0 to the observed class."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,16 @@ class Difference:
     """By how much a mean score of one forecaster exceeds that of another on the same rows."""
 
     difference: float
-    """The first less the second; `Score` says which direction is better."""
+    """The first minus the second; `Score` says which direction is better."""
     standard_error: float
     interval: Interval
     p_value: float
-    """How probable at least such a difference were if there is none (two-sided)."""
+    """Probability of a difference at least as far from 0 if the expected difference is 0 (two-sided)."""
     adjusted_p_value: float
     """The same, adjusted for all pairs that are compared by this score (Holm)."""
     carried_by: float
-    """How many rows' worth, or groups', carry the standard error: of few, it and what follows from it are rough."""
+    """Effective number of rows, or groups, that determine the standard error. With fewer than 10, the interval and the
+    p-value are approximate."""
 
     @property
     def equal(self) -> bool:
@@ -69,7 +73,7 @@ class Difference:
         return self.p_value == 1 and self.standard_error == 0
 
     def mirrored(self) -> Difference:
-        """The second less the first."""
+        """The second minus the first."""
         low, high = self.interval
         return replace(self, difference=-self.difference, interval=Interval(-high, -low))
 
@@ -81,13 +85,14 @@ class Contributions(ReadOnlyArrays):
     row: Ints
     """Number of the row, from 0: in files, among the rows of the forecaster given first."""
     id: tuple[Label | None, ...]
-    """What the rows are called, where that was said."""
+    """Names of the rows, where there are any."""
     outcome: tuple[Label | None, ...]
     first: Floats
     second: Floats
-    """Probability that either gave to what happened."""
+    """Probability that each forecaster assigned to the outcome."""
     share: Floats
-    """Part in the difference; below 0 for rows that speak against it. All rows' parts add up to 1."""
+    """Share of the difference; below 0 for rows with a difference in the other direction. The shares of all rows add up
+    to 1."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -103,7 +108,7 @@ class PairedComparison:
     differences: dict[str, Difference]
     """By the rule's name."""
     accuracy_ratio: float
-    """Geometric accuracy of the first over that of the second, exp of minus the difference in log loss."""
+    """Geometric accuracy of the first divided by that of the second: exp of minus the difference in log loss."""
     accuracy_ratio_interval: Interval
     turning_rows: int
     """The fewest rows without which the one with the smaller log loss would not be ahead; 0 for none ahead."""
@@ -141,27 +146,32 @@ class Comparison(Reported):
     labels: tuple[Label | None, ...]
     weighted: bool
     n_groups: int | None
-    """Groups of rows that may depend on one another, if it was said which do."""
+    """Number of groups of dependent rows; None without groups."""
     lag: int | None
-    """How many places apart rows may depend on one another, if it was said that they do."""
+    """How many places apart rows may depend on one another; None for independent rows or groups."""
     floor: float
+    """Floor of each forecaster's ``assessment``, and of the comparison where that needs one."""
+    scored_floor: float
+    """Floor of the log loss, of the other surprisals and of the geometric accuracies that are compared: 0 where no
+    forecaster assigned 0 to an observed outcome, else ``floor``."""
     confidence: float
-    """Of all intervals."""
+    """Confidence level of all intervals."""
     seed: int
-    """Of the random numbers behind the verdict on each forecaster."""
+    """Random seed of the forecasters' assessments; the verdict does not depend on it."""
     verdict: str
-    """Who is best, in words, as far as the log loss can tell at this confidence."""
+    """Who is better, by log loss, by Brier score or by both, with adjusted p-values. p-values below 1 minus
+    ``confidence`` are significant."""
     warnings: tuple[str, ...]
-    """What keeps intervals and p-values from being taken at their word."""
+    """Reasons why intervals and p-values are approximate or missing."""
     version: str = __version__
 
     @property
     def assessed_for_sure(self) -> bool:
-        """Whether the assessments tell how sure they are: of independent rows without weights."""
+        """Whether the assessments have confidence intervals: those of independent rows without weights."""
         return self.n_groups is None and not self.lag and not self.weighted
 
     def between(self, first: str, second: str) -> PairedComparison:
-        """Give two of the forecasters, the first compared to the second."""
+        """Return the comparison of two forecasters, the first with the second."""
         for pair in self.pairs:
             if {pair.first, pair.second} == {first, second}:
                 return pair if pair.first == first else pair.mirrored()
@@ -210,15 +220,17 @@ class Comparison(Reported):
         for name, each in self.forecasters.items():
             low, high = each.geometric_accuracy_interval
             accuracy = {"geometric_accuracy": each.geometric_accuracy, "lower": low, "upper": high}
-            scores = {rule: score.mean for rule, score in each.scores.items()}  # at the floor, not as in figures()
-            yield {"forecaster": name, **accuracy, **each.assessment.figures(), **scores}
+            scores = {rule: score.mean for rule, score in each.scores.items()}  # at scored_floor, not as in figures()
+            floors = {"scored_floor": self.scored_floor, "zero_rows": each.zero_rows}
+            yield {"forecaster": name, **accuracy, **each.assessment.figures(), **scores, **floors}
 
     def _difference_rows(self) -> Iterable[dict[str, Any]]:
         for pair in self.pairs:
             for score, each in pair.differences.items():
                 figures = {**vars(each), "lower": each.interval.low, "upper": each.interval.high}
                 del figures["interval"]
-                yield {"first": pair.first, "second": pair.second, "score": score, **figures}
+                floor = self.scored_floor if score_named(score).surprisal else None
+                yield {"first": pair.first, "second": pair.second, "score": score, **figures, "floor": floor}
 
     def _rows(self) -> Iterable[dict[str, Any]]:
         for pair in self.pairs:
@@ -237,7 +249,7 @@ class Comparison(Reported):
                 }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the forecasters' risk profiles and below them the ratios of geometric accuracies; returns the Axes.
+        """Draw the forecasters' risk profiles and, below them, the ratios of geometric accuracies; returns the Axes.
 
         Parameters
         ----------
@@ -261,7 +273,7 @@ class Comparison(Reported):
     def __repr__(self) -> str:
         """Name it in one line."""
         on = f"{len(self.forecasters):,} forecasters on {number_of(self.n_rows, 'row')}"
-        return f"<Comparison of {on}: {short_name(next(iter(self.forecasters)))} first>"
+        return f"<Comparison of {on}: {short_name(next(iter(self.forecasters)))} first by log loss>"
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""

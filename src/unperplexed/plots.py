@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from ._typing import Floats, Ints
-from ._wording import number_of, percent, short_name
+from ._wording import at_floor_text, confidence_interval, number_of, percent, rule_text, short_name
 from .errors import InputError
 from .means import DECISIVE, GEOMETRIC, ROBUST
 
@@ -350,17 +350,18 @@ def _finish_profiles(ax: Axes, profiles: Sequence[RiskProfile]) -> None:
 
 
 def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw the risk profiles of forecasters, the best first in the legend, and below who is how far ahead of whom.
+    """Draw the risk profiles of forecasters, ordered by log loss, and below them the ratios of geometric accuracies.
 
-    Where not all fit, the picture says how many are shown.
+    Risk profiles are at the floor of the assessments, ratios at that of the comparison; both are named. If there are
+    too many forecasters or pairs to draw, the figure states how many are shown.
 
     Parameters
     ----------
     comparison : Comparison
-        What to draw: of many forecasters the first eight, of many pairs the first ten.
+        The comparison to draw: its first eight forecasters and its first ten pairs.
     ax : matplotlib Axes, optional
-        Where to draw; strips are cut off it for the legend and the ratios of geometric accuracies. By default a new
-        pyplot figure, as high as it takes.
+        Axes to draw on; strips of it are used for the legend and the ratios of geometric accuracies. Default: a new
+        pyplot figure, as high as needed.
 
     Returns
     -------
@@ -375,8 +376,8 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     _finish_profiles(ax, [each.assessment.profile for _, each in shown])
     above, below = _strips(comparison)
     divider = make_axes_locatable(ax)
-    title = number_of(comparison.n_rows, "forecast") + " each"
-    title += _of_all(len(shown), len(comparison.forecasters), "forecasters", "; the best ")
+    title = number_of(comparison.n_rows, "forecast") + f" each; profiles {at_floor_text(comparison.floor)}"
+    title += _of_all(len(shown), len(comparison.forecasters), "forecasters", "; the first ")
     _draw_legend(divider.append_axes("top", size=above, pad=0.02), ax, title)
     _draw_ratios(divider.append_axes("bottom", size=below, pad=0.6), comparison)
     return ax
@@ -398,7 +399,7 @@ def _of_all(shown: int, there: int, what: str, before: str) -> str:
 
 
 def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
-    """Ratios of geometric accuracies with their intervals, the best two forecasters' on top."""
+    """Draw ratios of geometric accuracies with their confidence intervals, that of the best two on top."""
     pairs = comparison.pairs[:_MOST_RATIOS]
     for at, pair in enumerate(pairs):
         ax.plot(pair.accuracy_ratio_interval, [at, at], color=_MARKS, linewidth=1.8)
@@ -406,9 +407,10 @@ def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
         text = f"{_name(pair.first)} to {_name(pair.second)}"
         ax.text(0.01, at - 0.4, text, transform=ax.get_yaxis_transform(), fontsize="x-small", va="center", bbox=_PAPER)
     ax.axvline(1, color=_GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
-    interval = f"{percent(comparison.confidence)} interval"
-    interval += _of_all(len(pairs), len(comparison.pairs), "pairs", ", ")
-    ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=f"ratio of geometric accuracies, {interval}")
+    label = f"ratio of geometric accuracies {at_floor_text(comparison.scored_floor)}"
+    label += f", {confidence_interval(comparison.confidence)}"
+    label += _of_all(len(pairs), len(comparison.pairs), "pairs", ", ")
+    ax.set(yticks=[], ylim=(len(pairs) - 0.5, -0.75), xlabel=label)
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
@@ -419,8 +421,8 @@ _MOST_POINTS = 2000
 def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) -> Axes:
     """Draw the mean difference of two forecasters with its limits over the rows, and where it was decided.
 
-    It is the score of the one that is ahead over all rows, less that of the other.
-    The first limits are wide: the axis is cut off at those after a tenth of the rows, or of those until the decision.
+    The difference is the score of the forecaster that is ahead over all rows minus that of the other. The first limits
+    are wide, so the axis ends at the limits after a tenth of the rows, or of the rows until the decision.
 
     Parameters
     ----------
@@ -440,7 +442,7 @@ def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) ->
     sides = [(c.first, c.difference, c.low, c.high), (c.second, -c.difference, -c.high, -c.low)]
     (first, difference, below, above), (second, *_) = sides[::-1] if c.second_ahead else sides
     low, mean, high = (column[rows - 1] for column in (below, difference, above))
-    name = f"{c.score.replace('_', ' ')}, {_name(first, 20)} less {_name(second, 20)}"
+    name = f"{rule_text(c.score)}, {_name(first, 20)} minus {_name(second, 20)}"
     ax.plot(rows, mean, color=_COLOURS[0][1], label="mean so far", zorder=3)
     label = f"{percent(1 - c.level)} limits, at all rows together"
     ax.fill_between(rows, low, high, color=_COLOURS[0][0], alpha=0.4, linewidth=0, label=label, zorder=2)

@@ -42,7 +42,7 @@ class SequentialComparison(ReadOnlyArrays):
     larger_is_better: bool
     """Whether larger scores are the better ones."""
     difference: Floats
-    """Mean score of the first less that of the second, over the rows up to each."""
+    """Mean score of the first minus that of the second, over the rows up to each."""
     low: Floats
     high: Floats
     """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability level."""
@@ -285,7 +285,7 @@ def compared_sequentially(parts: Parts, pair: Pair, settings: SequentialSettings
 
 
 class _Differences(NamedTuple):
-    """Score of the first less that of the second, row by row, and how small and large it could have been."""
+    """Score of the first minus that of the second, row by row, with its smallest and largest possible values."""
 
     value: Floats
     lowest: Floats

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from scipy.optimize import minimize_scalar
 
 from shared.test_real_forecasts import DATA, npz
 from unperplexed import compare, row_scores
@@ -28,15 +29,15 @@ def found(capsys, *arguments):
 
 
 def difference(result, first, second, rule):
-    """What the JSON says of the first less the second."""
+    """Difference in the JSON, the first minus the second."""
     for pair in result["pairs"]:
         if (pair["first"], pair["second"]) == (first, second):
             return pair["differences"][rule]
     raise AssertionError("no such pair")
 
 
-def floored_loss(y, p):
-    return -np.log(np.maximum(p[np.arange(len(y)), y].astype(float), 0.005))
+def correct_loss(y, p, floor=0.0):
+    return -np.log(np.maximum(p[np.arange(len(y)), y].astype(float), floor))
 
 
 def test_two_networks_differ_as_the_paired_t_test_says(capsys):
@@ -46,7 +47,7 @@ def test_two_networks_differ_as_the_paired_t_test_says(capsys):
     result = found(capsys, *NETWORKS, "--in-order")
     assert list(result["forecasters"]) == ["vgg16_cifar10", "wideresnet-16-4-cifar-10"]
     losses = {
-        "log_loss": (floored_loss(y, vgg), floored_loss(y, wide)),
+        "log_loss": (correct_loss(y, vgg), correct_loss(y, wide)),
         "brier_score": (row_scores(y, vgg, "brier_score"), row_scores(y, wide, "brier_score")),
     }
     for rule, (a, b) in losses.items():
@@ -56,7 +57,44 @@ def test_two_networks_differ_as_the_paired_t_test_says(capsys):
         assert seen["difference"] == pytest.approx(a.mean() - b.mean(), rel=1e-9)
     ratio = result["pairs"][0]["accuracy_ratio"]
     assert ratio == pytest.approx(np.exp(losses["log_loss"][1].mean() - losses["log_loss"][0].mean()), rel=1e-12)
-    assert 1.08 < ratio < 1.1
+    assert 1.12 < ratio < 1.14
+
+
+def tempered(p, temperature):
+    z = np.log(np.maximum(p.astype(float), 1e-300)) / temperature
+    q = np.exp(z - z.max(axis=1, keepdims=True))
+    return q / q.sum(axis=1, keepdims=True)
+
+
+def test_a_network_of_a_hundred_classes_loses_to_itself_with_a_fitted_temperature():
+    """The temperature is fitted to the first half of the images, the comparison is of the second."""
+    p, y = npz("netcal_cifar/densenet-bc-100-cifar-100.npz", "predictions", "ground_truth")[::-1]
+    half = len(y) // 2
+    fitted = minimize_scalar(lambda t: correct_loss(y[:half], tempered(p[:half], t)).mean(), bounds=(0.5, 5))
+    assert 1.5 < fitted.x < 3
+    rivals = {"network": p[half:], "scaled": tempered(p[half:], fitted.x)}
+    comparison = compare(rivals, y[half:], resamples=0)
+    assert comparison.scored_floor == 0
+    assert comparison.verdict == "scaled beats network by log loss (p < 0.001) and Brier score (p < 0.001)"
+
+
+def test_zeros_that_occurred_are_compared_at_the_floor_and_named(capsys):
+    """NEU assigned 0 to outcomes that occurred, the other teams did not."""
+    result = found(capsys, *TEAMS, *FLU, "--drop-invalid", "--resamples", "0")
+    with np.load(TEAMS[3]) as archive:
+        p, y = archive["probs"], archive["labels"]
+    zeros = int((p[np.arange(len(y)), y] == 0).sum())
+    assert {name: each["zero_rows"] for name, each in result["forecasters"].items()} == {
+        "Delphi-Stat": 0, "NEU": zeros, "KOT": 0, "4Sight": 0
+    }  # fmt: skip
+    assert result["scored_floor"] == result["floor"] == 0.01 / 27
+    assert result["verdict"] == (
+        "Delphi-Stat is best (log loss at the floor 0.00037 and Brier score, p < 0.001);"
+        f" NEU assigned 0 to observed outcomes in {zeros} rows"
+    )
+    without = found(capsys, *TEAMS[:3], *FLU, "--resamples", "0")
+    assert without["scored_floor"] == 0
+    assert without["verdict"] == "Delphi-Stat is best (log loss and Brier score, p < 0.001)"
 
 
 def test_each_network_is_assessed_as_alone(capsys):
@@ -70,9 +108,10 @@ def test_the_printed_table_fits_and_ranks(capsys, tmp_path):
     assert run("compare", *NETWORKS, "--in-order", "--plot", tmp_path / "c.svg") == 0
     out, err = capsys.readouterr()
     assert max(map(len, out.splitlines())) <= 80
-    assert "vgg16_cifar10 is best" in out
-    assert re.search(r"^vgg16_cifar10 +0\.800 +0\.786 to 0\.814 +0\.224 +0\.105 +0\.936 ", out, re.MULTILINE)
-    assert re.search(r"^wideresn\.\.\.-cifar-10 +0\.733 ", out, re.MULTILINE)
+    beats = "vgg16_cifar10 beats wideresnet-16-4-cifar-10 by log loss (p < 0.001) and Brier score (p < 0.001)"
+    assert " ".join(out.split()).startswith(beats)
+    assert re.search(r"^vgg16_cifar10 +0\.773 +0\.757 to 0\.790 +0\.257 +0\.105 +0\.936 ", out, re.MULTILINE)
+    assert re.search(r"^wideresn\.\.\.-cifar-10 +0\.685 ", out, re.MULTILINE)
     assert "wideresnet-16-4-cifar-10: probabilities from 'predictions'" in err
     assert "vgg16_cifar10: probabilities from 'probs'" in err
 
@@ -102,7 +141,7 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
     archives = {path.stem: np.load(path) for path in TEAMS}
     valid = ~np.isnan(archives["NEU"]["probs"]).any(axis=1)
     y, place = archives["NEU"]["labels"][valid], archives["NEU"]["location"][valid]
-    loss = {team: floored_loss(y, archive["probs"][valid]) for team, archive in archives.items()}
+    loss = {team: correct_loss(y, archive["probs"][valid], 0.01 / 27) for team, archive in archives.items()}
     for pair in result["pairs"]:
         d = loss[pair["first"]] - loss[pair["second"]]
         sums = np.array([(d - d.mean())[place == name].sum() for name in np.unique(place)])

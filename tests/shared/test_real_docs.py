@@ -83,7 +83,9 @@ def test_weather_season():
     states("weather", f"is right {in_words(round(times))} times as often as KOT's")
     y, kot, week, _ = flusight("KOT")
     pair = compare({"KOT": kot, "4Sight": flusight("4Sight")[1]}, y, groups=week, resamples=0).between("KOT", "4Sight")
-    states("weather", f"(p = {pair.differences['log_loss'].p_value:.2f})")
+    assert max(pair.differences[rule].p_value for rule in ("log_loss", "brier_score")) < 0.001
+    assert max(pair.differences[rule].difference for rule in ("log_loss", "brier_score")) < 0
+    states("weather", "KOT beats 4Sight by log loss and Brier score (p < 0.001 each")
 
 
 def games(name):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._typing import Floats
-from .._wording import number_of, percent, short_name
+from .._wording import at_floor_text, confidence_interval, number_of, percent, short_name
 from ..means import DECISIVE, GEOMETRIC, ROBUST
 from .text import figure
 
@@ -105,7 +105,7 @@ def profile_chart(profiles: Mapping[str, RiskProfile], bands: bool = True) -> Ch
 
 
 def ratio_chart(c: Comparison) -> Chart:
-    """Ratios of geometric accuracies with their intervals, the best pair on top."""
+    """Ratios of geometric accuracies with their confidence intervals, the best pair on top."""
     pairs = c.pairs[:_MOST_RATIOS]
     ratios = [pair.accuracy_ratio for pair in pairs]
     names = [f"{_shown(pair.first, 18)} to {_shown(pair.second, 18)}" for pair in pairs]
@@ -123,7 +123,7 @@ def ratio_chart(c: Comparison) -> Chart:
         "showlegend": False,
     }
     layout = {
-        "xaxis": {"title": {"text": f"ratio, {percent(c.confidence)} interval"}},
+        "xaxis": {"title": {"text": f"ratio {at_floor_text(c.scored_floor)}, {confidence_interval(c.confidence)}"}},
         "yaxis": {
             "tickvals": list(range(len(pairs))),
             "ticktext": names,
@@ -143,7 +143,7 @@ def ratio_chart(c: Comparison) -> Chart:
         ],
         "height": 140 + 32 * len(pairs),
     }
-    label = "Ratios of geometric accuracies: " + "; ".join(
+    label = f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}: " + "; ".join(
         f"{short_name(pair.first)} to {short_name(pair.second)} {figure(pair.accuracy_ratio)}" for pair in pairs
     )
     return {"data": [trace], "layout": layout, "label": label}

@@ -20,10 +20,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._version import __version__
-from .._wording import number_of, percent, printable, rounded_percent, short_name
+from .._wording import (
+    at_floor_text,
+    confidence_interval,
+    number_of,
+    percent,
+    printable,
+    rounded_percent,
+    rule_text,
+    short_name,
+)
 from ..scores import SCORES, score_named
 from .breakdown import ORDERS, key_text
 from .charts import Chart, calibration_chart, draws_curves, profile_chart, ratio_chart
+from .comparison_text import calibration_verdict, dependence_text, log_loss_text, zero_forecasters
 from .text import (
     MEANS,
     confidence_text,
@@ -490,13 +500,19 @@ def comparison_page(c: Comparison, *, name: str = "", command: str = "") -> str:
     page.add(
         "Risk profiles",
         chart=profile_chart(profiles, bands=c.assessed_for_sure),
-        text="Low orders are moved by the worst forecasts, high ones by the best.",
+        text=f"Generalized means {at_floor_text(c.floor)}. The worst forecasts dominate at low orders, the best at high"
+        " orders.",
     )
-    page.add("Ratios of geometric accuracies", chart=ratio_chart(c), text="Right of 1 the first of two is ahead.")
+    page.add(
+        "Ratios of geometric accuracies",
+        chart=ratio_chart(c),
+        text=f"Geometric accuracies {at_floor_text(c.scored_floor)}. A ratio above 1 is in favour of the first.",
+    )
     page.add("Paired differences", _differences(page, c), wide=True)
     for pair in c.pairs[:_MOST_PAIRS]:
         if len(pair.contributions):
-            page.add(f"The rows behind {_label(pair.first)} less {_label(pair.second)}", _behind(page, pair))
+            title = f"Largest contributions to {_label(pair.first)} minus {_label(pair.second)}, log loss"
+            page.add(title, _behind(page, pair))
     notes = [
         f"{_label(rival)}: {line}"
         for rival, each in c.forecasters.items()
@@ -505,20 +521,26 @@ def comparison_page(c: Comparison, *, name: str = "", command: str = "") -> str:
     page.add("For reproduction", _comparison_settings(page, c, notes, command), wide=True)
     best = next(iter(c.forecasters))
     return page.html(
-        title=_titled(name, f"{len(c.forecasters)} forecasters, {_label(best)} first"),
+        title=_titled(name, f"{len(c.forecasters)} forecasters, {_label(best)} first by log loss"),
         kind="Comparison of probabilistic forecasts",
         verdict={
             "short": printable(c.verdict),
             "plain": "",
             "others": [],
-            "long": f"In log loss at the floor {c.floor:g}.",
+            "long": f"Log loss {log_loss_text(c)}. {_significance(c)}",
         },
         warnings=c.warnings,
-        facts=_titled(name, f"{counted(c.n_rows, c.n_classes, c.labels)}, given by each of {len(c.forecasters)}."),
+        facts=_titled(name, f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each."),
     )
 
 
 _MOST_PAIRS = 10
+
+
+def _significance(c: Comparison) -> str:
+    """Explain the p-values of the verdict."""
+    pairs = f", Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+    return f"p-values of paired differences{pairs}, {dependence_text(c)}; significant below {1 - c.confidence:.3g}."
 
 
 def _estimate(value: float, interval: Interval) -> tuple[Cell, str]:
@@ -532,41 +554,49 @@ def _between(interval: str) -> str:
 
 
 def _forecasters(page: Page, c: Comparison) -> Table:
-    between = f"{percent(c.confidence)} interval"
-    zeros = any(each.assessment.zero_given for each in c.forecasters.values())
+    between = confidence_interval(c.confidence)
+    zeros = bool(zero_forecasters(c))
     heads = ["", "geometric accuracy", between, "log loss", "Brier score", "prediction accuracy", "slope"]
-    heads += ["given 0"] * zeros + ["verdict"]
+    heads += ["rows assigned 0"] * zeros + ["verdict"]
     rows = []
     for name, each in c.forecasters.items():
         a = each.assessment
         loss, brier = (each.scores[rule].mean for rule in ("log_loss", "brier_score"))
         accuracy = _estimate(each.geometric_accuracy, each.geometric_accuracy_interval)
         others = _numbers((loss, brier, a.prediction_accuracy, a.slope))
-        verdict = a.diagnosis.headline
-        given = _numbers((a.zero_given,), counts=(0,)) if zeros else []
-        rows.append([Cell(_label(name)), *accuracy, *others, *given, _words(verdict)])
-    caption = "The best first: larger accuracies are better; a slope below 1 is the side of overconfidence."
+        assigned = _numbers((each.zero_rows,), counts=(0,)) if zeros else []
+        verdict = calibration_verdict(a)
+        rows.append([Cell(_label(name)), *accuracy, *others, *assigned, _words(verdict)])
+    caption = (
+        f"Ordered by log loss. Log loss and geometric accuracy {at_floor_text(c.scored_floor)}, slope"
+        f" {at_floor_text(c.floor)}. Larger accuracies are better; smaller log loss and Brier score are better."
+    )
     if zeros:
-        caption += " Given 0: in so many rows, to what happened."
+        caption += " Rows assigned 0: rows whose observed class the forecaster assigned probability 0."
     return page.table(caption, heads, rows, _whole("forecasters"), sortable=True, search=len(rows) > _SEARCHED)
 
 
 def _differences(page: Page, c: Comparison) -> Table:
     rows = []
     for pair in c.pairs:
-        names = f"{_label(pair.first)} less {_label(pair.second)}"
+        names = f"{_label(pair.first)} minus {_label(pair.second)}"
         for rule, d in pair.differences.items():
             numbers = _numbers((d.standard_error, d.p_value, d.adjusted_p_value))
-            score = rule.replace("_", " ")
+            score = rule_text(rule)
             rows.append([Cell(names), _words(score), *_estimate(d.difference, d.interval), *numbers])
-    heads = ["", "score", "difference", f"{percent(c.confidence)} interval", "standard error", "p", "adjusted p"]
-    caption = "Of mean scores, row by row paired. Adjusted: for all pairs compared by the score."
+    interval = confidence_interval(c.confidence)
+    heads = ["forecasters", "score", "difference", interval, "standard error", "p", "adjusted p"]
+    caption = (
+        f"Differences of mean scores, paired by row. Log losses {at_floor_text(c.scored_floor)}. Adjusted p-values are"
+        " those of Holm over all pairs."
+    )
     return page.table(caption, heads, rows, _whole("differences"), sortable=True, search=len(rows) > _SEARCHED)
 
 
 def _behind(page: Page, pair: PairedComparison) -> Table:
     c = pair.contributions
-    heads = ["id" if c.id else "row, from 0", "what happened", "first said", "second said", "share of the difference"]
+    heads = ["id" if c.id else "row, from 0", "outcome", "first forecaster's probability"]
+    heads += ["second forecaster's probability", "share of the difference"]
     rows = [
         [
             Cell(_label(c.id[at]), "") if c.id else Cell(f"{c.row[at]:,}", f"{c.row[at]}"),
@@ -575,7 +605,8 @@ def _behind(page: Page, pair: PairedComparison) -> Table:
         ]
         for at in range(len(c))
     ]
-    return page.table("The largest contribution first; below 0: against it.", heads, rows, sortable=True)
+    caption = "The largest contribution first. A share below 0 is a difference in the other direction."
+    return page.table(caption, heads, rows, sortable=True)
 
 
 def _comparison_settings(page: Page, c: Comparison, notes: Sequence[str], command: str) -> Table:
@@ -588,6 +619,7 @@ def _comparison_settings(page: Page, c: Comparison, notes: Sequence[str], comman
         "groups": "none" if c.n_groups is None else number_of(c.n_groups, "group"),
         "dependent rows": f"up to {c.lag} apart" if c.lag else "none",
         "floor": f"{c.floor:g}",
+        "log loss and geometric accuracy": log_loss_text(c),
         "measured by": a.estimator,
         "view": a.view,
         "confidence": percent(c.confidence),

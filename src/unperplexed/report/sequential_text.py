@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._wording import number_of, percent, short_name
+from .._wording import at_floor_text, number_of, rule_text, short_name
 from .text import counted, figure, notes_lines
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def sequential_text(comparison: SequentialComparison) -> str:
-    """Give who is better and since when, how sure that is after all rows, and what is guaranteed."""
+    """Give the decision, the difference with its confidence limits after all rows, and the guarantee."""
     return "\n".join(_lines(comparison))
 
 
@@ -23,20 +23,20 @@ def _lines(c: SequentialComparison) -> Iterator[str]:
     if c.second_ahead:  # the one that is ahead comes first
         difference, low, high = -difference, -high, -low
         first, second = second, first
-    floor = "" if c.floor is None else f" at floor {c.floor:g}"
-    yield f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
-    yield f"{c.score.replace('_', ' ')}{floor}, {'larger' if c.larger_is_better else 'smaller'} is better"
-    yield ""
+    floor = "" if c.floor is None else f" {at_floor_text(c.floor)}"
     yield _verdict(c)
     yield ""
-    yield f"{'mean difference':22}{figure(difference):>9}   {first[0]} less {second[0]}"
+    yield f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
+    yield f"{rule_text(c.score)}{floor}, {'larger' if c.larger_is_better else 'smaller'} is better"
+    yield ""
+    yield f"{'mean difference':22}{figure(difference):>9}   {first[0]} minus {second[0]}"
     yield f"{'lower limit':22}{figure(low):>9}"
     yield f"{'upper limit':22}{figure(high):>9}"
     for (name, e), more in ((first, ""), (second, f"; {2 / c.level:,.4g} decides")):
-        yield f"{'e-value':22}{_e_value(float(e[-1])):>9}   for {name} being better{more}"
+        yield f"{'e-value':22}{_e_value(float(e[-1])):>9}   evidence that {name} is better{more}"
     yield ""
-    yield f"The limits hold at every row together, with a probability of at least {percent(1 - c.level)}:"
-    yield "look as often as you like, and stop when you like."
+    yield f"The probability of ever deciding for the worse forecaster is at most {c.level:.10g},"
+    yield "however often you look and whenever you stop."
     for name, notes in c.notes.items():
         for line in notes_lines(notes):
             yield f"{_name(name)}: {line}"
@@ -48,13 +48,13 @@ def _name(name: str) -> str:
 
 def _verdict(c: SequentialComparison) -> str:
     if c.better is None or c.decided_after is None:
-        return "not decided yet: the limits have always held 0"
+        return "not decided: the confidence limits contained 0 after every row"
     better, now = _name(c.better), c.better_now
     after = f"decided after {number_of(c.decided_after, 'row')}"
     if now == c.better:
         return f"{better} is better: {after}"
-    over_all = "it is open again" if now is None else f"{_name(now)} is better"
-    return f"{better} was better, {after}; over all rows {over_all}"
+    over_all = "neither is significantly better" if now is None else f"{_name(now)} is better"
+    return f"{better} was better ({after}); over all rows {over_all}"
 
 
 def _e_value(e: float) -> str:
