@@ -357,8 +357,9 @@ def equations(_: Report) -> Made:
         " bound: the upper one is above 1.",
         "The 1/B of eqs. 18 and 19 holds only where bins have equal numbers of correct-class probabilities; the package"
         " weights by that number.",
-        'Eq. 17 is the contribution of bin k to the overall accuracy. The text gets it by "weighting the model average by'
-        ' the source average", on a logarithmic scale: (N*_k/N_k) ln Q_k. Here Q_k is the geometric mean of the'
+        "Eq. 17 is the contribution of bin k to the overall accuracy. The text gets it by"
+        ' "weighting the model average by the source average", on a logarithmic scale: (N*_k/N_k) ln Q_k. Here Q_k is'
+        " the geometric mean of the"
         " probabilities that the bin assigned to the observed classes, N*_k is their number, and N_k is the number of"
         " all probabilities in the bin. For bins of equal data, which step 2 asks for, this is proportional to the"
         " package's (N*_k/N) ln Q_k. The package's contributions sum to the logarithm of the geometric accuracy,"
