@@ -54,9 +54,17 @@ def main() -> None:
         if found := differing(made, folder):
             sys.exit("papers: not what is written down:\n" + "\n".join(found))
         print(f"{len(made)} exhibits, as written down in {folder}")
+        _say_what_stays(made)
         return
     page = written(made, PAPERS, folder)
     print(f"{len(made)} exhibits in {time.perf_counter() - start:.0f} s: {page}")
+    _say_what_stays(made)
+
+
+def _say_what_stays(made: dict[str, tuple[Exhibit, Made]]) -> None:
+    """Name the exhibits whose data are not there."""
+    if old := [name for name, (_, shown) in made.items() if shown.old]:
+        print(f"as published, since UNPERPLEXED_DATA names no folder: {', '.join(old)}")
 
 
 def _made(exhibits: list[Exhibit]) -> dict[str, tuple[Exhibit, Made]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
@@ -70,9 +71,12 @@ class Made:
     """What an exhibit shows."""
 
     lines: Sequence[Line]
-    picture: Figure | None = None
+    picture: Figure | Path | None = None
+    """Drawn anew, or the file of one that is published."""
     remarks: Sequence[str] = field(default_factory=tuple)
     """What differs from the print, and what the print leaves open."""
+    old: bool = False
+    """Whether the figures are those published before, since the data are not there."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.figure import Figure
 
 from .exhibits import Exhibit, Line, Made
 
@@ -19,6 +21,8 @@ INTRODUCTION = """# The papers, figure by figure
 The system that `unperplexed` implements comes from four sources. Here is every figure and table of theirs, made anew
 with the package's public names, beside what the print says. In a checkout, after `pip install '.[sklearn]'`, `python -m
 papers` makes this page, its pictures and its figures as JSON (`papers.json`), the same to the last digit each time.
+The outputs of the networks of Figure 1 and Table 2 of [CM] are not in the repository. `UNPERPLEXED_DATA` names the
+folder that has them. Without it, the published figures of these two stay as they are.
 
 A column says how each figure was obtained: an *exact integral*, a *formula*, a *simulation* with its standard error, or
 *other data* where the paper's own is not public. *Printed* is what the paper has, and empty where it has no figure;
@@ -26,9 +30,10 @@ where it is a formula, what that comes to stands behind it. Crosses in the pictu
 and what the print leaves open, stands below each table.
 """
 
-_TOLERANCE, _OF_OTHER_DATA = 1e-6, 0.02
-"""Of figures compared with those written down: processors differ in last digits, which simulations can magnify, and
-versions of scikit-learn in what its classifiers learn."""
+_TOLERANCE = 1e-6
+"""For figures compared with those written down: processors differ in last digits, which simulations can magnify."""
+
+PUBLISHED = Path(__file__).parent.parent / "docs"
 
 
 def pictures_of(folder: Path) -> Path:
@@ -43,8 +48,11 @@ def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleTyp
     pictures = pictures_of(folder)
     with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
         for name, (_, shown) in made.items():
-            if shown.picture is not None:
-                shown.picture.savefig(pictures / f"{name}.svg", metadata={"Date": None})
+            path = pictures / f"{name}.svg"
+            if isinstance(shown.picture, Figure):
+                shown.picture.savefig(path, metadata={"Date": None})
+            elif shown.picture is not None and shown.picture.resolve() != path.resolve():
+                shutil.copyfile(shown.picture, path)
     parts = [INTRODUCTION]
     for paper in papers:
         of_paper = [made[exhibit.name] for exhibit in paper.EXHIBITS if exhibit.name in made]
@@ -54,6 +62,14 @@ def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleTyp
     page.write_text("\n".join(parts), encoding="utf-8")
     (folder / "papers.json").write_text(json.dumps(_figures(made), indent=1, ensure_ascii=False) + "\n", "utf-8")
     return page
+
+
+def published(name: str, remarks: Sequence[str]) -> Made:
+    """Give an exhibit as the page has it, for data that are not there. Its figures have three digits."""
+    figures = json.loads((PUBLISHED / "papers.json").read_text("utf-8"))[name]
+    lines = [Line(figure["what"], figure["printed"][0], figure["ours"], figure["how"], digits=3) for figure in figures]
+    picture = PUBLISHED / "pictures" / "papers" / f"{name}.svg"
+    return Made(lines, picture if picture.exists() else None, remarks, old=True)
 
 
 def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[str]:
@@ -67,12 +83,11 @@ def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[st
         if [line["what"] for line in lines] != [line["what"] for line in figures]:
             found.append(f"{name}: other lines")
             continue
-        other_data = any(line["how"].startswith("other data") for line in figures)
         found += [
             f"{name}: {now['what']}: {key} was {before[key]}, is {now[key]}"
             for before, now in zip(lines, figures, strict=True)
             for key in now
-            if not _same(before[key], now[key], _OF_OTHER_DATA if other_data else _TOLERANCE)
+            if not _same(before[key], now[key])
         ]
         if shown.picture is not None and not (folder / "pictures" / "papers" / f"{name}.svg").exists():
             found.append(f"{name}: the picture is not there")
@@ -84,12 +99,12 @@ def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[st
         found += [
             f"{name}: the page says {before!r}, not {now!r}"
             for before, now in zip(said, words, strict=False)
-            if not _same_line(before, now, other_data)
+            if not _same_line(before, now)
         ]
     return found
 
 
-def _same_line(before: str, now: str, other_data: bool) -> bool:
+def _same_line(before: str, now: str) -> bool:
     """Whether lines of the page agree: in a table ours, difference and how within the last digit, all else wholly."""
     cells, others = before.split(" | "), now.split(" | ")
     if not now.startswith("| ") or len(cells) != len(others):
@@ -97,23 +112,23 @@ def _same_line(before: str, now: str, other_data: bool) -> bool:
     words, other_words = (" ".join(line[2:]).split() for line in (cells, others))
     if cells[:2] != others[:2] or len(words) != len(other_words):
         return False
-    return all(_same_word(*pair, other_data) for pair in zip(words, other_words, strict=True))
+    return all(_same_word(*pair) for pair in zip(words, other_words, strict=True))
 
 
-def _same_word(before: str, now: str, other_data: bool) -> bool:
+def _same_word(before: str, now: str) -> bool:
     try:
         one, other = (float(word.strip(",±|")) for word in (before, now))
     except ValueError:
         return before == now
     digits = len(now.strip(",±|").partition(".")[2])
-    return abs(one - other) <= (_OF_OTHER_DATA if other_data else 1.1 * 10.0**-digits)
+    return abs(one - other) <= 1.1 * 10.0**-digits
 
 
-def _same(one: Any, other: Any, tolerance: float) -> bool:
+def _same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_same(*each, tolerance) for each in zip(one, other, strict=True))
+        return len(one) == len(other) and all(_same(*each) for each in zip(one, other, strict=True))
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     return bool(one == other)
 
 

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 MEANINGS = {
     "decisiveness": "Arithmetic mean of the probabilities given to what happened: moved most by what is said with"
     " confidence. Larger is better. Measured: the same mean of how often events given such probabilities happened.",
-    "geometric_accuracy": "Geometric mean of the probabilities given to what happened, exp of minus the log loss: 1/C"
-    " for one who knows nothing of C classes. Larger is better.",
+    "geometric_accuracy": "Geometric mean of the probabilities assigned to the observed classes: exp of minus the log"
+    " loss at this floor. A uniform forecast of C classes has 1/C. Larger is better.",
     "robustness": "Mean of order -2/3 of the probabilities given to what happened: moved most by the smallest of them."
     " Larger is better.",
     "prediction accuracy": "Share of forecasts whose most probable class happened; a k-way tie counts 1/k.",
