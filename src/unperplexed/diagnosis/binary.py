@@ -210,7 +210,8 @@ class _Naming:
             self.findings = [surprising]
             return
         self._name(search, best)
-        self._rest(search.fits[best])
+        if not search.fits[best].map.separated:
+            self._rest(search.fits[best])
 
     def _surprising(self) -> Finding | None:
         """Return the at most three most surprising rows, if without them there is no evidence of any one error."""
@@ -266,7 +267,7 @@ class _Naming:
         """Test what the named errors leave over."""
         rows, found = self.rows, whole.map
         q, t = found.probability(rows.s), found.log_odds(rows.s)
-        v = np.maximum(q * (1 - q), 1e-300)
+        v = np.maximum(q * (1 - q), 1e-100)
         rise = (1 - found.lapse) * expit(t) * expit(-t) / v
         nuisance = list((features(found.names, rows.s) * rise[:, None]).T)
         if found.lapse:

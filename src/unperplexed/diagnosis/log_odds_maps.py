@@ -96,8 +96,8 @@ def log_likelihood(t: Floats, counted: Counted, lapse: float = 0.0) -> float:
 _FARTHEST = 50.0
 """Largest coefficient; what the data do not bound ends there."""
 
-_LEAST_INFORMATION = 1e-6
-"""Beside that of the predictions themselves; with less left the outcomes are separated."""
+_LEAST_VARIANCE = 0.5
+"""Of all outcomes together, in events: with less left the outcomes are separated."""
 
 
 def fit(
@@ -108,8 +108,8 @@ def fit(
     positive, negative = counted.positive, counted.total - counted.positive
     b = np.zeros(len(names)) if start is None else start
     now = log_likelihood(s + x @ b, counted, lapse)
-    information, first = np.zeros((0, 0)), math.inf
-    for step in range(steps if names else 0):
+    information, left = np.zeros((0, 0)), math.inf
+    for _ in range(steps if names else 0):
         t = s + x @ b
         q, other = expit(t), expit(-t)
         if_true, if_false = (1 - lapse) * q + lapse / 2, (1 - lapse) * other + lapse / 2
@@ -120,8 +120,7 @@ def fit(
         information = (x * (counted.total * rise * ratio)[:, None]).T @ x
         information[np.diag_indices_from(information)] *= 1 + 1e-9
         information += 1e-10 * np.eye(b.size)
-        if not step:
-            first = float(np.trace(information))
+        left = float(counted.total @ rise)
         move, size, new = np.linalg.solve(information, gradient), 1.0, now
         while size > 1e-4:
             new = log_likelihood(s + x @ np.clip(b + size * move, -_FARTHEST, _FARTHEST), counted, lapse)
@@ -133,8 +132,7 @@ def fit(
         b, gained, now = np.clip(b + size * move, -_FARTHEST, _FARTHEST), new - now, new
         if gained < 1e-7:
             break
-    separated = bool(names) and float(np.trace(information)) < _LEAST_INFORMATION * first
-    return FittedMap(tuple(names), b, now, information, lapse, separated)
+    return FittedMap(tuple(names), b, now, information, lapse, left < _LEAST_VARIANCE)
 
 
 _GRID = np.linspace(-9, -0.5, 9)

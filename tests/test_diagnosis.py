@@ -1,0 +1,292 @@
+"""The diagnosis of two classes: laws, planted errors, remedies that work, rows and counts that agree."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import chi2, norm
+
+from unperplexed import InputError, Tally, assess, diagnose
+from unperplexed.diagnosis.gate import weighted_chi2_sf
+from unperplexed.diagnosis.log_odds_maps import Counted, fit
+
+
+def planted(rng, n, bias=0.0, confidence=0.0, asymmetry=0.0, tail=0.0, noise=0.0, sd=2.0):
+    """Outcomes, and predictions whose calibrated log-odds are off by the errors."""
+    s = rng.normal(0, sd, n)
+    h = np.sign(s) * ((1 + np.abs(s)) * np.log1p(np.abs(s)) - np.abs(s))
+    t = s + bias + confidence * s + asymmetry * np.abs(s) + tail * h
+    return (rng.random(n) < (1 - noise) * expit(t) + noise / 2).astype(int), expit(s)
+
+
+ERRORS = {
+    "bias": {"bias": 0.5},
+    "confidence": {"confidence": -0.4},
+    "asymmetry": {"asymmetry": 0.4},
+    "noise": {"noise": 0.1},
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_planted_error_is_named_and_measured(rng, name):
+    y, p = planted(rng, 20_000, **ERRORS[name])
+    found = diagnose(y, p)
+    assert found.errors == (name,)
+    (value,) = ERRORS[name].values()
+    assert found.findings[0].parameter == pytest.approx(value, abs=0.1)
+    low, high = found.findings[0].interval
+    assert name == "noise" or low < value < high
+    assert found.findings[0].p_value < 1e-6
+    assert found.verdict == found.findings[0].words or found.alternatives
+
+
+def test_two_errors_at_once_are_both_named_and_their_gains_add_up(rng):
+    y, p = planted(rng, 20_000, bias=0.5, confidence=0.5)
+    found = diagnose(y, p)
+    assert set(found.errors) == {"bias", "confidence"}
+    assert sum(finding.gain for finding in found.findings) == pytest.approx(found.gain, abs=1e-12)
+    assert found.findings[0].gain >= found.findings[1].gain > 0
+
+
+def test_a_gain_is_what_the_remedy_brings_on_other_rows(rng):
+    for name, error in ERRORS.items():
+        y, p = planted(rng, 20_000, **error)
+        found = diagnose(y, p).findings[0]
+        fresh_y, fresh_p = planted(rng, 200_000, **error)
+        s = logit(fresh_p)
+        mended = {
+            "bias": lambda x, s=s: expit(s + x),
+            "confidence": lambda x, s=s: expit(s * (1 + x)),
+            "asymmetry": lambda x, s=s: expit(s + x * np.abs(s)),
+            "noise": lambda x, q=fresh_p: (1 - x) * q + x / 2,
+        }[name](found.parameter)
+        gained = np.where(fresh_y, np.log(mended / fresh_p), np.log((1 - mended) / (1 - fresh_p)))
+        assert gained.mean() > 5 * gained.std() / math.sqrt(gained.size)
+        assert found.gain == pytest.approx(gained.mean(), rel=0.25)
+
+
+def test_about_one_calibrated_forecaster_in_twenty_is_found_miscalibrated(rng):
+    designs = [
+        lambda n: rng.normal(0, 2, n),
+        lambda n: rng.normal(-4, 1, n),
+        lambda n: np.round(rng.normal(0, 4, n), 1),
+        lambda n: rng.choice([-3.0, 0.3, 1.0], n),
+    ]
+    rejected = []
+    for _ in range(100):
+        for design in designs:
+            s = design(500)
+            rejected.append(diagnose((rng.random(500) < expit(s)).astype(int), expit(s), labels=(0, 1)).miscalibrated)
+    assert 0.02 < np.mean(rejected) < 0.08  # 400 samples: standard error 0.011
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_clusters_of_dependent_rows_do_not_look_miscalibrated(rng, correlation):
+    found = []
+    for _ in range(60):
+        cluster = np.repeat(np.arange(60), 10)
+        s = np.repeat(rng.normal(0, 1, 60), 10)
+        common, own = np.repeat(rng.normal(0, 1, 60), 10), rng.normal(0, 1, 600)
+        level = norm.cdf(math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own)
+        found.append(diagnose((level < expit(s)).astype(int), expit(s), groups=cluster, labels=(0, 1)).miscalibrated)
+    assert np.mean(found) < 0.15  # 60 samples: standard error 0.028
+
+
+def test_order_changes_nothing_and_swapping_the_classes_mirrors_the_findings(rng):
+    y, p = planted(rng, 5000, bias=0.4, confidence=-0.3)
+    here, there = diagnose(y, p), diagnose(y[::-1].copy(), p[::-1].copy())
+    assert here.errors == there.errors
+    assert here.p_value == pytest.approx(there.p_value, rel=1e-9)
+    other = diagnose(1 - y, 1 - p)
+    assert other.p_value == pytest.approx(here.p_value, rel=1e-6)
+    assert set(other.errors) == set(here.errors)
+    values = [{f.error: f.parameter for f in d.findings} for d in (here, other)]
+    assert values[1]["bias"] == pytest.approx(-values[0]["bias"], abs=1e-6)
+    assert values[1]["confidence"] == pytest.approx(values[0]["confidence"], abs=1e-6)
+
+
+def test_nothing_is_random(rng):
+    y, p = planted(rng, 2000, tail=0.3)
+    assert diagnose(y, p) == diagnose(y, p)
+    verdicts = {assess(y, p, seed=seed, resamples=40).verdict for seed in range(3)}
+    assert len(verdicts) == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_values_and_cells_agree(rng, weighted):
+    for error in ({}, *ERRORS.values()):
+        y, p = planted(rng, 20_000, **error)
+        w = rng.exponential(size=y.size) + 0.1 if weighted else None
+        rows = diagnose(y, p, sample_weight=w)
+        assert rows.by == "rows"
+        for limit, tolerance, by in ((1 << 16, 1e-9, "values"), (10, 2e-3, "cells")):
+            found = diagnose(Tally.of(y, p, sample_weight=w, exact_limit=limit))
+            assert found.by == by
+            assert found.errors == rows.errors
+            assert found.p_value == pytest.approx(rows.p_value, abs=tolerance)
+            for mine, theirs in zip(found.findings, rows.findings, strict=True):
+                assert mine.parameter == pytest.approx(theirs.parameter, abs=1e-5 if limit > 10 else 1e-3)
+
+
+def test_tallies_of_parts_add_up_to_the_diagnosis_of_the_whole(rng):
+    y, p = planted(rng, 3000, bias=0.3)
+    for limit in (1 << 16, 100):
+        parts = [Tally.of(y[i], p[i], labels=(0, 1), exact_limit=limit) for i in np.array_split(np.arange(3000), 7)]
+        whole = Tally.of(y, p, exact_limit=limit)
+        assert diagnose(sum(parts, Tally())) == diagnose(whole) == diagnose(Tally.from_bytes(whole.to_bytes()))
+
+
+def test_weight_2_is_the_row_twice_for_what_is_fitted(rng):
+    y, p = planted(rng, 4000, bias=0.5)
+    w = rng.integers(1, 4, y.size)
+    names = ["bias", "confidence", "tail"]
+    fits = []
+    for data in (Tally.of(y, p, sample_weight=w), Tally.of(np.repeat(y, w), np.repeat(p, w))):
+        columns = data.positive
+        fits.append(fit(names, Counted(logit(columns.p), columns.total, columns.positive)).coefficients)
+    assert fits[0] == pytest.approx(fits[1], abs=1e-9)
+    weighted = diagnose(y, p, sample_weight=w)
+    assert weighted.p_value > diagnose(np.repeat(y, w), np.repeat(p, w)).p_value  # of fewer independent rows
+    assert diagnose(y, p, sample_weight=w * 1e6).p_value == pytest.approx(weighted.p_value, rel=1e-9)
+
+
+def test_equal_weights_are_none(rng):
+    y, p = planted(rng, 500)
+    assert diagnose(y, p, sample_weight=np.full(500, 3.0)) == diagnose(y, p)
+
+
+def test_the_certain_and_wrong_are_told_apart(rng):
+    y, p = planted(rng, 500)
+    p[7], y[7] = 1e-12, 1
+    found = diagnose(y, p)
+    assert found.errors[0] == "certainty"
+    assert found.findings[0].rows == (7,)
+    assert "certain and wrong once" in found.verdict
+    assert found.findings[0].p_value < 1e-9
+    p[8], y[8] = 0.0, 1
+    assert "certain and wrong 2 times" in diagnose(y, p).verdict
+
+
+def test_certain_and_right_is_no_error(rng):
+    y, p = planted(rng, 500)
+    p[:50], y[:50] = 0.0, 0
+    p[50:90], y[50:90] = 1.0, 1
+    assert not diagnose(y, p).miscalibrated
+
+
+def test_one_surprise_that_carries_all_the_evidence_is_told(rng):
+    s = np.concatenate([rng.normal(-10.5, 0.2, 500), rng.normal(0, 1, 500)])
+    y = np.concatenate([np.zeros(500, int), (rng.random(500) < expit(s[500:])).astype(int)])
+    y[3] = 1
+    found = diagnose(y, expit(s))
+    assert found.errors == ("rows",)
+    assert found.findings[0].rows == (3,)
+    assert "carries all the evidence" in found.verdict
+
+
+def test_a_shape_without_a_name_is_found(rng):
+    s = rng.normal(0, 2, 20_000)
+    t = s + 0.5 * np.sin(3 * s)
+    found = diagnose((rng.random(s.size) < expit(t)).astype(int), expit(s))
+    assert found.p_value < 0.01
+    assert "no name" in found.verdict or found.rest_p_value < 0.01
+
+
+def test_separated_outcomes_end_in_no_warning():
+    for y, p in (
+        ([1, 1], [3.54e-172, 0.5]),
+        ([1] * 20, [0.5] * 20),
+        ([0] * 50 + [1] * 50, [0.4] * 50 + [0.6] * 50),
+        ([0, 1], [0.0, 1.0]),
+        ([1], [0.3]),
+    ):
+        found = diagnose(y, p, labels=(0, 1))
+        assert found.made
+        for finding in found.findings:
+            assert math.isfinite(finding.parameter)
+    separated = diagnose([0] * 50 + [1] * 50, [0.4] * 50 + [0.6] * 50)
+    assert "not determined" in separated.verdict
+
+
+def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):
+    seen = diagnose(*planted(rng, 1000)).detectable
+    for error in ({"bias": seen.bias}, {"confidence": -seen.calibration_slope}):
+        found = [diagnose(*planted(rng, 1000, **error)).miscalibrated for _ in range(60)]
+        assert 0.55 < np.mean(found) < 0.95
+
+
+def test_without_rows_or_of_an_earlier_tally_there_is_none(rng):
+    with pytest.raises(InputError, match="no rows"):
+        diagnose(Tally())
+    with pytest.raises(InputError, match="y_prob"):
+        diagnose([1, 0])
+    with pytest.raises(InputError, match="groups"):
+        diagnose(Tally.of([1, 0], [0.5, 0.4]), groups=[1, 2])
+
+
+class TestConclusions:
+    """What a user is told in the cases that were told wrongly."""
+
+    def test_fraud_that_is_overpredicted_is_called_so(self, rng):
+        s = rng.normal(-4, 1.3, 6000)
+        y, p = (rng.random(6000) < expit(s)).astype(int), expit(s + 3.3)
+        result = assess(np.where(y, "fraud", "legit"), p, pos_label="fraud", resamples=40)
+        assert result.view == "each-class"
+        assert result.verdict.startswith("overpredicts 'fraud' (mean prediction ")
+        assert result.divergence_probability < 0.75
+        assert "verconfident" not in result.diagnosis.findings[0].words
+        assert str(result).startswith("Overpredicts 'fraud'")
+
+    def test_a_bias_of_point_eight_is_no_overconfidence(self, rng):
+        s = rng.normal(0, 1.5, 20_000)
+        y, p = (rng.random(s.size) < expit(s)).astype(int), expit(s + 0.8)
+        result = assess(y, p, resamples=0)
+        assert result.diagnosis.errors == ("bias",)
+        assert result.diagnosis.findings[0].parameter == pytest.approx(-0.8, abs=0.06)
+        truth = assess(y, expit(s), resamples=0)
+        for mean in ("decisiveness", "geometric_accuracy", "robustness"):
+            assert getattr(result.measured, mean) == pytest.approx(getattr(truth.measured, mean), abs=2e-3)
+        assert result.divergence_probability == pytest.approx(0.946, abs=0.015)
+        assert assess(y, p, view="all-classes", resamples=0).divergence_probability > 0.98  # which hides it
+
+    def test_no_floor_or_estimator_changes_the_verdict(self, rng):
+        y, p = planted(rng, 2000, confidence=-0.3)
+        p[:60], y[:60] = 0.0, rng.random(60) < 0.1
+        verdicts = {
+            assess(y, p, floor=floor, measured=measured, resamples=0).verdict
+            for floor in (0.0, 1e-6, 0.005, 0.05)
+            for measured in ("shrunk-isotonic", "equal-population")
+        }
+        assert len(verdicts) == 1
+        assert "certain and wrong" in verdicts.pop()
+        assert "assigned to" in str(assess(y, p, floor=0, resamples=0))
+
+    def test_no_evidence_says_what_could_have_been_seen(self, rng):
+        text = str(assess(*planted(rng, 300), resamples=0))
+        assert text.startswith("No evidence of miscalibration (n = 300, p = ")
+        assert "with 80% power" in text
+
+
+def test_the_saddlepoint_is_right_where_the_distribution_is_known():
+    for x in (0.5, 3.0, 20.0, 80.0):
+        assert weighted_chi2_sf(x, np.ones(5)) == pytest.approx(chi2.sf(x, 5), rel=1e-12)
+        # Two pairs: P(2 E_1 + 4 E_2 > x) with E exponential, by partial fractions.
+        exact = 2 * math.exp(-x / 4) - math.exp(-x / 2)
+        assert weighted_chi2_sf(x, np.array([1.0, 1.0, 2.0, 2.0])) == pytest.approx(exact, rel=0.05)
+
+
+def test_a_fit_is_the_maximum_of_the_likelihood(rng):
+    from scipy.optimize import minimize
+
+    s = rng.normal(0, 2, 400)
+    y = (rng.random(400) < expit(0.3 + 0.7 * s)).astype(float)
+    found = fit(["bias", "confidence"], Counted(s, np.ones(400), y))
+
+    def loss(b):
+        t = s + b[0] + b[1] * s
+        return np.logaddexp(0, t).sum() - y @ t
+
+    best = minimize(loss, [0, 0], method="BFGS", tol=1e-10)
+    assert found.coefficients == pytest.approx(best.x, abs=1e-4)
+    assert found.log_likelihood == pytest.approx(-best.fun, abs=1e-8)
