@@ -61,8 +61,6 @@ class BinaryData:
     counts_positive: Floats
     n: float
     """All rows, those of weight 0 not among them."""
-    units: float
-    """Independent rows or clusters."""
     labels: tuple[Label | None, ...]
     mean: float
     """Mean prediction of the positive class, and its observed frequency."""
@@ -77,7 +75,7 @@ class BinaryData:
 def diagnose_binary(data: BinaryData) -> Diagnosis:
     """Find out what is wrong with forecasts of two classes."""
     s, n = data.rows.s, data.n
-    certain = np.abs(s) > math.log(data.units / _CERTAIN)
+    certain = np.abs(s) > math.log(n / _CERTAIN)
     sure = _certainty(data, certain)
     kept = ~certain
     rows = data.rows.only(kept)
@@ -120,7 +118,8 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
         "certainty",
         f"certain and wrong {_times(m)} ({expected:.2g} expected in {_count(counts.sum())})",
         parameter=m,
-        p_value=float(pdtrc(m - 1, expected)) if expected > 0 else 0.0,
+        # Rows of a cluster may err together: then the chance is that of at least one error.
+        p_value=float(pdtrc(0 if data.clusters else m - 1, expected)) if expected > 0 else 0.0,
         remedy="Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the"
         " data, mix the predictions with a small share of even odds (a lapse).",
         rows=rows,

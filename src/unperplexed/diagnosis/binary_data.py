@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import expit
 
 from .._kernels import COARSE, COARSE_CELLS
-from .._shards import N_SHARDS
 from .._typing import Floats, Ints
 from ..labels import Label
 from ..tally import Tally
@@ -52,7 +51,6 @@ class BinaryRowsInMemory:
             summed(np.ones(s.size)),
             summed(y),
             float(s.size),
-            float(s.size if self.clusters is None else np.unique(self.clusters[some]).size),
             labels,
             mean,
             float((w * y).sum() / w.sum()),
@@ -105,22 +103,12 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
         counts,
         counts_positive,
         float(tally.n_weighing),
-        _clusters_of(tally),
         tally.labels,
         columns.mean,
         columns.frequency,
         clusters,
         by="values" if tally.exact else "cells",
     )
-
-
-def _clusters_of(tally: Tally) -> float:
-    """Return about how many clusters there are, by how many shards they fill; rows where they are independent."""
-    if tally.shards is None or not tally.shards.grouped:
-        return float(tally.n_weighing)
-    filled = len(tally.shards.rows.key) / N_SHARDS
-    clusters = np.log1p(-filled) / np.log1p(-1 / N_SHARDS) if filled < 1 else np.inf
-    return float(min(clusters, tally.n_weighing))
 
 
 def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:
