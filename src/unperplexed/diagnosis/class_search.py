@@ -1,0 +1,171 @@
+"""Which errors, and which classes: the search over sets of errors of more than two classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import gammaln
+from scipy.stats import chi2
+
+from .._typing import Floats, Ints
+from .class_maps import BIAS_SD, SCALARS, Errors, Fit, Fitter, information
+from .class_statistics import ClassStatistics
+from .class_tests import Gate, gamma_p_values, third_moments
+
+PLAIN: tuple[Errors, ...] = (
+    (),
+    ("confidence",),
+    ("tail",),
+    ("noise",),
+    ("confidence", "tail"),
+    ("confidence", "noise"),
+)
+"""Sets of errors without class biases; each is also tried with them. Never the tail with the noise."""
+LEAST = float(chi2.isf(0.05, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A set of errors with what speaks for it."""
+
+    fit: Fit
+    ratio: float
+    """Likelihood ratio against the forecasts as they are, divided by the design effect."""
+    parameters: float
+    """How many parameters it has; biases that their prior draws to 0 count less."""
+    criterion: float
+    """Penalised likelihood ratio less the cost of the errors."""
+    classes: Ints | None = None
+    """Classes with a bias, where not all have one."""
+
+    def gain(self, effect: float, rows: float) -> float:
+        """Reduction of the log loss in nats a row, less what the fit owes to chance."""
+        return max(0.0, (self.ratio - 2 * self.parameters) * effect / (2 * rows))
+
+
+class Search:
+    """Fits sets of errors to the same rows and compares them."""
+
+    def __init__(self, fitter: Fitter, statistics: ClassStatistics, gate: Gate, alpha: float) -> None:
+        """Take the fitter with the statistics of the same rows and the gate's design effects."""
+        self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
+        self._variance = statistics.information / gate.effect
+        self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
+        self._named: dict[Errors, Ints] = {}
+        self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
+
+    def run(self) -> Errors:
+        """Try all sets of errors; the best one."""
+        for errors in PLAIN[1:]:
+            self._try(errors)
+        for errors in sorted(PLAIN, key=lambda each: -self.found[each].criterion):
+            self._try((*errors, "bias"), none_by_score=self._bias_cannot_pay(errors))
+        for errors in sorted(PLAIN, key=self._with_bias)[:2]:
+            self._try_few(errors)
+        return max(self.found, key=lambda each: self.found[each].criterion)
+
+    def singles(self) -> dict[Errors, Candidate]:
+        """The errors of one parameter, each alone."""
+        for name in SCALARS:
+            if (name,) not in self.found:
+                self._try((name,))
+        return {(name,): self.found[(name,)] for name in SCALARS}
+
+    def named(self, errors: Errors) -> Ints:
+        """Classes that are biased beside these errors: forward, each by its score conditional on those before."""
+        if errors not in self._named:
+            self._named[errors] = self._forward(self.found[errors].fit)
+        return self._named[errors]
+
+    def few(self, errors: Errors, classes: Ints) -> Candidate:
+        """Biases of these classes only, beside other errors."""
+        start = self.found[errors].fit.mapping
+        return self._candidate(self.fitter.fit((*errors, "bias"), start, classes), classes)
+
+    def _with_bias(self, errors: Errors) -> float:
+        both = [self.found[each].criterion for each in (errors, (*errors, "bias")) if each in self.found]
+        return -max(both)
+
+    def _try(self, errors: Errors, none_by_score: bool = False) -> None:
+        if none_by_score:
+            return
+        less = [tuple(name for name in errors if name != one) for one in errors]
+        start = max((self.found[each] for each in less if each in self.found), key=lambda each: each.ratio)
+        self.found[errors] = self._candidate(self.fitter.fit(errors, start.fit.mapping))
+
+    def _try_few(self, errors: Errors) -> None:
+        classes = self.named(errors)
+        if not len(classes):
+            return
+        both = (*errors, "bias")
+        sparse = self.few(errors, classes)
+        if both not in self.found or sparse.criterion > self.found[both].criterion:
+            self.found[both] = sparse
+
+    def _candidate(self, fit: Fit, classes: Ints | None = None) -> Candidate:
+        effect, reference = self.gate.effect, self.fitter.none.slopes.loglik
+        ratio = 2 * (fit.slopes.loglik - reference) / effect
+        scalars = [name for name in fit.errors if name != "bias"]
+        cost = sum(self._unit + (0 if name == "confidence" else 2) for name in scalars)
+        parameters = float(len(scalars))
+        if "bias" in fit.errors:
+            cost += self._bias_cost(classes)
+            used = self._variance if classes is None else self._variance[classes]
+            share = float((used / (used + BIAS_SD**-2)).sum())
+            parameters += share * (1 if classes is not None else (len(used) - 1) / len(used))
+        return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes)
+
+    def _bias_cost(self, classes: Ints | None) -> float:
+        """Cost of class biases: the determinant of their prior's gain in precision, and of the choice of classes."""
+        each = np.log1p(self._variance * BIAS_SD**2)
+        n = len(each)
+        if classes is None:
+            return float(each.sum()) * (n - 1) / n
+        k = len(classes)
+        return float(each[classes].sum() + 2 * (gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
+
+    def _bias_cannot_pay(self, errors: Errors) -> bool:
+        """Whether the score test says that a bias of every class would not pay for its cost."""
+        effect = self.gate.effect
+        score = self.found[errors].fit.slopes.bias
+        precision = self.fitter.bias_information + np.eye(len(score)) * effect / BIAS_SD**2
+        approximate = float(score @ cho_solve(cho_factor(precision), score)) / effect
+        return 1.5 * approximate + 10 < self._bias_cost(None)
+
+    def _forward(self, fit: Fit) -> Ints:
+        known = information(self.fitter.chunks, fit.mapping, self.fitter.classes)
+        scalars = [at for at, name in enumerate(SCALARS) if name in fit.errors]
+        covariance = known[3:, 3:]
+        if scalars:
+            across = known[np.ix_(scalars, range(3, len(known)))]
+            own = known[np.ix_(scalars, scalars)]
+            own[np.diag_indices_from(own)] *= 1 + 1e-9
+            covariance = covariance - across.T @ np.linalg.solve(own, across)
+        inflation = np.maximum(self.gate.class_effect, 1.0)
+        s = self.statistics
+        step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
+        return forward(fit.slopes.bias, covariance, third_moments(s), inflation, step, self.alpha)
+
+
+def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats, step: float, alpha: float) -> Ints:
+    """Name biased classes one after the other, the clearest first: by scores conditional on those already named."""
+    score, covariance = score.copy(), covariance.copy()
+    whole = np.diag(covariance).copy()
+    left, named = whole > 1e-9, []
+    while left.any() and len(named) < len(score) - 1:
+        variance = np.diag(covariance) * inflation
+        usable = left & (np.diag(covariance) > 1e-6 * whole)
+        p = np.where(usable, gamma_p_values(score, variance, third * inflation**1.5, step), 1.0)
+        z = np.where(usable, np.abs(score) / np.sqrt(np.maximum(variance, 1e-300)), 0.0)
+        best = int(np.lexsort((-z, p))[0])
+        if not p[best] * int(usable.sum()) < alpha:
+            break
+        named.append(best)
+        left[best] = False
+        column = covariance[:, best] / covariance[best, best]
+        score = score - column * score[best]
+        covariance = covariance - np.outer(column, covariance[best])
+    return np.array(named, dtype=np.int64)
