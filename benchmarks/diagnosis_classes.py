@@ -42,7 +42,9 @@ def simulate(rng: np.random.Generator, case: Case) -> tuple[Any, ...]:
     if case.error in ("confidence", "both"):
         f *= 1 + case.size
     if case.error in ("classes", "both"):
-        biases = 0.3 * rng.normal(size=case.classes) if case.error == "both" else case.size * rng.normal(size=case.classes)
+        biases = (
+            0.3 * rng.normal(size=case.classes) if case.error == "both" else case.size * rng.normal(size=case.classes)
+        )
     if case.error == "few":
         biases[:3] = case.size * np.array([1, -1, 1])
     if case.error == "tail":

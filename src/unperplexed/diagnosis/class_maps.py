@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from .._typing import AnyFloats, Floats, Ints
-from .class_rows import Chunk
-from .class_statistics import ClassStatistics
+from .class_rows import Chunk, PreparedRows
+from .class_statistics import ClassStatistics, gram
 
 ERRORS = ("confidence", "tail", "noise", "bias")
 Errors = tuple[str, ...]
@@ -90,7 +90,7 @@ def slopes(chunks: Iterable[Chunk], mapping: ClassMap, classes: int) -> Slopes:
         sums[1] += w @ chunk.pick(chunk.log_p) - share @ np.einsum("ij,ij->i", f, chunk.log_p)
         if mapping.tail:
             sums[2] += w @ chunk.pick(chunk.tail()) - share @ np.einsum("ij,ij->i", f, chunk.tail())
-    return Slopes(*sums.tolist(), bias)
+    return Slopes(float(sums[0]), float(sums[1]), float(sums[2]), float(sums[3]), bias)
 
 
 def noise_start(chunks: Iterable[Chunk], mapping: ClassMap, classes: int) -> tuple[float, float]:
@@ -111,7 +111,7 @@ SCALARS = ("confidence", "tail", "noise")
 """Errors of one parameter, in the order of `information`."""
 
 
-def information(chunks: Iterable[Chunk], mapping: ClassMap, classes: int) -> Floats:
+def information(chunks: Iterable[Chunk], mapping: ClassMap, classes: int, biases: bool = True) -> Floats:
     """Fisher information on confidence, tail, the log-odds of the noise and all class biases; one pass."""
     total, e = np.zeros((3 + classes, 3 + classes)), mapping.noise
     for chunk in chunks:
@@ -130,7 +130,12 @@ def information(chunks: Iterable[Chunk], mapping: ClassMap, classes: int) -> Flo
             total[at, :3] += [float(np.vdot(weighted, other)) for other in directions]
             moved = weighted * slope
             total[at, 3:] += moved.sum(axis=0) - moved.sum(axis=1) @ q
-        total[3:, 3:] -= (rho - 0.5 * rho.sum(axis=1, keepdims=True) * q).T @ q
+        if not biases:
+            continue
+        if e:
+            total[3:, 3:] -= (rho - 0.5 * rho.sum(axis=1, keepdims=True) * q).T @ q
+        else:
+            total[3:, 3:] -= 0.5 * gram(q * np.sqrt(w))
         total[np.arange(3, 3 + classes), np.arange(3, 3 + classes)] += 0.5 * rho.sum(axis=0)
     total[3:, :3] = total[:3, 3:].T
     total[3:, 3:] += total[3:, 3:].T.copy()
@@ -151,7 +156,7 @@ class Fit:
 class Fitter:
     """Fits sets of errors to the same rows."""
 
-    def __init__(self, chunks: Iterable[Chunk], statistics: ClassStatistics, effect: float) -> None:
+    def __init__(self, chunks: PreparedRows, statistics: ClassStatistics, effect: float) -> None:
         """Take the rows, their statistics and the design effect, by which the data count less against the prior."""
         self.chunks, self.effect = chunks, effect
         self.classes = len(statistics.observed)

@@ -16,6 +16,7 @@ CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""
 CHUNK_VALUES = 2**17
 """Probabilities that are read at once: small enough to stay in cache."""
+WIDE_ROWS = 1024
 KEPT_VALUES = 2**24
 """Up to so many probabilities the prepared rows stay in memory; beyond, each pass reads them again."""
 
@@ -74,12 +75,12 @@ class Chunk:
         """One value a row: that of the observed class."""
         return values[np.arange(len(self.truth)), self.truth].astype(np.float64)
 
-    def without(self, numbers: Ints) -> Chunk:
-        """The same rows without some."""
-        keep = ~np.isin(self.number, numbers)
+    def only(self, numbers: Ints) -> Chunk:
+        """Those of some numbers."""
+        keep = np.isin(self.number, numbers)
         cluster = None if self.cluster is None else self.cluster[keep]
         rows = self.p[keep], self.log_p[keep], self.truth[keep], self.weights[keep], cluster, self.number[keep]
-        return self if keep.all() else Chunk(*rows, self.floor)
+        return Chunk(*rows, self.floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,6 @@ class PreparedRows:
         self.counts = counts
         self._source = rows
         self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
-        self.skip = np.empty(0, dtype=np.int64)
         observed, predicted, out = np.zeros(counts.classes), np.zeros(counts.classes), 0
         wrong: list[int] = []
         for chunk in self._raw():
@@ -165,7 +165,18 @@ class PreparedRows:
         chunks = self._kept if self._kept is not None else self._read()
         for chunk in chunks:
             if len(chunk.truth):
-                yield chunk.without(self.skip) if self.skip.size else chunk
+                yield chunk
+
+    def wide(self) -> Iterator[Chunk]:
+        """The same rows in chunks of about a thousand or more: products of matrices are faster so."""
+        waiting: list[Chunk] = []
+        for chunk in self:
+            waiting.append(chunk)
+            if sum(len(each.truth) for each in waiting) >= WIDE_ROWS:
+                yield _joined(waiting)
+                waiting = []
+        if waiting:
+            yield _joined(waiting)
 
     def _read(self) -> Iterator[Chunk]:
         for chunk in self._raw():
@@ -207,6 +218,23 @@ class PreparedRows:
                     found.append((float(mass), int(chunk.number[at]), float(mine[at])))
             found = sorted(found)[:most]
         return found
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    """One chunk of several."""
+    if len(chunks) == 1:
+        return chunks[0]
+    cluster = [each.cluster for each in chunks if each.cluster is not None]
+    return Chunk(
+        np.concatenate([each.p for each in chunks]),
+        np.concatenate([each.log_p for each in chunks]),
+        np.concatenate([each.truth for each in chunks]),
+        np.concatenate([each.weights for each in chunks]),
+        np.concatenate(cluster) if cluster else None,
+        np.concatenate([each.number for each in chunks]),
+        chunks[0].floor,
+        np.concatenate([each.tail() for each in chunks]),
+    )
 
 
 def at_most(p: AnyFloats, limit: Floats) -> Floats:

@@ -24,6 +24,8 @@ PLAIN: tuple[Errors, ...] = (
     ("confidence", "noise"),
 )
 """Sets of errors without class biases; each is also tried with them. Never the tail with the noise."""
+_NEAR = 30.0
+"""Sets of errors whose criterion is further below the best are not looked at for biases of a few classes."""
 LEAST = float(chi2.isf(0.05, 1))
 
 
@@ -63,8 +65,10 @@ class Search:
             self._try(errors)
         for errors in sorted(PLAIN, key=lambda each: -self.found[each].criterion):
             self._try((*errors, "bias"), none_by_score=self._bias_cannot_pay(errors))
-        for errors in sorted(PLAIN, key=self._with_bias)[:2]:
-            self._try_few(errors)
+        first, second = sorted(PLAIN, key=self._with_bias)[:2]
+        self._try_few(first)
+        if self._with_bias(second) - self._with_bias(first) < _NEAR:
+            self._try_few(second)
         return max(self.found, key=lambda each: self.found[each].criterion)
 
     def singles(self) -> dict[Errors, Candidate]:
@@ -125,7 +129,7 @@ class Search:
         if classes is None:
             return float(each.sum()) * (n - 1) / n
         k = len(classes)
-        return float(each[classes].sum() + 2 * (gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
+        return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
 
     def _bias_cannot_pay(self, errors: Errors) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
@@ -136,7 +140,7 @@ class Search:
         return 1.5 * approximate + 10 < self._bias_cost(None)
 
     def _forward(self, fit: Fit) -> Ints:
-        known = information(self.fitter.chunks, fit.mapping, self.fitter.classes)
+        known = information(self.fitter.chunks.wide(), fit.mapping, self.fitter.classes)
         scalars = [at for at, name in enumerate(SCALARS) if name in fit.errors]
         covariance = known[3:, 3:]
         if scalars:
@@ -154,7 +158,8 @@ def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats,
     """Name biased classes one after the other, the clearest first: by scores conditional on those already named."""
     score, covariance = score.copy(), covariance.copy()
     whole = np.diag(covariance).copy()
-    left, named = whole > 1e-9, []
+    left = whole > 1e-9
+    named: list[int] = []
     while left.any() and len(named) < len(score) - 1:
         variance = np.diag(covariance) * inflation
         usable = left & (np.diag(covariance) > 1e-6 * whole)

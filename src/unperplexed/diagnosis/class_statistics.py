@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from .._typing import AnyFloats, Floats, Ints, ReadOnlyArrays
-from .class_rows import Chunk
+from .._typing import AnyFloats, Bools, Floats, Ints, ReadOnlyArrays
+from .class_rows import Chunk, PreparedRows
 
 CELLS = 88
 """Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""
@@ -31,9 +33,9 @@ class ClusterSums(ReadOnlyArrays):
     own_classes: Floats
     """Sum over rows of the squared score of each class."""
 
-    def __add__(self, other: ClusterSums) -> ClusterSums:
-        """Sums over both parts."""
-        return ClusterSums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def plus(self, other: ClusterSums, sign: int) -> ClusterSums:
+        """Sums over both parts, or without the other one."""
+        return ClusterSums(*(getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,25 +75,33 @@ class ClassStatistics(ReadOnlyArrays):
 
     def __add__(self, other: ClassStatistics) -> ClassStatistics:
         """Statistics of both parts."""
-        merged = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name != "clusters"}
-        parts = [part.clusters for part in (self, other) if part.clusters is not None]
-        return ClassStatistics(
-            **merged, clusters=parts[0] if len(parts) == 1 else parts[0] + parts[1] if parts else None
-        )
+        return self._plus(other, 1)
+
+    def __sub__(self, other: ClassStatistics) -> ClassStatistics:
+        """Statistics of the rows that are not in the other part."""
+        return self._plus(other, -1)
+
+    def _plus(self, other: ClassStatistics, sign: int) -> ClassStatistics:
+        sums = {f.name: getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)[:-1]}
+        if self.clusters is None or other.clusters is None:
+            return ClassStatistics(**sums, clusters=self.clusters or other.clusters)
+        return ClassStatistics(**sums, clusters=self.clusters.plus(other.clusters, sign))
 
     @classmethod
     def none(cls, classes: int) -> ClassStatistics:
         """Statistics of no rows."""
-        c = classes
-        shapes: tuple[Any, ...] = (c, c, c, (c, c), 2, (2, 2), (2, 2), (2, c), 4, (c, CELLS), (c, CELLS))
-        return cls(0, 0.0, 0.0, *(np.zeros(shape) for shape in shapes))
+        c = np.zeros(classes)
+        square, two, cells = np.zeros((classes, classes)), np.zeros((2, 2)), np.zeros((classes, CELLS))
+        return cls(
+            0, 0.0, 0.0, c, c, c, square, np.zeros(2), two, two, np.zeros((2, classes)), np.zeros(4), cells, cells
+        )
 
     @classmethod
     def of(cls, chunk: Chunk, q: AnyFloats | None = None, *, cells: bool = True) -> ClassStatistics:
         """Statistics of a chunk of rows, were its probabilities calibrated (or q in their place)."""
         p = np.asarray(chunk.p if q is None else q, dtype=np.float64)
         w, classes = chunk.weights, p.shape[1]
-        shape = _shape_moments(chunk, p)
+        shape: tuple[Any, ...] = _shape_moments(chunk, p)
         weighted = p * w[:, None]
         counts, sums = _cells(p) if cells else (np.zeros((classes, CELLS)), np.zeros((classes, CELLS)))
         return cls(
@@ -101,7 +111,7 @@ class ClassStatistics(ReadOnlyArrays):
             np.bincount(chunk.truth, w, classes).astype(np.float64),
             weighted.sum(axis=0),
             weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
-            np.diag((w * w) @ p) - _gram(weighted),
+            np.diag((w * w) @ p) - gram(weighted),
             *shape[:5],
             counts,
             sums,
@@ -127,23 +137,29 @@ def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
     return scores.sum(axis=0), np.asarray(info), np.asarray(cov), with_classes, (w**3) @ third, scores
 
 
-def _gram(x: Floats) -> Floats:
+def statistics_of(rows: PreparedRows) -> ClassStatistics:
+    """Statistics of all prepared rows."""
+    return reduce(add, (ClassStatistics.of(chunk) for chunk in rows.wide()), ClassStatistics.none(rows.counts.classes))
+
+
+def gram(x: Floats) -> Floats:
     """Product x' x."""
     upper = dsyrk(1.0, x.T) if x.size else np.zeros((x.shape[1], x.shape[1]))
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+    return np.asarray(upper + upper.T - np.diag(np.diag(upper)))
 
 
 def _cells(p: Floats) -> tuple[Floats, Floats]:
     """Count and add up the probabilities of each class in cells that are narrow in their log-odds."""
     classes = p.shape[1]
-    above = p > 0.5
-    bits = np.where(above, 1 - p, p).astype(np.float32).view(np.int32) >> 22
+    above: Bools = p > 0.5
+    bits: Any = np.where(above, 1 - p, p).astype(np.float32).view(np.int32) >> 22
     key = np.clip(_TOP_BITS - bits, 0, _HALF - 1)
     key[above] += _HALF
     key += np.arange(classes, dtype=np.int32) * CELLS
     flat, size = key.ravel(), classes * CELLS
     counts = np.bincount(flat, minlength=size).astype(np.float64)
-    return counts.reshape(classes, CELLS), np.bincount(flat, p.ravel(), size).reshape(classes, CELLS)
+    sums = np.bincount(flat, p.ravel(), size).astype(np.float64)
+    return counts.reshape(classes, CELLS), sums.reshape(classes, CELLS)
 
 
 def _by_shard(chunk: Chunk, p: Floats, shape: Floats) -> ClusterSums:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
-from operator import add
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from .._typing import Floats, Ints
 from ..labels import Label
 from . import class_words as say
 from .class_maps import SCALARS, Errors, Fitter, information
-from .class_rows import Certain, Chunk, PreparedRows, Rows, count
+from .class_rows import Certain, PreparedRows, Rows, count
 from .class_search import LEAST, Candidate, Search
-from .class_statistics import ClassStatistics
+from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import Gate, gate
 from .result import Detectable, Diagnosis, Finding
 
@@ -51,7 +50,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     if not counts.rows:
         return Diagnosis("No rows to diagnose.", "No rows", n_classes=len(labels), by="rows", made=False)
     prepared = PreparedRows(rows, counts)
-    statistics = statistics_of(prepared, len(labels))
+    statistics = statistics_of(prepared)
     findings = _certainty(prepared.certain)
     common: dict[str, Any] = {"n_rows": counts.rows, "n_classes": len(labels), "by": "rows"}
     if not float(statistics.information.sum()) > _SEEN:
@@ -62,24 +61,19 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     if not opened.p_value < alpha:
         verdict, headline = _words(findings, counts.rows, opened.p_value)
         return Diagnosis(verdict, headline, findings, **common)
-    search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
-    best = search.run()
-    surprising = _surprising(prepared, len(labels), alpha)
+    surprising = _surprising(prepared, statistics, alpha)
     alternatives: tuple[tuple[str, ...], ...] = ()
     if surprising:
         more: tuple[Finding, ...] = (surprising,)
     else:
+        search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
+        best = search.run()
         means = _means(statistics, prepared.certain, labels)
         more = _named(search, best, opened, means, counts.rows) or (_shape(opened),)
         alternatives = _alternatives(search, best) if best and more[0].error != "shape" else ()
     verdict, headline = _words((*findings, *more), counts.rows, opened.p_value, alternatives)
     gain = sum(finding.gain for finding in more if not math.isnan(finding.gain))
     return Diagnosis(verdict, headline, (*findings, *more), alternatives, gain=gain, **common)
-
-
-def statistics_of(chunks: Iterable[Chunk], classes: int) -> ClassStatistics:
-    """Statistics of all chunks."""
-    return reduce(add, (ClassStatistics.of(chunk) for chunk in chunks), ClassStatistics.none(classes))
 
 
 def _certainty(certain: Certain) -> tuple[Finding, ...]:
@@ -155,7 +149,9 @@ def _biased_classes(search: Search, best: Errors) -> Ints:
 
 def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[float]]:
     """The errors in the order of what they add to the gain, each after those before it; the gains add up."""
-    effect, order, gains, before = search.gate.effect, [], [], 0.0
+    effect, before = search.gate.effect, 0.0
+    order: list[str] = []
+    gains: list[float] = []
     whole = search.found[best].gain(effect, rows)
 
     def reached(name: str) -> float:
@@ -176,11 +172,12 @@ def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[
 def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
     fit, effect = candidate.fit, search.gate.effect
-    known = information(search.fitter.chunks, fit.mapping, search.fitter.classes) / effect
+    chunks, classes = search.fitter.chunks.wide(), search.fitter.classes
+    known = information(chunks, fit.mapping, classes, biases="bias" in fit.errors) / effect
     scalars = [name for name in SCALARS if name in fit.errors]
     at = [SCALARS.index(name) for name in scalars]
     if "bias" in fit.errors:
-        at += [3 + c for c in (range(search.fitter.classes) if candidate.classes is None else candidate.classes)]
+        at += [3 + c for c in (range(classes) if candidate.classes is None else candidate.classes)]
     known = known[np.ix_(at, at)]
     known[np.diag_indices_from(known)] += np.array([1e-9] * len(scalars) + [4.0] * (len(at) - len(scalars)))
     root = np.sqrt(np.diag(np.linalg.inv(known)))
@@ -236,29 +233,18 @@ def _alternatives(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
 # ---- influence
 
 
-def _surprising(prepared: PreparedRows, classes: int, alpha: float) -> Finding | None:
-    """One to three surprising outcomes without which no single error is significant."""
+def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: float) -> Finding | None:
+    """One to three surprising outcomes without which the gate does not reject."""
     found = prepared.most_surprising()
-    try:
-        for drop in range(1, len(found) + 1):
-            prepared.skip = np.array([number for _, number, _ in found[:drop]])
-            if not _significant(prepared, classes, alpha):
-                words = say.rows_words([p for _, _, p in found[:drop]])
-                numbers = tuple(int(number) for number in prepared.skip)
-                return Finding("rows", words, float(drop), remedy=say.REMEDIES["rows"], rows=numbers)
-    finally:
-        prepared.skip = np.empty(0, dtype=np.int64)
+    numbers = np.array([number for _, number, _ in found], dtype=np.int64)
+    few = [chunk.only(numbers) for chunk in prepared] if found else []
+    for drop in range(1, len(found) + 1):
+        out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
+        if not gate(reduce(sub, out, statistics)).p_value < alpha:
+            words = say.rows_words([p for _, _, p in found[:drop]])
+            rows = tuple(number for _, number, _ in found[:drop])
+            return Finding("rows", words, float(drop), remedy=say.REMEDIES["rows"], rows=rows)
     return None
-
-
-def _significant(prepared: PreparedRows, classes: int, alpha: float) -> bool:
-    """Whether any single error is significant: class biases by their tests, others by their likelihood ratio."""
-    statistics = statistics_of(prepared, classes)
-    opened = gate(statistics)
-    if 2 * min(opened.spread, opened.holm) < alpha / 4:
-        return True
-    singles = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha).singles()
-    return max(each.ratio for each in singles.values()) > float(chi2.isf(alpha / 4, 1))
 
 
 # ---- words
