@@ -131,9 +131,8 @@ def cases(factor: float) -> list[Case]:
             (100, 2000, 100, "200"),
         )
     ]
-    errors = (
-        ("none", 0.0), ("confidence", -0.2), ("classes", 0.3), ("both", -0.2), ("few", 0.4), ("noise", 0.1), ("tail", -0.2),
-    )  # fmt: skip
+    errors = [("none", 0.0), ("confidence", -0.2), ("classes", 0.3), ("both", -0.2)]
+    errors += [("few", 0.4), ("noise", 0.1), ("tail", -0.2)]
     naming = [
         Case("naming", 10, rows, of(runs), error, value)
         for rows, runs in ((2000, 20), (10000, 10))
@@ -157,9 +156,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
     lines = []
-    for case in cases(options.factor):
+    for number, case in enumerate(cases(options.factor)):
         if options.only in ("", case.name):
-            lines.append(run(case, options.seed))
+            lines.append(run(case, 1000 * options.seed + number))
             print(*lines[-1].values(), sep=" | ", file=sys.stderr, flush=True)
     with options.out.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")

@@ -90,11 +90,11 @@ class ClassStatistics(ReadOnlyArrays):
     @classmethod
     def none(cls, classes: int) -> ClassStatistics:
         """Statistics of no rows."""
-        c = np.zeros(classes)
-        square, two, cells = np.zeros((classes, classes)), np.zeros((2, 2)), np.zeros((classes, CELLS))
-        return cls(
-            0, 0.0, 0.0, c, c, c, square, np.zeros(2), two, two, np.zeros((2, classes)), np.zeros(4), cells, cells
+        each, square, two, cells = (
+            np.zeros(shape) for shape in (classes, (classes, classes), (2, 2), (classes, CELLS))
         )
+        across, third, score = np.zeros((2, classes)), np.zeros(4), np.zeros(2)
+        return cls(0, 0.0, 0.0, each, each, each, square, score, two, two, across, third, cells, cells)
 
     @classmethod
     def of(cls, chunk: Chunk, q: AnyFloats | None = None, *, cells: bool = True) -> ClassStatistics:
@@ -112,7 +112,7 @@ class ClassStatistics(ReadOnlyArrays):
             weighted.sum(axis=0),
             weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
             np.diag((w * w) @ p) - gram(weighted),
-            *shape[:5],
+            *(shape[0], shape[1], shape[2], shape[3], shape[4]),
             counts,
             sums,
             None if chunk.cluster is None else _by_shard(chunk, p, shape[5]),
