@@ -141,6 +141,9 @@ def cases(factor: float) -> list[Case]:
     large = [
         Case("naming", 100, 10000, of(10), "few", 0.4),
         Case("naming", 100, 10000, of(5), "both", -0.2),
+        Case("naming", 100, 10000, of(5), "classes", 0.15),
+        Case("naming", 100, 10000, of(5), "tail", -0.2),
+        Case("naming", 100, 10000, of(5), "noise", 0.1),
         Case("naming", 1000, 10000, of(2), "confidence", -0.2),
         Case("naming", 1000, 10000, of(2), "few", 0.8),
     ]

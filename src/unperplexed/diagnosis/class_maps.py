@@ -22,6 +22,8 @@ ERRORS = ("confidence", "tail", "noise", "bias")
 Errors = tuple[str, ...]
 BIAS_SD = 0.5
 """Standard deviation of the prior of class biases, in log-odds."""
+SMALL_SD = 0.15
+"""The same where the biases of many classes are small."""
 FAR = 5.0
 """That of confidence and tail: it only bounds them where the outcomes are separated."""
 _NOISE_GRID = expit(np.linspace(-9, 0.5, 20))
@@ -171,13 +173,13 @@ class Fitter:
         self.bias_information: Floats = self._information[2:, 2:]
         self.none = Fit((), ClassMap(), slopes(chunks, ClassMap(tail=1e-300), self.classes), 0.0)
 
-    def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None) -> Fit:
+    def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
         """Maximise the likelihood with the prior, from a map of fewer errors; biases of some classes only, if given."""
         scale = 1.0
         if "noise" in errors:
             noise, scale = noise_start(self.chunks, start, self.classes)
             start = ClassMap(start.confidence, start.tail, noise, start.biases)
-        origin, prior = self._vector(start, errors), self._prior(errors, only)
+        origin, prior = self._vector(start, errors), self._prior(errors, only, sd)
         root = self._root(errors, prior, scale)
         reference = self.none.slopes.loglik
         last: tuple[ClassMap, Slopes, float] | None = None
@@ -201,11 +203,11 @@ class Fitter:
         assert last is not None
         return Fit(errors, *last)
 
-    def _prior(self, errors: Errors, only: Ints | None) -> Floats:
+    def _prior(self, errors: Errors, only: Ints | None, sd: float) -> Floats:
         """Precision of each parameter's prior; a class that is to have no bias is held at 0."""
         each = {"confidence": FAR, "tail": FAR, "noise": 3 * FAR}
-        biases = np.full(self.classes, BIAS_SD if only is None else 1e-6)
-        biases[slice(0) if only is None else only] = BIAS_SD
+        biases = np.full(self.classes, sd if only is None else 1e-6)
+        biases[slice(0) if only is None else only] = sd
         parts = [biases if name == "bias" else np.array([each[name]]) for name in errors]
         return np.asarray(self.effect / np.concatenate(parts) ** 2)
 

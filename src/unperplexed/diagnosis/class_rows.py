@@ -95,14 +95,12 @@ class RowCounts:
     """Numbers of the clusters, ascending."""
 
     @property
-    def units(self) -> int:
-        """Number of independent units: clusters where there are some, else rows."""
-        return self.rows if self.clusters is None else len(self.clusters)
-
-    @property
     def limit(self) -> float:
-        """An outcome is certain not to occur where it and all less probable ones have less than this together."""
-        return CERTAIN / max(self.units, 1)
+        """An outcome is certain not to occur where it and all less probable ones have less than this together.
+
+        Rows count, not clusters: expected numbers add up however the rows depend on each other.
+        """
+        return CERTAIN / max(self.rows, 1)
 
     @property
     def floor(self) -> float:

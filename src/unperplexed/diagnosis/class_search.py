@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from .._typing import Floats, Ints
-from .class_maps import BIAS_SD, SCALARS, Errors, Fit, Fitter, information
+from .class_maps import BIAS_SD, SCALARS, SMALL_SD, Errors, Fit, Fitter, information
 from .class_statistics import ClassStatistics
 from .class_tests import Gate, gamma_p_values, third_moments
 
@@ -42,6 +42,8 @@ class Candidate:
     """Penalised likelihood ratio less the cost of the errors."""
     classes: Ints | None = None
     """Classes with a bias, where not all have one."""
+    sd: float = BIAS_SD
+    """Of the prior of the biases."""
 
     def gain(self, effect: float, rows: float) -> float:
         """Reduction of the log loss in nats a row, less what the fit owes to chance."""
@@ -66,9 +68,9 @@ class Search:
         for errors in sorted(PLAIN, key=lambda each: -self.found[each].criterion):
             self._try((*errors, "bias"), none_by_score=self._bias_cannot_pay(errors))
         first, second = sorted(PLAIN, key=self._with_bias)[:2]
-        self._try_few(first)
+        self._try_other_biases(first)
         if self._with_bias(second) - self._with_bias(first) < _NEAR:
-            self._try_few(second)
+            self._try_other_biases(second)
         return max(self.found, key=lambda each: self.found[each].criterion)
 
     def singles(self) -> dict[Errors, Candidate]:
@@ -100,44 +102,47 @@ class Search:
         start = max((self.found[each] for each in less if each in self.found), key=lambda each: each.ratio)
         self.found[errors] = self._candidate(self.fitter.fit(errors, start.fit.mapping))
 
-    def _try_few(self, errors: Errors) -> None:
-        classes = self.named(errors)
-        if not len(classes):
-            return
-        both = (*errors, "bias")
-        sparse = self.few(errors, classes)
-        if both not in self.found or sparse.criterion > self.found[both].criterion:
-            self.found[both] = sparse
+    def _try_other_biases(self, errors: Errors) -> None:
+        """Biases of a few classes only, and small biases of all: in place of large ones of all where they do better."""
+        both, tried = (*errors, "bias"), []
+        if len(classes := self.named(errors)):
+            tried.append(self.few(errors, classes))
+        if not self._bias_cannot_pay(errors, SMALL_SD):
+            start = self.found[errors].fit.mapping
+            tried.append(self._candidate(self.fitter.fit(both, start, sd=SMALL_SD), sd=SMALL_SD))
+        for candidate in tried:
+            if both not in self.found or candidate.criterion > self.found[both].criterion:
+                self.found[both] = candidate
 
-    def _candidate(self, fit: Fit, classes: Ints | None = None) -> Candidate:
+    def _candidate(self, fit: Fit, classes: Ints | None = None, sd: float = BIAS_SD) -> Candidate:
         effect, reference = self.gate.effect, self.fitter.none.slopes.loglik
         ratio = 2 * (fit.slopes.loglik - reference) / effect
         scalars = [name for name in fit.errors if name != "bias"]
         cost = sum(self._unit + (0 if name == "confidence" else 2) for name in scalars)
         parameters = float(len(scalars))
         if "bias" in fit.errors:
-            cost += self._bias_cost(classes)
+            cost += self._bias_cost(classes, sd)
             used = self._variance if classes is None else self._variance[classes]
-            share = float((used / (used + BIAS_SD**-2)).sum())
+            share = float((used / (used + sd**-2)).sum())
             parameters += share * (1 if classes is not None else (len(used) - 1) / len(used))
-        return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes)
+        return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes, sd)
 
-    def _bias_cost(self, classes: Ints | None) -> float:
+    def _bias_cost(self, classes: Ints | None, sd: float) -> float:
         """Cost of class biases: the determinant of their prior's gain in precision, and of the choice of classes."""
-        each = np.log1p(self._variance * BIAS_SD**2)
+        each = np.log1p(self._variance * sd**2)
         n = len(each)
         if classes is None:
             return float(each.sum()) * (n - 1) / n
         k = len(classes)
         return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
 
-    def _bias_cannot_pay(self, errors: Errors) -> bool:
+    def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
         effect = self.gate.effect
         score = self.found[errors].fit.slopes.bias
-        precision = self.fitter.bias_information + np.eye(len(score)) * effect / BIAS_SD**2
+        precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
         approximate = float(score @ cho_solve(cho_factor(precision), score)) / effect
-        return 1.5 * approximate + 10 < self._bias_cost(None)
+        return 1.5 * approximate + 10 < self._bias_cost(None, sd)
 
     def _forward(self, fit: Fit) -> Ints:
         known = information(self.fitter.chunks.wide(), fit.mapping, self.fitter.classes)

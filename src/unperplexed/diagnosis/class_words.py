@@ -109,7 +109,7 @@ def headline_words(error: str, parameter: float) -> str:
         "noise": "extremes overstated",
         "certainty": "certain and wrong",
         "rows": "a few surprising outcomes",
-        "shape": "miscalibrated in a way that has no name here",
+        "shape": "miscalibrated in another way",
     }[error]
 
 

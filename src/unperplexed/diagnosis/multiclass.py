@@ -16,6 +16,7 @@ from .._typing import Floats, Ints
 from ..labels import Label
 from . import class_words as say
 from .class_maps import SCALARS, Errors, Fitter, information
+from .class_rest import rest
 from .class_rows import Certain, PreparedRows, Rows, count
 from .class_search import LEAST, Candidate, Search
 from .class_statistics import ClassStatistics, statistics_of
@@ -51,7 +52,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
         return Diagnosis("No rows to diagnose.", "No rows", n_classes=len(labels), by="rows", made=False)
     prepared = PreparedRows(rows, counts)
     statistics = statistics_of(prepared)
-    findings = _certainty(prepared.certain)
+    findings = _certainty(prepared.certain, counts.clusters is not None)
     common: dict[str, Any] = {"n_rows": counts.rows, "n_classes": len(labels), "by": "rows"}
     if not float(statistics.information.sum()) > _SEEN:
         verdict, headline = _words(findings, counts.rows, math.nan)
@@ -67,20 +68,22 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
         more: tuple[Finding, ...] = (surprising,)
     else:
         search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
-        best = search.run()
         means = _means(statistics, prepared.certain, labels)
-        more = _named(search, best, opened, means, counts.rows) or (_shape(opened),)
-        alternatives = _alternatives(search, best) if best and more[0].error != "shape" else ()
+        more, best = _named(search, opened, means, counts.rows)
+        alternatives = _alternatives(search, best) if best else ()
+        if best:
+            more, common["rest_p_value"] = _with_rest(more, search, best)
     verdict, headline = _words((*findings, *more), counts.rows, opened.p_value, alternatives)
     gain = sum(finding.gain for finding in more if not math.isnan(finding.gain))
     return Diagnosis(verdict, headline, (*findings, *more), alternatives, gain=gain, **common)
 
 
-def _certainty(certain: Certain) -> tuple[Finding, ...]:
+def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
+    """Outcomes that the forecasts held for certain not to occur; rows of a cluster may err together."""
     wrong = len(certain.wrong)
     if not wrong:
         return ()
-    p_value = float(poisson.sf(wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
+    p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
     words = say.certainty_words(wrong, certain.expected)
     return (
         Finding(
@@ -110,20 +113,11 @@ def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
 # ---- names
 
 
-def _named(search: Search, best: Errors, opened: Gate, means: say.ClassMeans, rows: int) -> tuple[Finding, ...]:
-    """The best set of errors as findings; where none pays for itself, what the gate saw; else nothing."""
+def _named(search: Search, opened: Gate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
+    """The best set of errors as findings; where none pays for itself, what the gate saw."""
+    best = search.run() or _single(search, opened)
     if not best:
-        if opened.shape <= min(opened.spread, opened.holm):
-            singles = search.singles()
-            best = max(singles, key=lambda each: singles[each].ratio)
-            if singles[best].ratio < LEAST:
-                return ()
-        else:
-            classes = search.named(())
-            if not len(classes):
-                return ()
-            best = ("bias",)
-            search.found[best] = search.few((), classes)
+        return (_shape(opened),), ()
     order, gains = _sequence(search, best, rows)
     candidate = search.found[best]
     simple = search.found.get(tuple(each for each in best if each != "tail"), candidate)
@@ -139,7 +133,34 @@ def _named(search: Search, best: Errors, opened: Gate, means: say.ClassMeans, ro
         finding = _finding(name, shown[name], spread[id(shown[name])], classes, means, p_value, gain)
         beside = name == "tail" and "confidence" in best
         found.append(replace(finding, words=finding.words + " after correcting the slope") if beside else finding)
-    return tuple(found)
+    return tuple(found), best
+
+
+def _single(search: Search, opened: Gate) -> Errors:
+    """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
+    if opened.shape <= min(opened.spread, opened.holm):
+        singles = search.singles()
+        best = max(singles, key=lambda each: singles[each].ratio)
+        return best if singles[best].ratio > LEAST else ()
+    classes = search.named(())
+    if not len(classes):
+        return ()
+    search.found[("bias",)] = search.few((), classes)
+    return ("bias",)
+
+
+def _with_rest(findings: tuple[Finding, ...], search: Search, best: Errors) -> tuple[tuple[Finding, ...], float]:
+    """Add what the findings leave, where it is significant: last, or first where it is the larger part."""
+    candidate = search.found[best]
+    chunks, effect = search.fitter.chunks, search.gate.effect
+    statistic, p_value = rest(chunks, search.statistics, candidate.fit.mapping, best, effect)
+    if not p_value < 0.01:
+        return findings, p_value
+    mainly = statistic > candidate.ratio
+    words = "miscalibrated mainly in a way that has no name here" if mainly else "miscalibrated in a further way"
+    words += f" ({say.p_words(p_value)})"
+    further = Finding("shape", words, p_value=p_value, remedy=say.REMEDIES["shape"])
+    return ((further, *findings) if mainly else (*findings, further)), p_value
 
 
 def _biased_classes(search: Search, best: Errors) -> Ints:
@@ -179,7 +200,9 @@ def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     if "bias" in fit.errors:
         at += [3 + c for c in (range(classes) if candidate.classes is None else candidate.classes)]
     known = known[np.ix_(at, at)]
-    known[np.diag_indices_from(known)] += np.array([1e-9] * len(scalars) + [4.0] * (len(at) - len(scalars)))
+    known[np.diag_indices_from(known)] += np.array(
+        [1e-9] * len(scalars) + [candidate.sd**-2] * (len(at) - len(scalars))
+    )
     root = np.sqrt(np.diag(np.linalg.inv(known)))
     spread = dict(zip(scalars, root.tolist(), strict=False))
     if candidate.classes is not None and len(candidate.classes) == 1:
