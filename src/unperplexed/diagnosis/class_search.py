@@ -128,11 +128,15 @@ class Search:
         return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes, sd)
 
     def _bias_cost(self, classes: Ints | None, sd: float) -> float:
-        """Cost of class biases: the determinant of their prior's gain in precision, and of the choice of classes."""
-        each = np.log1p(self._variance * sd**2)
-        n = len(each)
+        """Cost of class biases: the gain in precision over their prior, and for a few classes the choice of them.
+
+        It is never so low that calibrated classes would exceed it in one of a hundred cases.
+        """
+        each, n = np.log1p(self._variance * sd**2), len(self._variance)
         if classes is None:
-            return float(each.sum()) * (n - 1) / n
+            kept = self._variance / (self._variance + sd**-2) * (n - 1) / n
+            by_chance = float(kept.sum()) + 3 * math.sqrt(2 * float((kept**2).sum()))
+            return max(float(each.sum()) * (n - 1) / n, by_chance)
         k = len(classes)
         return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
 

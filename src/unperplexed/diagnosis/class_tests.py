@@ -130,10 +130,11 @@ def _upper(count: Floats, n: Floats, p: Floats) -> Floats:
     total = n.sum(axis=1)
     solvable = (goal > 0) & (goal < total - 0.25)
     t = _saddlepoint(np.where(solvable, goal, expected), n, p)
-    growth = np.expm1(t)[:, None]
-    tilted = p * (1 + growth) / (1 + p * growth)
+    up = np.exp(t)[:, None]
+    tilted = p * up / (1 - p + p * up)
     second = np.maximum((n * tilted * (1 - tilted)).sum(axis=1), 1e-300)
-    exponent = t * goal - (n * np.log1p(p * growth)).sum(axis=1)
+    cumulants = np.log1p(np.maximum(p * np.expm1(t)[:, None], -1 + 1e-16))
+    exponent = t * goal - (n * cumulants).sum(axis=1)
     r = np.sign(t) * np.sqrt(2 * np.maximum(exponent, 0))
     u = 2 * np.sinh(t / 2) * np.sqrt(second)
     near = np.abs(r) < 1e-3  # at the mean the formula is 0/0

@@ -88,7 +88,7 @@ def noise_words(share: float) -> str:
 
 def certainty_words(count: int, expected: float) -> str:
     """Outcomes that the forecasts were certain would not occur."""
-    times = "once" if count == 1 else f"{count} times"
+    times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
     return f"certain and wrong {times} (expected {expected:.2g})"
 
 
