@@ -138,6 +138,11 @@ def cases(factor: float) -> list[Case]:
         for rows, runs in ((2000, 20), (10000, 10))
         for error, value in errors
     ]
+    dependent = [
+        Case("naming", 10, 2000, of(20), error, -0.3 if error == "confidence" else 0.4, sample)
+        for sample in ("weights", "200")
+        for error in ("confidence", "classes")
+    ]
     large = [
         Case("naming", 100, 10000, of(10), "few", 0.4),
         Case("naming", 100, 10000, of(5), "both", -0.2),
@@ -147,7 +152,7 @@ def cases(factor: float) -> list[Case]:
         Case("naming", 1000, 10000, of(2), "confidence", -0.2),
         Case("naming", 1000, 10000, of(2), "few", 0.8),
     ]
-    return size + naming + large
+    return size + naming + dependent + large
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -395,3 +395,34 @@ def test_words_of_the_slope():
     words = class_words.confidence_words(0.49, 0.47, 0.5)
     assert words == "overconfident (calibration slope 0.49, 95% CI 0.47 to 0.50; temperature 2.04)"
     assert class_words.noise_words(0.012) == "extremes overstated, as if 1.2% of the outcomes were drawn at random"
+
+
+# ---- anything that can come in
+
+
+def odd_forecasts(seed):
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.choice([1, 2, 5, 20, 100])), int(rng.choice([2, 3, 12]))
+    p = np.exp(rng.choice([0.3, 2, 10, 60]) * rng.normal(size=(n, classes)))
+    kind = rng.integers(0, 4)
+    if kind == 0:
+        p[rng.uniform(size=p.shape) < 0.4] = 0
+        p[p.sum(axis=1) == 0, 0] = 1
+    if kind == 1:
+        p[:] = 1
+    p /= p.sum(axis=1, keepdims=True)
+    if kind == 2:
+        p *= 1 + rng.uniform(-1e-3, 1e-3, size=(n, 1))
+    y = [rng.integers(0, classes, n), p.argmax(axis=1), p.argmin(axis=1), np.zeros(n, dtype=int)][rng.integers(0, 4)]
+    weights = rng.choice([0, 1, 3.0], size=n) + 1e-3 if rng.uniform() < 0.4 else None
+    cluster = 999 * rng.integers(0, max(1, n // 4), n) if rng.uniform() < 0.4 else None
+    return p.astype(rng.choice([np.float32, np.float64])), y, weights, cluster
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_odd_forecasts(seed):
+    found = diagnose(*odd_forecasts(seed))
+    assert np.isfinite(found.gain)
+    assert found.gain >= 0
+    assert np.isnan(found.p_value) or 0 <= found.p_value <= 1
+    assert "nan" not in found.verdict

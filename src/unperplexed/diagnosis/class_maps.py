@@ -166,7 +166,7 @@ class Fitter:
         ratio = float(statistics.information.sum()) / variance if variance > 0 else 1.0
         self._information = np.block(
             [
-                [statistics.shape_information, ratio * statistics.shape_classes],
+                [ratio * statistics.shape_covariance, ratio * statistics.shape_classes],
                 [ratio * statistics.shape_classes.T, ratio * statistics.covariance],
             ]
         )

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from .._typing import Floats, Ints
 from .class_maps import BIAS_SD, SCALARS, SMALL_SD, Errors, Fit, Fitter, information
 from .class_statistics import ClassStatistics
-from .class_tests import Gate, gamma_p_values, third_moments
+from .class_tests import NEW, Gate, gamma_p_values, third_moments
 
 PLAIN: tuple[Errors, ...] = (
     (),
@@ -58,27 +58,26 @@ class Search:
         self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
         self._variance = statistics.information / gate.effect
         self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
+        self._plain = [errors for errors in PLAIN if _identifiable(errors, statistics.shape_information)]
         self._named: dict[Errors, Ints] = {}
         self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
 
     def run(self) -> Errors:
         """Try all sets of errors; the best one."""
-        for errors in PLAIN[1:]:
+        for errors in self._plain[1:]:
             self._try(errors)
-        for errors in sorted(PLAIN, key=lambda each: -self.found[each].criterion):
+        for errors in sorted(self._plain, key=lambda each: -self.found[each].criterion):
             self._try((*errors, "bias"), none_by_score=self._bias_cannot_pay(errors))
-        first, second = sorted(PLAIN, key=self._with_bias)[:2]
+        first, *others = sorted(self._plain, key=self._with_bias)
         self._try_other_biases(first)
-        if self._with_bias(second) - self._with_bias(first) < _NEAR:
-            self._try_other_biases(second)
+        for second in others[:1]:
+            if self._with_bias(second) - self._with_bias(first) < _NEAR:
+                self._try_other_biases(second)
         return max(self.found, key=lambda each: self.found[each].criterion)
 
     def singles(self) -> dict[Errors, Candidate]:
-        """The errors of one parameter, each alone."""
-        for name in SCALARS:
-            if (name,) not in self.found:
-                self._try((name,))
-        return {(name,): self.found[(name,)] for name in SCALARS}
+        """The errors of one parameter, each alone, that were tried."""
+        return {(name,): self.found[(name,)] for name in SCALARS if (name,) in self.found}
 
     def named(self, errors: Errors) -> Ints:
         """Classes that are biased beside these errors: forward, each by its score conditional on those before."""
@@ -163,6 +162,15 @@ class Search:
         return forward(fit.slopes.bias, covariance, third_moments(s), inflation, step, self.alpha)
 
 
+def _identifiable(errors: Errors, shape: Floats) -> bool:
+    """Whether forecasts with this information on confidence and tail can show these errors beside each other."""
+    enough = bool(shape[0, 0] > 1e-6)
+    if "tail" not in errors:
+        return enough or not errors
+    across = shape[0, 1] ** 2 / shape[0, 0] if "confidence" in errors and enough else 0.0
+    return enough and bool(shape[1, 1] - across > NEW**2 * shape[1, 1])
+
+
 def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats, step: float, alpha: float) -> Ints:
     """Name biased classes one after the other, the clearest first: by scores conditional on those already named."""
     score, covariance = score.copy(), covariance.copy()
@@ -175,7 +183,7 @@ def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats,
         p = np.where(usable, gamma_p_values(score, variance, third * inflation**1.5, step), 1.0)
         z = np.where(usable, np.abs(score) / np.sqrt(np.maximum(variance, 1e-300)), 0.0)
         best = int(np.lexsort((-z, p))[0])
-        if not p[best] * int(usable.sum()) < alpha:
+        if not (usable[best] and p[best] * int(usable.sum()) < alpha):
             break
         named.append(best)
         left[best] = False

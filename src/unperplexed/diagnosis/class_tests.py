@@ -42,7 +42,7 @@ class Gate:
 
 def gate(s: ClassStatistics) -> Gate:
     """Test the calibration of all classes: biases by their spread and one by one, confidence and tail together."""
-    variance = np.diag(s.covariance)
+    variance = np.maximum(np.diag(s.covariance), 0)  # a difference of statistics may be just below
     score = s.observed - s.predicted
     used = variance > 1e-9
     by_class, units = _cluster_effects(s, variance, used)
@@ -69,7 +69,7 @@ def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple
     between = np.einsum("ij,ij->j", s.clusters.shards[:, 2:], s.clusters.shards[:, 2:]) - s.clusters.own_classes
     mean = float(between[used].sum()) / max(float(variance[used].sum()), 1e-300)
     effect = 1 + (between + 20 * max(mean, 0.0)) / (variance + 20)
-    return np.maximum(effect, FLOOR), float((s.clusters.sizes > 0).sum())
+    return np.maximum(effect, FLOOR), max(1.0, float((s.clusters.sizes > 0).sum()))
 
 
 def _through_t(z: Floats, units: float) -> Floats:
@@ -86,20 +86,21 @@ def _spread(s: ClassStatistics, score: Floats, variance: Floats, by_class: Float
     Classes with a variance far below 1 count in proportion to it: their squares are hardly ever anything but 0.
     """
     counts = s.weight**2 / max(s.squared_weight, 1e-300)
-    events = np.maximum(s.information, 1e-300) * counts / max(s.weight, 1e-300)
+    events = np.maximum(s.information * (counts / max(s.weight, 1e-300)), 1e-30)
     share = events / (1 + events)
-    scale = np.sqrt(share / np.maximum(variance * by_class, 1e-300))
-    squares = share * _through_t(score * scale / np.sqrt(share), units) ** 2
+    sd = np.sqrt(np.maximum(variance * by_class, 1e-30))
+    scale = np.sqrt(share) / sd
+    squares = share * _through_t(score / sd, units) ** 2
     related = s.covariance * np.sqrt(by_class) * scale[:, None]
     related = related * np.sqrt(by_class) * scale
-    spread_of_squares = 2 * float((related**2).sum()) + float((share**2 / events).sum())
+    spread_of_squares = 2 * float((related**2).sum()) + float((share / (1 + events)).sum())
     if s.clusters is not None:
         sums = s.clusters.shards[:, 2:] * scale
         sandwich = float(((sums @ sums.T if len(scale) > len(sums) else sums.T @ sums) ** 2).sum())
         chance = float(share.sum()) ** 2 / units
-        spread_of_squares = max(spread_of_squares, 2 * (sandwich - chance) + float((share**2 / events).sum()))
+        spread_of_squares = max(spread_of_squares, 2 * (sandwich - chance) + float((share / (1 + events)).sum()))
     mean, statistic = float(share.sum()), float(squares.sum())
-    if not mean > 0:
+    if not mean > 1e-9:
         return 0.0, 1.0
     p_value = float(gammaincc(mean**2 / spread_of_squares, statistic * mean / spread_of_squares))
     return (statistic - mean) / math.sqrt(spread_of_squares), p_value

@@ -140,8 +140,8 @@ def _single(search: Search, opened: Gate) -> Errors:
     """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
     if opened.shape <= min(opened.spread, opened.holm):
         singles = search.singles()
-        best = max(singles, key=lambda each: singles[each].ratio)
-        return best if singles[best].ratio > LEAST else ()
+        best = max(singles, key=lambda each: singles[each].ratio, default=())
+        return best if best and singles[best].ratio > LEAST else ()
     classes = search.named(())
     if not len(classes):
         return ()
