@@ -7,11 +7,13 @@ from scipy.special import erfc
 from scipy.stats import chi2
 
 from unperplexed.diagnosis import class_rows, class_words
-from unperplexed.diagnosis.class_maps import ClassMap, Fitter, information, slopes
+from unperplexed.diagnosis.class_fit import Fitter
+from unperplexed.diagnosis.class_maps import ClassMap, information, slopes
 from unperplexed.diagnosis.class_rows import PreparedRows, RowBlock, count, tail
 from unperplexed.diagnosis.class_search import forward
 from unperplexed.diagnosis.class_statistics import ClassStatistics, statistics_of
-from unperplexed.diagnosis.class_tests import _upper, gate, weighted_chi2
+from unperplexed.diagnosis.class_tails import upper_tail, weighted_chi2
+from unperplexed.diagnosis.class_tests import gate
 from unperplexed.diagnosis.multiclass import diagnose_classes
 
 
@@ -123,7 +125,9 @@ def test_saddlepoint_is_the_exact_tail(rng, scale):
     values, n = np.unique(p, return_counts=True)
     counts = np.arange(0, 100)
     counts = counts[exact[counts] > 1e-12]
-    found = _upper(counts.astype(float), np.tile(n, (len(counts), 1)).astype(float), np.tile(values, (len(counts), 1)))
+    found = upper_tail(
+        counts.astype(float), np.tile(n, (len(counts), 1)).astype(float), np.tile(values, (len(counts), 1))
+    )
     np.testing.assert_allclose(found, exact[counts], rtol=0.06)
 
 

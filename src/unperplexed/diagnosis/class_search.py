@@ -11,9 +11,11 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from .._typing import Floats, Ints
-from .class_maps import BIAS_SD, SCALARS, SMALL_SD, Errors, Fit, Fitter, information
+from .class_fit import BIAS_SD, SMALL_SD, Fit, Fitter
+from .class_maps import SCALARS, Errors, information
 from .class_statistics import ClassStatistics
-from .class_tests import NEW, Gate, gamma_p_values, third_moments
+from .class_tails import gamma_p_values
+from .class_tests import NEW, Gate, third_moments
 
 PLAIN: tuple[Errors, ...] = (
     (),

@@ -17,7 +17,7 @@ REMEDIES = {
     "confidence": "fit a temperature on held-out data",
     "tail": "fit a curved map of the log-odds on held-out data",
     "noise": "mix the probabilities with a uniform forecast, with a weight fitted on held-out data",
-    "certainty": "look at these rows; do not predict probabilities of 0 or 1",
+    "certainty": "look at these rows, which the other findings leave out; avoid probabilities of 0 and 1",
     "rows": "look at these rows: are the outcomes and the probabilities correct?",
     "shape": "draw the reliability diagram; recalibrate on held-out data",
 }
