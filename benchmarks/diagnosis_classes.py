@@ -116,41 +116,41 @@ def cases(factor: float) -> list[Case]:
     size = [
         Case("size", classes, rows, of(runs), sample=sample)
         for classes, rows, runs, sample in (
-            (3, 1000, 400, "rows"),
-            (10, 1000, 400, "rows"),
-            (10, 10000, 200, "rows"),
-            (100, 1000, 200, "rows"),
-            (100, 10000, 60, "rows"),
-            (1000, 1000, 40, "rows"),
-            (1000, 10000, 10, "rows"),
-            (10, 1000, 300, "weights"),
-            (100, 2000, 100, "weights"),
-            (3, 2000, 200, "50"),
-            (10, 2000, 300, "50"),
-            (10, 2000, 300, "500"),
-            (100, 2000, 100, "200"),
+            (3, 1000, 1000, "rows"),
+            (10, 1000, 1000, "rows"),
+            (10, 10000, 300, "rows"),
+            (100, 1000, 500, "rows"),
+            (100, 10000, 100, "rows"),
+            (1000, 1000, 60, "rows"),
+            (1000, 10000, 15, "rows"),
+            (10, 1000, 500, "weights"),
+            (100, 2000, 200, "weights"),
+            (3, 2000, 500, "50"),
+            (10, 2000, 500, "50"),
+            (10, 2000, 500, "500"),
+            (100, 2000, 200, "200"),
         )
     ]
     errors = [("none", 0.0), ("confidence", -0.2), ("classes", 0.3), ("both", -0.2)]
     errors += [("few", 0.4), ("noise", 0.1), ("tail", -0.2)]
     naming = [
         Case("naming", 10, rows, of(runs), error, value)
-        for rows, runs in ((2000, 20), (10000, 10))
+        for rows, runs in ((2000, 100), (10000, 40))
         for error, value in errors
     ]
     dependent = [
-        Case("naming", 10, 2000, of(20), error, -0.3 if error == "confidence" else 0.4, sample)
+        Case("naming", 10, 2000, of(100), error, -0.3 if error == "confidence" else 0.4, sample)
         for sample in ("weights", "200")
         for error in ("confidence", "classes")
     ]
     large = [
-        Case("naming", 100, 10000, of(10), "few", 0.4),
-        Case("naming", 100, 10000, of(5), "both", -0.2),
-        Case("naming", 100, 10000, of(5), "classes", 0.15),
-        Case("naming", 100, 10000, of(5), "tail", -0.2),
-        Case("naming", 100, 10000, of(5), "noise", 0.1),
-        Case("naming", 1000, 10000, of(2), "confidence", -0.2),
-        Case("naming", 1000, 10000, of(2), "few", 0.8),
+        Case("naming", 100, 10000, of(20), "few", 0.4),
+        Case("naming", 100, 10000, of(10), "both", -0.2),
+        Case("naming", 100, 10000, of(10), "classes", 0.15),
+        Case("naming", 100, 10000, of(10), "tail", -0.2),
+        Case("naming", 100, 10000, of(10), "noise", 0.1),
+        Case("naming", 1000, 10000, of(3), "confidence", -0.2),
+        Case("naming", 1000, 10000, of(3), "few", 0.8),
     ]
     return size + naming + dependent + large
 

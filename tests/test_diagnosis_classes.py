@@ -83,6 +83,19 @@ def test_merge_is_whole(rng, clustered):
             np.testing.assert_allclose(each_field(merged)[name], value, rtol=1e-10, atol=1e-9, err_msg=name)
 
 
+def test_blocks_add_up(rng):
+    p, y = simulate(rng, 300, 5)
+    p[:20] = [0, 1, 0, 0, 0]
+    rows = blocks(p, y, cluster=np.arange(300) // 4, size=77)
+    counts = count(rows)
+    whole, parts = statistics_of(PreparedRows(rows, counts)), ClassStatistics.none(5)
+    for block in rows():
+        parts = parts + ClassStatistics.of_block(block, counts)
+    for name, value in each_field(whole).items():
+        np.testing.assert_allclose(each_field(parts)[name], value, rtol=1e-10, atol=1e-9, err_msg=name)
+    assert whole.rows == 280
+
+
 def test_moments_by_enumeration(rng):
     p, y = simulate(rng, 40, 4)
     (chunk,) = prepared(p, y)
@@ -393,6 +406,11 @@ def test_words_of_many_classes():
     words = class_words.bias_words(means, range(6))
     assert words.startswith("overpredicts 'a' (mean prediction 0.114, observed frequency 0.100), overpredicts 'b'")
     assert words.endswith(" and 2 more")
+
+
+def test_words_of_alternatives():
+    words = class_words.alternatives_words((("tail",), ("confidence", "noise")))
+    assert words == "overstated or understated extremes, or over- or underconfidence with random outcomes"
 
 
 def test_words_of_the_slope():

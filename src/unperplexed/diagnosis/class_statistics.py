@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from .._typing import AnyFloats, Bools, Floats, Ints, ReadOnlyArrays
-from .class_rows import Chunk, PreparedRows
+from .class_rows import Chunk, PreparedRows, RowBlock, RowCounts
 
 CELLS = 88
 """Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""
@@ -95,6 +95,11 @@ class ClassStatistics(ReadOnlyArrays):
         )
         across, third, score = np.zeros((2, classes)), np.zeros(4), np.zeros(2)
         return cls(0, 0.0, 0.0, each, each, each, square, score, two, two, across, third, cells, cells)
+
+    @classmethod
+    def of_block(cls, block: RowBlock, counts: RowCounts) -> ClassStatistics:
+        """Statistics of a block of rows as they come in; the counts are those of all rows, the same for all blocks."""
+        return statistics_of(PreparedRows(lambda: iter([block]), counts))
 
     @classmethod
     def of(cls, chunk: Chunk, q: AnyFloats | None = None, *, cells: bool = True) -> ClassStatistics:

@@ -113,6 +113,17 @@ def headline_words(error: str, parameter: float) -> str:
     }[error]
 
 
+def alternatives_words(sets: Sequence[Sequence[str]]) -> str:
+    """Other sets of errors: "biased classes, or over- or underconfidence with random outcomes"."""
+    kinds = {
+        "bias": "biased classes",
+        "confidence": "over- or underconfidence",
+        "tail": "overstated or understated extremes",
+        "noise": "random outcomes",
+    }
+    return ", or ".join(" with ".join(kinds[error] for error in errors) for errors in sets)
+
+
 def joined(parts: Sequence[str], between: str = ", ", last: str = ", and ") -> str:
     """A sentence's beginning: "Overconfident, and biased between classes"."""
     text = parts[0] if len(parts) == 1 else between.join(parts[:-1]) + last + parts[-1]

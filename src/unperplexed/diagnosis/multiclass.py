@@ -132,6 +132,5 @@ def _words(
     if [each.error for each in findings] == ["certainty"]:
         verdict += f"; {none} in the other rows ({tested})"
     if alternatives:
-        others = " or ".join(" with ".join(errors) for errors in alternatives)
-        verdict += f"; the data do not distinguish this from {others}"
+        verdict += f"; the data do not distinguish this from {say.alternatives_words(alternatives)}"
     return verdict + ".", headline
