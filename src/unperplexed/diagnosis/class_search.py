@@ -69,7 +69,8 @@ class Search:
         for errors in self._plain[1:]:
             self._try(errors)
         for errors in sorted(self._plain, key=lambda each: -self.found[each].criterion):
-            self._try((*errors, "bias"), none_by_score=self._bias_cannot_pay(errors))
+            if not self._bias_cannot_pay(errors):
+                self._try((*errors, "bias"))
         first, *others = sorted(self._plain, key=self._with_bias)
         self._try_other_biases(first)
         for second in others[:1]:
@@ -96,9 +97,7 @@ class Search:
         both = [self.found[each].criterion for each in (errors, (*errors, "bias")) if each in self.found]
         return -max(both)
 
-    def _try(self, errors: Errors, none_by_score: bool = False) -> None:
-        if none_by_score:
-            return
+    def _try(self, errors: Errors) -> None:
         less = [tuple(name for name in errors if name != one) for one in errors]
         start = max((self.found[each] for each in less if each in self.found), key=lambda each: each.ratio)
         self.found[errors] = self._candidate(self.fitter.fit(errors, start.fit.mapping))
