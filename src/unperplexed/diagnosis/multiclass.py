@@ -1,0 +1,136 @@
+"""Diagnosis of forecasts of more than two classes."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from operator import sub
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import poisson
+
+from ..labels import Label
+from . import class_words as say
+from .class_findings import close_sets, named, with_rest
+from .class_fit import Fitter
+from .class_rows import Certain, PreparedRows, RowCounts, Rows, count
+from .class_search import Search
+from .class_statistics import ClassStatistics, statistics_of
+from .class_tests import Gate, gate
+from .result import Detectable, Diagnosis, Finding
+
+_SEEN = 0.05
+"""Rows whose outcomes vary less than this in all can show nothing."""
+
+
+def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: float = 0.05) -> Diagnosis:
+    """Find what is wrong with forecasts of several classes, and say so; nothing in it is random.
+
+    Parameters
+    ----------
+    rows : callable
+        Each call reads all rows from the beginning, in blocks of any size. Small data are kept in memory; large data
+        are read once for each pass, some thirty to a hundred times if anything is wrong, else four times.
+    labels : tuple
+        Labels of the classes in the order of the columns; None for a class without a label.
+    alpha : float, default 0.05
+        Level of the test whether anything is wrong, and of the naming of single classes.
+    """
+    with np.errstate(under="ignore"):
+        return _diagnose(rows, labels, alpha)
+
+
+def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Diagnosis:
+    counts = count(rows)
+    if not counts.rows:
+        return Diagnosis("No rows to diagnose.", "No rows", n_classes=len(labels), by="rows", made=False)
+    prepared = PreparedRows(rows, counts)
+    statistics = statistics_of(prepared)
+    findings = _certainty(prepared.certain, counts.clusters is not None)
+    common: dict[str, Any] = {"n_rows": counts.rows, "n_classes": len(labels), "by": "rows"}
+    if not float(statistics.information.sum()) > _SEEN:
+        verdict, headline = _words(findings, counts, math.nan)
+        return Diagnosis(verdict, headline, findings, **common)
+    opened = gate(statistics)
+    common |= {"p_value": opened.p_value, "statistic": opened.statistic, "detectable": _detectable(statistics, opened)}
+    if not opened.p_value < alpha:
+        verdict, headline = _words(findings, counts, opened.p_value)
+        return Diagnosis(verdict, headline, findings, **common)
+    surprising = _surprising(prepared, statistics, alpha)
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    if surprising:
+        more: tuple[Finding, ...] = (surprising,)
+    else:
+        search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
+        means = _means(statistics, prepared.certain, labels)
+        more, best = named(search, opened, means, counts.rows)
+        alternatives = close_sets(search, best) if best else ()
+        if best:
+            more, common["rest_p_value"] = with_rest(more, search, best)
+    verdict, headline = _words((*findings, *more), counts, opened.p_value, alternatives)
+    gain = sum(finding.gain for finding in more if not math.isnan(finding.gain))
+    return Diagnosis(verdict, headline, (*findings, *more), alternatives, gain=gain, **common)
+
+
+def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
+    """Outcomes that the forecasts held for certain not to occur; rows of a cluster may err together."""
+    wrong = len(certain.wrong)
+    if not wrong:
+        return ()
+    p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
+    words = say.certainty_words(wrong, certain.expected)
+    remedy = say.REMEDIES["certainty"]
+    return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.wrong),)
+
+
+def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> say.ClassMeans:
+    predicted, observed = statistics.predicted + certain.predicted, statistics.observed + certain.observed
+    return say.ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
+
+
+def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
+    """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
+    used = statistics.information[statistics.information > 0] / opened.effect
+    single = -float(ndtri(0.05 / (6 * len(used)))) + 0.84
+    slope = float(statistics.shape_information[0, 0]) / opened.effect
+    return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
+
+
+# ---- influence
+
+
+def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: float) -> Finding | None:
+    """One to three surprising outcomes without which the gate does not reject."""
+    found = prepared.most_surprising()
+    numbers = np.array([number for _, number, _ in found], dtype=np.int64)
+    few = [chunk.only(numbers) for chunk in prepared] if found else []
+    for drop in range(1, len(found) + 1):
+        out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
+        if not gate(reduce(sub, out, statistics)).p_value < alpha:
+            words = say.rows_words([p for _, _, p in found[:drop]])
+            rows = tuple(number for _, number, _ in found[:drop])
+            return Finding("rows", words, float(drop), remedy=say.REMEDIES["rows"], rows=rows)
+    return None
+
+
+# ---- words
+
+
+def _words(
+    findings: tuple[Finding, ...], counts: RowCounts, p_value: float, alternatives: tuple[tuple[str, ...], ...] = ()
+) -> tuple[str, str]:
+    """The verdict and the headline."""
+    n = f"n = {counts.rows:,}" + ("" if counts.clusters is None else f" in {len(counts.clusters):,} clusters")
+    tested = "no row leaves the outcome open" if math.isnan(p_value) else say.p_words(p_value)
+    none = "no evidence of miscalibration"
+    if not findings:
+        return f"{none.capitalize()} ({n}, {tested}).", none.capitalize()
+    headline = say.joined([say.headline_words(each.error, each.parameter) for each in findings])
+    verdict = say.joined([each.words for each in findings], between="; ", last="; ")
+    if [each.error for each in findings] == ["certainty"]:
+        verdict += f"; {none} in the other rows ({tested})"
+    if alternatives:
+        verdict += f"; the data do not distinguish this from {say.alternatives_words(alternatives)}"
+    return verdict + ".", headline

@@ -1,0 +1,67 @@
+"""Diagnosis of real forecasts of more than two classes."""
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unperplexed.diagnosis.class_rows import RowBlock
+from unperplexed.diagnosis.multiclass import diagnose_classes
+
+DATA = Path(os.environ.get("UNPERPLEXED_DATA", ""))
+
+
+def diagnose(p, y, cluster=None):
+    block = RowBlock(p, y.astype(int).ravel(), None, cluster)
+    with np.errstate(all="raise"):
+        return diagnose_classes(lambda: iter([block]), tuple(range(p.shape[1])))
+
+
+def network(name):
+    with np.load(DATA / "netcal_cifar" / f"{name}.npz") as file:
+        return diagnose(file["predictions"], file["ground_truth"])
+
+
+def world_cup(name):
+    with (DATA / "fte_worldcup" / name).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = ("prob1", "probtie", "prob2")
+    p, happened = (np.array([[float(row[c + end]) for c in columns] for row in rows]) for end in ("", "_outcome"))
+    matches = [(row["season"], row["team1"], row["team2"]) for row in rows]
+    numbers = {match: at for at, match in enumerate(dict.fromkeys(matches))}
+    return p, happened.argmax(axis=1), np.array([numbers[match] for match in matches])
+
+
+def test_wide_network_is_overconfident_and_biased():
+    found = network("wideresnet-16-4-cifar-10")
+    assert found.errors[:3] == ("certainty", "confidence", "bias")
+    certain, confidence, bias = found.findings[:3]
+    assert certain.parameter == 8
+    assert confidence.words.startswith("overconfident (calibration slope 0.53, 95% CI 0.52 to 0.55; temperature 1.88)")
+    assert confidence.gain == pytest.approx(0.096, abs=0.002)  # five folds: 0.103, with the certain rows
+    assert bias.gain == pytest.approx(0.033, abs=0.002)
+    assert bias.words.startswith("underpredicts class '5' (mean prediction 0.0805, observed frequency 0.100)")
+
+
+def test_vgg_is_overconfident():
+    with np.load(DATA / "vgg16_cifar10" / "vgg16_cifar10.npz") as file:
+        found = diagnose(file["probs"], file["labels"])
+    assert found.errors[0] == "confidence"
+    assert found.findings[0].gain == pytest.approx(0.057, abs=0.002)
+    assert "bias" in found.errors
+
+
+def test_networks_of_a_hundred_classes():
+    lenet, densenet = network("lenet-5-cifar-100"), network("densenet-bc-100-cifar-100")
+    assert lenet.errors[0] == "bias"  # one bias a class brings .094 there, temperature .009
+    assert lenet.findings[0].gain == pytest.approx(0.094, abs=0.004)
+    assert densenet.errors[:2] == ("certainty", "confidence")
+
+
+def test_world_cup():
+    p, y, _ = world_cup("world_cup_matches_men.csv")
+    assert diagnose(p, y).verdict.startswith("No evidence of miscalibration (n = 176, p = 0.")
+    during = diagnose(*world_cup("world_cup_matches_in_game_men.csv"))  # 128 matches
+    assert not during.miscalibrated

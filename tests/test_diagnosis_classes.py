@@ -1,0 +1,450 @@
+"""Diagnosis of more than two classes: laws of its sums, tests against exact distributions, and what it names."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import erfc
+from scipy.stats import chi2
+
+from unperplexed.diagnosis import class_rows, class_words
+from unperplexed.diagnosis.class_fit import Fitter
+from unperplexed.diagnosis.class_maps import ClassMap, information, slopes
+from unperplexed.diagnosis.class_rows import PreparedRows, RowBlock, count, tail
+from unperplexed.diagnosis.class_search import forward
+from unperplexed.diagnosis.class_statistics import ClassStatistics, statistics_of
+from unperplexed.diagnosis.class_tails import upper_tail, weighted_chi2
+from unperplexed.diagnosis.class_tests import gate
+from unperplexed.diagnosis.multiclass import diagnose_classes
+
+
+def simulate(rng, n, classes, confidence=0.0, biases=0.0, tails=0.0, noise=0.0):
+    """Forecasts, and outcomes drawn from the map of these errors."""
+    z = 2 * rng.normal(size=(n, classes))
+    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    p = np.exp(log_p)
+    f = (1 + confidence) * log_p + biases + tails * tail(log_p - np.log1p(-p))
+    q = np.exp(f - f.max(axis=1, keepdims=True))
+    q = (1 - noise) * q / q.sum(axis=1, keepdims=True) + noise / classes
+    y = (q.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=classes - 1)
+    return p, y
+
+
+def blocks(p, y, weights=None, cluster=None, size=10**9):
+    """All rows in blocks of a size."""
+
+    def part(values, here):
+        return None if values is None else values[here]
+
+    def rows():
+        for first in range(0, len(y), size):
+            here = slice(first, first + size)
+            yield RowBlock(p[here], y[here], part(weights, here), part(cluster, here))
+
+    return rows
+
+
+def diagnose(p, y, weights=None, cluster=None, size=10**9, labels=None):
+    with np.errstate(all="raise"):
+        return diagnose_classes(blocks(p, y, weights, cluster, size), labels or tuple(range(p.shape[1])))
+
+
+def prepared(p, y, **kinds):
+    rows = blocks(p, y, **kinds)
+    return PreparedRows(rows, count(rows))
+
+
+def same(a, b, rel=1e-9):
+    """Same findings and the same numbers."""
+    assert a.errors == b.errors
+    assert a.p_value == pytest.approx(b.p_value, rel=1e-6)
+    assert a.gain == pytest.approx(b.gain, rel=rel, abs=1e-9)
+    for one, other in zip(a.findings, b.findings, strict=True):
+        assert one.parameter == pytest.approx(other.parameter, rel=rel, nan_ok=True)
+        assert one.gain == pytest.approx(other.gain, rel=rel, abs=1e-9, nan_ok=True)
+
+
+# ---- statistics
+
+
+def each_field(statistics):
+    clusters = vars(statistics.clusters) if statistics.clusters else {}
+    return {**{k: v for k, v in vars(statistics).items() if k != "clusters"}, **clusters}
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_merge_is_whole(rng, clustered):
+    p, y = simulate(rng, 300, 5)
+    kinds = {"weights": rng.exponential(size=300), "cluster": rng.integers(0, 40, 300) if clustered else None}
+    (chunk,) = prepared(p, y, **kinds)
+    first, second = chunk.only(np.arange(120)), chunk.only(np.arange(120, 300))
+    whole, a, b = (ClassStatistics.of(each) for each in (chunk, first, second))
+    for merged, expected in ((a + b, whole), (b + a, whole), (ClassStatistics.none(5) + a, a), (whole - b, a)):
+        for name, value in each_field(expected).items():
+            np.testing.assert_allclose(each_field(merged)[name], value, rtol=1e-10, atol=1e-9, err_msg=name)
+
+
+def test_blocks_add_up(rng):
+    p, y = simulate(rng, 300, 5)
+    p[:20] = [0, 1, 0, 0, 0]
+    rows = blocks(p, y, cluster=np.arange(300) // 4, size=77)
+    counts = count(rows)
+    whole, parts = statistics_of(PreparedRows(rows, counts)), ClassStatistics.none(5)
+    for block in rows():
+        parts = parts + ClassStatistics.of_block(block, counts)
+    for name, value in each_field(whole).items():
+        np.testing.assert_allclose(each_field(parts)[name], value, rtol=1e-10, atol=1e-9, err_msg=name)
+    assert whole.rows == 280
+
+
+def test_moments_by_enumeration(rng):
+    p, y = simulate(rng, 40, 4)
+    (chunk,) = prepared(p, y)
+    s = ClassStatistics.of(chunk)
+    f = np.stack([chunk.log_p, chunk.tail()])  # (2, rows, classes)
+    centred = f - (f * p).sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(s.shape_score, centred[:, np.arange(40), y].sum(axis=1))
+    np.testing.assert_allclose(s.shape_covariance, np.einsum("ic,aic,bic->ab", p, centred, centred))
+    a, b = centred
+    np.testing.assert_allclose(s.shape_third, [(p * t).sum() for t in (a**3, a * a * b, a * b * b, b**3)])
+    residual = np.eye(4)[None] - p[:, None, :]  # outcome by class
+    np.testing.assert_allclose(s.covariance, np.einsum("iy,iyc,iyd->cd", p, residual, residual), atol=1e-12)
+    np.testing.assert_allclose(s.shape_classes, np.einsum("iy,aiy,iyc->ac", p, centred, residual), atol=1e-12)
+    assert s.cells.sum() == 160
+    np.testing.assert_allclose(s.cell_sums.sum(axis=1), p.sum(axis=0))
+
+
+def test_cells_keep_sides_apart():
+    p = np.array([[0.5, 0.5, 0.0], [0.99, 0.01, 0.0], [0.01, 0.01, 0.98]])
+    (chunk,) = prepared(p, np.array([0, 0, 2]))
+    counts = ClassStatistics.of(chunk).cells
+    assert (counts.sum(axis=1) == 3).all()
+    assert counts.max(axis=1).tolist() == [1, 2, 2]
+
+
+# ---- tests against exact distributions
+
+
+def poisson_binomial(p):
+    f = np.ones(1)
+    for each in p:
+        f = np.convolve(f, [1 - each, each])
+    return f
+
+
+@pytest.mark.parametrize("scale", [0.002, 0.05, 0.4])
+def test_saddlepoint_is_the_exact_tail(rng, scale):
+    p = scale * rng.choice([0.2, 0.5, 1.0], size=200)
+    exact = poisson_binomial(p)[::-1].cumsum()[::-1]
+    values, n = np.unique(p, return_counts=True)
+    counts = np.arange(0, 100)
+    counts = counts[exact[counts] > 1e-12]
+    found = upper_tail(
+        counts.astype(float), np.tile(n, (len(counts), 1)).astype(float), np.tile(values, (len(counts), 1))
+    )
+    np.testing.assert_allclose(found, exact[counts], rtol=0.06)
+
+
+@pytest.mark.parametrize("x", [0.1, 1.0, 1.5, 4.0, 12.0, 40.0])
+def test_weighted_chi2(x):
+    def above(z):  # P(z^2 + Z^2 / 2 > x)
+        rest = max(x - z * z, 0.0)
+        return 2 * np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * erfc(np.sqrt(rest))
+
+    exact = quad(above, 0, 12, points=[np.sqrt(x)], limit=200)[0]
+    assert weighted_chi2(x, np.array([1.0, 0.5])) == pytest.approx(exact, rel=0.12)  # in the far tail
+    assert weighted_chi2(x, np.ones(1)) == pytest.approx(chi2.sf(x, 1))
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
+def test_size_of_the_gate(rng, kind):
+    rejected, runs, n = 0, 200, 500
+    for _ in range(runs):
+        p, y = simulate(rng, n, 6)
+        weights = rng.exponential(size=n) if kind == "weights" else None
+        cluster = None
+        if kind == "clusters":
+            p, y, cluster = np.repeat(p[:250], 2, axis=0), np.repeat(y[:250], 2), np.repeat(np.arange(250), 2)
+        rejected += gate(statistics_of(prepared(p, y, weights=weights, cluster=cluster))).p_value < 0.05
+    assert rejected <= 20  # 10 expected at most: probability 0.002
+
+
+def test_twice_the_rows_in_clusters_are_no_more_evidence(rng):
+    p, y = simulate(rng, 600, 5, confidence=-0.08)
+    twice = {"cluster": np.repeat(np.arange(600), 2)}
+    once = gate(statistics_of(prepared(p, y)))
+    found = gate(statistics_of(prepared(np.repeat(p, 2, axis=0), np.repeat(y, 2), **twice)))
+    assert found.effect == pytest.approx(2, abs=0.6)
+    assert np.log(found.shape) == pytest.approx(np.log(once.shape), abs=0.5 + 0.2 * abs(np.log(once.shape)))
+
+
+# ---- the map and its fit
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_slopes_by_differences(rng, noise):
+    p, y = simulate(rng, 200, 4)
+    rows = prepared(p, y, weights=rng.exponential(size=200))
+    at = {"confidence": -0.2, "tail": 0.1, "noise": noise, "biases": np.array([0.3, -0.2, 0.0, 0.1])}
+    found, step = slopes(rows, ClassMap(**at), 4), 1e-5
+
+    def loglik(**changed):
+        return slopes(rows, ClassMap(**{**at, **changed}), 4).loglik
+
+    for name in ("confidence", "tail"):
+        expected = (loglik(**{name: at[name] + step}) - loglik(**{name: at[name] - step})) / (2 * step)
+        assert getattr(found, name) == pytest.approx(expected, rel=1e-5)
+    for c in range(4):
+        move = step * np.eye(4)[c]
+        expected = (loglik(biases=at["biases"] + move) - loglik(biases=at["biases"] - move)) / (2 * step)
+        assert found.bias[c] == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    if noise:  # by its log-odds
+        expected = (loglik(noise=noise + step) - loglik(noise=noise - step)) / (2 * step) * noise * (1 - noise)
+        assert found.noise == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_information_is_the_expected_square_of_the_slopes(rng, noise):
+    p, y = simulate(rng, 30, 3)
+    mapping = ClassMap(-0.2, 0.1, noise, np.array([0.3, -0.2, 0.0]))
+    expected = np.zeros((6, 6))
+    for chunk in prepared(p, y):
+        q = (1 - noise) * mapping.probabilities(chunk) + noise / 3
+        for i in range(len(chunk.truth)):
+            for outcome in range(3):
+                one = chunk.only(chunk.number[i : i + 1])
+                one.truth = np.array([outcome])
+                s = slopes([one], mapping, 3)
+                vector = np.array([s.confidence, s.tail, s.noise, *s.bias])
+                expected += q[i, outcome] * np.outer(vector, vector)
+    np.testing.assert_allclose(information(prepared(p, y), mapping, 3), expected, rtol=1e-8, atol=1e-9)
+
+
+def test_fit_is_the_maximum(rng):
+    p, y = simulate(rng, 3000, 5, confidence=-0.3, biases=np.array([0.4, 0, 0, -0.4, 0]))
+    rows = prepared(p, y)
+    fitter = Fitter(rows, statistics_of(rows), 1.0)
+    fit = fitter.fit(("confidence", "bias"), ClassMap())
+    assert fit.slopes.confidence == pytest.approx(0.2 * fit.mapping.confidence / 5, abs=1)
+    np.testing.assert_allclose(fit.slopes.bias, fit.mapping.biases * 4, atol=1)
+    assert fit.mapping.confidence == pytest.approx(-0.3, abs=0.06)
+    assert fit.mapping.biases[0] - fit.mapping.biases[3] == pytest.approx(0.8, abs=0.2)
+
+
+def test_weight_two_is_the_row_twice(rng):
+    p, y = simulate(rng, 1500, 4, confidence=-0.4, biases=np.array([0.5, 0, 0, -0.5]))
+    weights = rng.integers(1, 3, 1500)
+    weighted = diagnose(p, y, weights.astype(float))
+    twice = diagnose(np.repeat(p, weights, axis=0), np.repeat(y, weights))
+    assert set(weighted.errors) == set(twice.errors) == {"confidence", "bias"}
+    one, other = (next(f for f in d.findings if f.error == "confidence") for d in (weighted, twice))
+    assert one.parameter == pytest.approx(other.parameter, abs=0.003)  # the prior of the biases weighs differently
+    one, other = (next(f for f in d.findings if f.error == "bias") for d in (weighted, twice))
+    assert one.words.split(",")[0] == other.words.split(",")[0]
+
+
+# ---- laws of the diagnosis
+
+
+@pytest.fixture(scope="module")
+def biased():
+    rng = np.random.default_rng(3)
+    return simulate(rng, 2500, 6, confidence=-0.25, biases=np.array([0.4, 0, -0.4, 0, 0, 0]))
+
+
+def test_same_again(biased):
+    assert diagnose(*biased).to_json() == diagnose(*biased).to_json()
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_blocks_of_any_size(biased, size):
+    p, y = biased[0][:1200], biased[1][:1200]
+    same(diagnose(p, y, size=size), diagnose(p, y))
+
+
+def test_rows_that_are_not_kept(biased, monkeypatch):
+    found = diagnose(*biased)
+    monkeypatch.setattr(class_rows, "KEPT_VALUES", 0)
+    monkeypatch.setattr(class_rows, "CHUNK_VALUES", 1000)
+    same(diagnose(*biased), found, rel=1e-6)
+
+
+def test_order_of_rows_and_classes(biased, rng):
+    p, y = biased
+    found = diagnose(p, y)
+    order = rng.permutation(len(y))
+    same(diagnose(p[order], y[order]), found, rel=1e-4)
+    classes = rng.permutation(6)
+    moved = diagnose(p[:, classes], np.argsort(classes)[y], labels=tuple(classes.tolist()))
+    same(moved, found, rel=1e-4)
+    assert [f.words for f in moved.findings] == [f.words for f in found.findings]
+
+
+def test_single_precision(biased):
+    p, y = biased
+    same(diagnose(p.astype(np.float32), y), diagnose(p, y), rel=1e-2)
+
+
+def test_gains_add_up(biased):
+    found = diagnose(*biased)
+    assert found.errors == ("confidence", "bias")
+    assert found.gain == pytest.approx(sum(f.gain for f in found.findings))
+    assert found.findings[0].gain >= found.findings[1].gain > 0
+    low, high = found.findings[0].interval
+    assert low < -0.25 < high
+
+
+# ---- what is named
+
+
+@pytest.mark.parametrize(
+    ("error", "settings"),
+    [
+        ("confidence", {"confidence": -0.3}),
+        ("confidence", {"confidence": 0.4}),
+        ("tail", {"tails": -0.25}),
+        ("noise", {"noise": 0.1}),
+        ("bias", {"biases": np.array([0.5, -0.3, 0.2, 0.4, -0.6, 0, 0.1, -0.2, 0.3, -0.4])}),
+    ],
+)
+def test_names(rng, error, settings):
+    found = diagnose(*simulate(rng, 4000, 10, **settings))
+    assert [e for e in found.errors if e != "certainty"] == [error]
+    assert found.p_value < 0.001
+    named = next(f for f in found.findings if f.error == error)
+    true = next(iter(settings.values()))
+    if error != "bias":
+        assert named.parameter == pytest.approx(true, rel=0.35)
+        assert named.interval[0] < true < named.interval[1]
+
+
+def test_names_the_class(rng):
+    p, y = simulate(rng, 5000, 10, biases=np.array([0, 0, 0, 0.7, 0, 0, 0, 0, 0, 0]))
+    (found,) = diagnose(p, y, labels=("a", "b", "c", None, *"efghij")).findings
+    assert (found.error, found.label) == ("bias", None)
+    assert found.words.startswith("underpredicts column 3 (mean prediction 0.")
+    assert found.parameter == pytest.approx(0.7, abs=0.2)
+    (found,) = diagnose(p, y, labels=tuple("abcdefghij")).findings
+    assert found.label == "d"
+    assert "underpredicts 'd' (mean" in found.words
+
+
+def test_no_evidence(rng):
+    found = diagnose(*simulate(rng, 1000, 5))
+    assert not found.miscalibrated
+    assert found.verdict.startswith("No evidence of miscalibration (n = 1,000, p = 0.")
+    assert 0 < found.detectable.calibration_slope < found.detectable.bias < 1
+
+
+def test_many_classes_with_one_wrong(rng):
+    biases = np.zeros(100)
+    biases[17] = 1.2
+    found = diagnose(*simulate(rng, 4000, 100, biases=biases))
+    assert found.errors == ("bias",)
+    assert found.findings[0].label == 17
+
+
+def test_forward_names_no_class_through_the_others(rng):
+    p = np.tile([0.4, 0.3, 0.3], (3000, 1))
+    observed = np.array([1500, 750, 750])  # class 0 is biased: the others are by what is left
+    score, covariance = observed - p.sum(axis=0), 3000 * (np.diag(p[0]) - np.outer(p[0], p[0]))
+    assert forward(score, covariance, np.zeros(3), np.ones(3), 1.0, 0.05).tolist() == [0]
+
+
+# ---- certain outcomes and single rows
+
+
+def test_certain_and_wrong(rng):
+    p, y = simulate(rng, 800, 4)
+    p[:3] = [1 - 1e-9, 1e-9, 0, 0]
+    y[:3] = [1, 2, 0]
+    found = diagnose(p, y)
+    assert found.errors == ("certainty",)
+    assert found.findings[0].rows == (0, 1)
+    assert found.findings[0].words == "certain and wrong twice (expected 3e-09)"
+    assert found.findings[0].p_value < 1e-12
+
+
+def test_zeros_of_other_classes_are_harmless(rng):
+    p, y = simulate(rng, 1500, 5, confidence=-0.3)
+    p[:, 4] = 0
+    p /= p.sum(axis=1, keepdims=True)
+    y[y == 4] = p[y == 4].argmax(axis=1)
+    found = diagnose(p, y)
+    assert "certainty" not in found.errors
+    assert 0 < found.gain < 1
+
+
+def test_a_surprising_row_carries_the_evidence(rng):
+    p, y = simulate(rng, 500, 3)
+    p[7], y[7] = [0.99997, 2.5e-5, 0.5e-5], 1
+    found = diagnose(p, y)
+    assert found.errors == ("rows",)
+    assert found.findings[0].rows == (7,)
+    assert "one surprising outcome (assigned 2.5e-05) carries all the evidence" in found.verdict.lower()
+
+
+def test_separated_outcomes_are_bounded(rng):
+    p, _ = simulate(rng, 500, 4)
+    found = diagnose(p, p.argmax(axis=1))
+    assert found.errors[0] == "confidence"
+    assert found.headline.startswith("Underconfident")
+    assert np.isfinite(found.findings[0].parameter)
+
+
+def test_only_certain_rows():
+    p = np.tile([1.0, 0, 0], (50, 1))
+    assert not diagnose(p, np.zeros(50, dtype=int)).miscalibrated
+    assert diagnose(p, np.ones(50, dtype=int)).errors == ("certainty",)
+    assert not diagnose(p[:0], np.zeros(0, dtype=int)).made
+
+
+# ---- words
+
+
+def test_words_of_many_classes():
+    means = class_words.ClassMeans(tuple("abcdef"), np.full(6, 0.114), np.full(6, 0.1))
+    words = class_words.bias_words(means, range(6))
+    assert words.startswith("overpredicts 'a' (mean prediction 0.114, observed frequency 0.100), overpredicts 'b'")
+    assert words.endswith(" and 2 more")
+
+
+def test_words_of_alternatives():
+    words = class_words.alternatives_words((("tail",), ("confidence", "noise")))
+    assert words == "overstated or understated extremes, or over- or underconfidence with random outcomes"
+
+
+def test_words_of_the_slope():
+    words = class_words.confidence_words(0.49, 0.47, 0.5)
+    assert words == "overconfident (calibration slope 0.49, 95% CI 0.47 to 0.50; temperature 2.04)"
+    assert class_words.noise_words(0.012) == "extremes overstated, as if 1.2% of the outcomes were drawn at random"
+
+
+# ---- anything that can come in
+
+
+def odd_forecasts(seed):
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.choice([1, 2, 5, 20, 100])), int(rng.choice([2, 3, 12]))
+    p = np.exp(rng.choice([0.3, 2, 10, 60]) * rng.normal(size=(n, classes)))
+    kind = rng.integers(0, 4)
+    if kind == 0:
+        p[rng.uniform(size=p.shape) < 0.4] = 0
+        p[p.sum(axis=1) == 0, 0] = 1
+    if kind == 1:
+        p[:] = 1
+    p /= p.sum(axis=1, keepdims=True)
+    if kind == 2:
+        p *= 1 + rng.uniform(-1e-3, 1e-3, size=(n, 1))
+    y = [rng.integers(0, classes, n), p.argmax(axis=1), p.argmin(axis=1), np.zeros(n, dtype=int)][rng.integers(0, 4)]
+    weights = rng.choice([0, 1, 3.0], size=n) + 1e-3 if rng.uniform() < 0.4 else None
+    cluster = 999 * rng.integers(0, max(1, n // 4), n) if rng.uniform() < 0.4 else None
+    return p.astype(rng.choice([np.float32, np.float64])), y, weights, cluster
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_odd_forecasts(seed):
+    found = diagnose(*odd_forecasts(seed))
+    assert np.isfinite(found.gain)
+    assert found.gain >= 0
+    assert np.isnan(found.p_value) or 0 <= found.p_value <= 1
+    assert "nan" not in found.verdict
