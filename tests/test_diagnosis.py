@@ -38,7 +38,7 @@ def test_a_planted_error_is_named_and_measured(rng, name):
     low, high = found.findings[0].interval
     assert name == "noise" or low < value < high
     assert found.findings[0].p_value < 1e-6
-    assert found.verdict == found.findings[0].words or found.alternatives
+    assert found.verdict.lower().startswith(found.findings[0].words.lower())
 
 
 def test_two_errors_at_once_are_both_named_and_their_gains_add_up(rng):
@@ -162,10 +162,10 @@ def test_the_certain_and_wrong_are_told_apart(rng):
     found = diagnose(y, p)
     assert found.errors[0] == "certainty"
     assert found.findings[0].rows == (7,)
-    assert "certain and wrong once" in found.verdict
+    assert "ertain and wrong once" in found.verdict
     assert found.findings[0].p_value < 1e-9
     p[8], y[8] = 0.0, 1
-    assert "certain and wrong 2 times" in diagnose(y, p).verdict
+    assert "ertain and wrong 2 times" in diagnose(y, p).verdict
 
 
 def test_certain_and_right_is_no_error(rng):
@@ -233,7 +233,7 @@ class TestConclusions:
         y, p = (rng.random(6000) < expit(s)).astype(int), expit(s + 3.3)
         result = assess(np.where(y, "fraud", "legit"), p, pos_label="fraud", resamples=40)
         assert result.view == "each-class"
-        assert result.verdict.startswith("overpredicts 'fraud' (mean prediction ")
+        assert result.verdict.startswith("Overpredicts 'fraud' (mean prediction ")
         assert result.divergence_probability < 0.75
         assert "verconfident" not in result.diagnosis.findings[0].words
         assert str(result).startswith("Overpredicts 'fraud'")
@@ -259,7 +259,7 @@ class TestConclusions:
             for measured in ("shrunk-isotonic", "equal-population")
         }
         assert len(verdicts) == 1
-        assert "certain and wrong" in verdicts.pop()
+        assert "ertain and wrong" in verdicts.pop()
         assert "assigned to" in str(assess(y, p, floor=0, resamples=0))
 
     def test_no_evidence_says_what_could_have_been_seen(self, rng):

@@ -12,8 +12,9 @@ from unperplexed.diagnosis.class_maps import ClassMap, information, slopes
 from unperplexed.diagnosis.class_rows import PreparedRows, RowBlock, count, tail
 from unperplexed.diagnosis.class_search import forward
 from unperplexed.diagnosis.class_statistics import ClassStatistics, statistics_of
-from unperplexed.diagnosis.class_tails import upper_tail, weighted_chi2
+from unperplexed.diagnosis.class_tails import upper_tail
 from unperplexed.diagnosis.class_tests import gate
+from unperplexed.diagnosis.gate import weighted_chi2_sf
 from unperplexed.diagnosis.multiclass import diagnose_classes
 
 
@@ -151,8 +152,8 @@ def test_weighted_chi2(x):
         return 2 * np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * erfc(np.sqrt(rest))
 
     exact = quad(above, 0, 12, points=[np.sqrt(x)], limit=200)[0]
-    assert weighted_chi2(x, np.array([1.0, 0.5])) == pytest.approx(exact, rel=0.12)  # in the far tail
-    assert weighted_chi2(x, np.ones(1)) == pytest.approx(chi2.sf(x, 1))
+    assert weighted_chi2_sf(x, np.array([1.0, 0.5])) == pytest.approx(exact, rel=0.12)  # in the far tail
+    assert weighted_chi2_sf(x, np.ones(1)) == pytest.approx(chi2.sf(x, 1))
 
 
 @pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
@@ -380,7 +381,7 @@ def test_a_surprising_row_carries_the_evidence(rng):
     found = diagnose(p, y)
     assert found.errors == ("rows",)
     assert found.findings[0].rows == (7,)
-    assert "one surprising outcome (assigned 2.5e-05) carries all the evidence" in found.verdict.lower()
+    assert "1 surprising outcome (assigned probability 2.5e-05) carries all the evidence" in found.verdict.lower()
 
 
 def test_separated_outcomes_are_bounded(rng):

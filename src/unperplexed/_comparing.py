@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -20,6 +20,9 @@ from ._typing import Floats, Ints
 from ._wording import number_of, rule_text
 from .assessment import Assessment, assess
 from .comparison import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
+from .diagnosis.class_rows import RowBlock
+from .diagnosis.diagnose import diagnosis_of_rows
+from .diagnosis.words import not_made
 from .errors import InputError
 from .intervals import Interval
 from .labels import Label, plain
@@ -227,10 +230,12 @@ def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
     fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
     for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
-    return _comparison(rows, at, pairing, settings)
+    return _comparison(rows, at, pairing, settings, parts)
 
 
-def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings) -> Comparison:
+def _comparison(
+    rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings, parts: Parts
+) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
     floor = float(floor_for(settings.floor, len(first.labels)))
@@ -242,6 +247,9 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         rows = {name: each.floored() for name, each in rows.items()}
     groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
+    assessments = {
+        name: _diagnosed(each, name, rows[name], groups, settings, parts) for name, each in assessments.items()
+    }
     sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
@@ -267,6 +275,34 @@ def _comparison(rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, setting
         verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
         warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences)),
     )
+
+
+def _diagnosed(
+    assessment: Assessment, name: str, paired: ScoredRows, groups: Ints | None, settings: Settings, parts: Parts
+) -> Assessment:
+    """Let a forecaster be diagnosed by its paired rows, where its counts do not suffice."""
+    if settings.lag:
+        labels, n = paired.labels, paired.position.size
+        reason = "it needs rows that are independent, or clusters of them; give groups instead of a lag"
+        return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
+    if groups is None and len(paired.labels) == 2:
+        return assessment
+    order = np.argsort(paired.position)
+    position = paired.position[order]
+    cluster = None if groups is None else groups[order]
+
+    def rows() -> Iterator[RowBlock]:
+        for part in parts():
+            for block in part.forecasts.blocks() if part.name == name else ():
+                numbers = part.positions(block)
+                place = np.searchsorted(position, numbers)
+                here = np.append(position, -1)[place] == numbers
+                some, place = block[here], place[here]
+                if len(some):
+                    of = None if cluster is None else cluster[place]
+                    yield RowBlock(some.probabilities, some.truth, some.weights, of)
+
+    return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
 
 
 @dataclass(frozen=True)

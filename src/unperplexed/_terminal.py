@@ -11,7 +11,7 @@ _STYLES = {
     r"\A(?:Overpredicts|Underpredicts|Biased|Too|Extreme|Certain|Miscalibrated|\d+ surprising)\b": "35",
     r"\ANo evidence of miscalibration(?= \()": "36",
 }
-"""Yellow, magenta and cyan for what a verdict can be, with which a text begins; no evidence is no approval, nor green."""
+"""Yellow, magenta and cyan for what a verdict can be, with which a text begins; no evidence is no approval."""
 
 
 def shows_colour(stream: TextIO | None) -> bool:

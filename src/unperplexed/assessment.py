@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -32,7 +32,7 @@ from .classes import (
     measured_each,
     predicted_table,
 )
-from .diagnosis.diagnose import Chunks, diagnosis_of_chunks, diagnosis_of_tally
+from .diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
 from .diagnosis.result import Diagnosis
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
@@ -157,14 +157,16 @@ class _Source:
     headline: RiskProfile
     estimator: Estimator
     sampling: Sampling
-    chunks: Chunks | None = None
-    """Reads the rows again, where they can be."""
+    diagnose: Callable[[], Diagnosis] | None = None
+    """Diagnoses the rows, where the counts do not suffice."""
 
     def diagnosis(self) -> Diagnosis:
-        """Find out what is wrong: from counts with two classes, from the rows with more."""
-        if self.tally.n_classes > 2 and self.chunks is not None:
-            return diagnosis_of_chunks(self.chunks)
-        return diagnosis_of_tally(self.tally)
+        """Find out what is wrong."""
+        return diagnosis_of_tally(self.tally) if self.diagnose is None else self.diagnose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the rows behind when it is pickled or copied: what they tell is told before."""
+        return {**vars(self), "diagnose": None}
 
     def observed(self, low: float, high: float, view: View) -> Observed:
         """Find out how often the outcome was observed where it was assigned some probability."""
@@ -264,6 +266,15 @@ class Assessment(Reported):
         assert self._source is not None
         return self._source.uncertainty(self.figures(), self.view)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Diagnose before the rows are left behind."""
+        return {**vars(self), "diagnosis": self.diagnosis}
+
+    def diagnosed_by(self, diagnose: Callable[[], Diagnosis]) -> Assessment:
+        """Return the same assessment with another way to its diagnosis, which is made when asked for."""
+        assert self._source is not None
+        return replace(self, _source=replace(self._source, diagnose=diagnose))
+
     @property
     def geometric_accuracy_standard_error(self) -> float:
         """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
@@ -278,7 +289,7 @@ class Assessment(Reported):
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """What is wrong with the forecasts, decided without floor, bins or random numbers; made when first asked for."""
+        """What is wrong with the forecasts, decided without floor, bins or seed; made when first asked for."""
         assert self._source is not None
         return self._source.diagnosis()
 
@@ -560,7 +571,7 @@ def assess(
             "n_jobs": n_jobs,
         }
         refuse_rows(rows_only)
-        tally, chunks = y_true, None
+        tally = y_true
     else:
         if y_prob is None:
             raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
@@ -586,8 +597,10 @@ def assess(
             fraction_bits=fraction_bits,
             n_jobs=n_jobs,
         )
-        chunks = lambda: [forecasts]  # noqa: E731
-    return _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling, chunks)
+    result = _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
+    if isinstance(y_true, Tally) or tally.n_classes == 2:
+        return result
+    return result.diagnosed_by(lambda: diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels))
 
 
 def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
@@ -605,7 +618,6 @@ def _assess_tally(
     view: View | Auto,
     orders: ArrayLike | None,
     sampling: Sampling,
-    chunks: Chunks | None,
 ) -> Assessment:
     view = _view_of(tally, view)
     _check_assessable(tally, view)
@@ -671,7 +683,7 @@ def _assess_tally(
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=_Source(tally, headline, chosen, sampling, chunks),
+        _source=_Source(tally, headline, chosen, sampling),
     )
 
 

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ._json import json_text, plain_values
-from ._keys import Key, Value
+from ._keys import Key, Value, row_keys
 from ._views import refuse_rows
 from ._wording import number_of, short_name
 from .assessment import Assessment, assess, parts_for
+from .diagnosis.diagnose import diagnosis_of_rows, rows_of
+from .diagnosis.result import Diagnosis
 from .errors import InputError, check_choice
+from .forecasts import Forecasts
 from .means import t_quantile
 from .outputs import Reported
 from .shrinkage import FEWEST_GROUPS, pooled_variance, shrunk
@@ -34,6 +37,8 @@ _ROWS = (
     *("percent", "from_logits", "from_log_probs", "scores", "groups", "exact_limit", "fraction_bits"),
 )
 """Options of `assess` that say how rows are read and counted; the others concern what is made of them."""
+
+_COUNTED = ("scores", "exact_limit", "fraction_bits")
 
 
 @dataclass(frozen=True)
@@ -286,12 +291,31 @@ def assess_by(
     else:
         parts = parts_for(options.get("view"), counting.get("groups"), counting.get("sample_weight"))
         tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
+        if tallies.whole().n_classes > 2:
+            reading = {name: value for name, value in counting.items() if name not in _COUNTED}
+            return _broken_down(tallies, sort, shrink, options, _diagnoses(Forecasts(y_true, y_prob, **reading), by))
     return _broken_down(tallies, sort, shrink, options)
 
 
-def _broken_down(tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[str, Any]) -> Breakdown:
-    total = _group((), tallies.whole(), options)
-    groups = [_group(key, tally, options) for key, tally in tallies.items() if tally.weight > 0]
+Diagnoses = Callable[[Key], Callable[[], Diagnosis]]
+"""Gives what diagnoses the rows of a group."""
+
+
+def _diagnoses(forecasts: Forecasts, by: Any) -> Diagnoses:
+    places = dict(row_keys(by, forecasts.n_rows).groups())
+
+    def of(key: Key) -> Callable[[], Diagnosis]:
+        rows = forecasts[places[key]] if key else forecasts
+        return lambda: diagnosis_of_rows(rows_of(lambda: [rows]), forecasts.labels)
+
+    return of
+
+
+def _broken_down(
+    tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[str, Any], diagnoses: Diagnoses | None = None
+) -> Breakdown:
+    total = _group((), tallies.whole(), options, diagnoses)
+    groups = [_group(key, tally, options, diagnoses) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, options.get("confidence", 0.95)) if shrink else (groups, None)
     small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
 
@@ -304,8 +328,9 @@ def _broken_down(tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[st
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
 
 
-def _group(key: Key, tally: Tally, options: Mapping[str, Any]) -> GroupAssessment:
-    return GroupAssessment(key, assess(tally, **options))
+def _group(key: Key, tally: Tally, options: Mapping[str, Any], diagnoses: Diagnoses | None) -> GroupAssessment:
+    found = assess(tally, **options)
+    return GroupAssessment(key, found if diagnoses is None else found.diagnosed_by(diagnoses(key)))
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:

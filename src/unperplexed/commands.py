@@ -6,7 +6,7 @@ import argparse
 import io
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +18,8 @@ from .engines.arguments import Engine
 from .engines.local import counted_files
 from .engines.parts import Counting, Result, as_tallies, as_tally
 from .errors import InputError, check_whole
-from .files import Reading, Selection
+from .files import ForecastFiles, Reading, Selection
+from .forecasts import Forecasts
 from .outputs import REPORTS, check_output, write_whole
 from .report.text import calibration_text, profile_orders, profile_text, scores_text, tally_text
 from .tallies import MOST_GROUPS
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .assessment import Assessment
     from .breakdown import Breakdown
     from .comparison import Comparison as Compared
+    from .diagnosis.result import Diagnosis
     from .sequential import SequentialComparison
 
 
@@ -210,9 +212,23 @@ def _assessment(arguments: argparse.Namespace) -> Assessment:
     settings = _checked_settings(arguments)
     counted = _tally(arguments, parts=_parts(arguments))
     try:
-        return assess_tally(counted, **settings)
+        found = assess_tally(counted, **settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
+    names = matching(arguments.files)
+    once = _tallies(names, arguments) or "-" in names or arguments.engine != "local"
+    return found if counted.n_classes == 2 or once else found.diagnosed_by(partial(_diagnosed, arguments, counted))
+
+
+def _diagnosed(arguments: argparse.Namespace, counted: Tally) -> Diagnosis:
+    """Diagnose the rows of files of more than two classes, which takes several passes over them."""
+    from .diagnosis.diagnose import diagnosis_of_rows, rows_of
+
+    def chunks() -> Iterator[Forecasts]:
+        for batch in ForecastFiles(matching(arguments.files), _selection(arguments), _reading(arguments)):
+            yield from batch.forecasts
+
+    return diagnosis_of_rows(rows_of(chunks, numbered=len(counted.sources) <= 1), counted.labels)
 
 
 def _breakdown(arguments: argparse.Namespace) -> Breakdown:

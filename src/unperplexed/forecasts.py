@@ -282,11 +282,6 @@ class Forecasts:
         return self._binary
 
     @property
-    def both_sides(self) -> bool:
-        """Whether probabilities of both classes are as precise as they came, not the one 1 - the other."""
-        return not self._binary or self._from_logits or self._from_log_probs
-
-    @property
     def plain_column(self) -> bool:
         """Whether that is given as it is counted, in rows of equal weight."""
         changed = self._percent or self._from_logits or self._from_log_probs or self._renormalize

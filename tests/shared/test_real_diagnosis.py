@@ -9,10 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
+from test_real_forecasts import brackets, games, markets, review, survey
 
 from unperplexed import Tally, diagnose
-
-from test_real_forecasts import brackets, games, markets, review, survey
 
 DATA = Path(os.environ["UNPERPLEXED_DATA"])
 REFERENCE = DATA.parent / "reference" / "diagnosis_reference.py"
@@ -25,7 +24,8 @@ def reference():
 
 def questions():
     frame = pl.concat(
-        pl.read_parquet(path).select("confidence_level", "grade") for path in sorted((DATA / "llm_mcqa").glob("*.parquet"))
+        pl.read_parquet(path).select("confidence_level", "grade")
+        for path in sorted((DATA / "llm_mcqa").glob("*.parquet"))
     ).filter((pl.col("grade") != "Unparseable") & pl.col("confidence_level").is_not_null())
     p = frame["confidence_level"].cast(pl.Float64).to_numpy()
     return (frame["grade"] == "Correct").to_numpy().astype(int), p / (100 if p.max() > 1 else 1)

@@ -19,6 +19,7 @@ from scipy.special import expit, log_expit, pdtrc
 from scipy.stats import chi2
 
 from .._typing import Floats, Ints
+from .._wording import p_value_text
 from ..labels import Label
 from .gate import ClusterSums, Gate, Scored, gate, information_time, orthonormal
 from .log_odds_maps import NAMES, NOISE, Counted, FittedMap, features, fit, fit_with_lapse, log_likelihood
@@ -183,7 +184,9 @@ def in_cells(rows: Scored) -> Counted:
     if rows.s.size <= _IN_CELLS:
         return Counted(rows.s, rows.total, rows.positive)
     _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
-    total, positive, moment = (np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s))
+    total, positive, moment = (
+        np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
+    )
     return Counted(moment / total, total, positive)
 
 
@@ -202,7 +205,7 @@ class _Naming:
             best = search.best(range(1, 2))
             best = best if search.ratio(best) >= chi2.ppf(1 - LEVEL, 1) else ()
         if not best:
-            words = f"miscalibrated in a way that has no name here (p = {_p(tested.p_value)})"
+            words = f"miscalibrated in a way that has no name here ({p_value_text(tested.p_value)})"
             self.findings = [Finding("shape", words, p_value=tested.p_value, remedy=_SHAPE)]
             return
         if (surprising := self._surprising()) is not None:
@@ -320,10 +323,6 @@ def _gains(search: _Search, order: tuple[str, ...], scale: float) -> list[float]
         gains.append(together - before)
         before = together
     return gains
-
-
-def _p(p: float) -> str:
-    return f"{p:.2g}"
 
 
 _SHAPE = "Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows."

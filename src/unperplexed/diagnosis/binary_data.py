@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy.special import expit
@@ -13,50 +12,49 @@ from .._typing import Floats, Ints
 from ..labels import Label
 from ..tally import Tally
 from .binary import BinaryData
+from .class_rows import RowBlock
 from .gate import ClusterSums, Scored
 
 
-@dataclass(frozen=True)
-class BinaryRowsInMemory:
-    """Rows one by one: log-odds of the positive class, its outcome, weight, number of the cluster, and row number."""
+def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:
+    """Count rows of the same log-odds together; None for no rows."""
+    read = [_columns_of(block) for block in blocks]
+    if not read:
+        return None
+    s, p, y, w, cluster, index = (np.concatenate(column) for column in zip(*read, strict=True))
+    w *= s.size / w.sum()
+    values, entry = np.unique(s, return_inverse=True)
+    entry = entry.reshape(-1)
 
-    s: Floats
-    positive: np.ndarray
-    weights: Floats | None
-    clusters: Ints | None
-    index: Ints
+    def summed(x: Floats) -> Floats:
+        return np.bincount(entry, x, values.size).astype(np.float64)
 
-    def data(self, labels: tuple[Label | None, ...], mean: float) -> BinaryData:
-        """Count rows of the same log-odds together."""
-        some = np.flatnonzero(np.ones(self.s.size) if self.weights is None else self.weights)
-        s, y = self.s[some], self.positive[some].astype(np.float64)
-        w = np.ones(s.size) if self.weights is None else self.weights[some] * (some.size / self.weights.sum())
-        values, entry = np.unique(s, return_inverse=True)
-        entry = entry.reshape(-1)
+    def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
+        return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
 
-        def summed(x: Floats) -> Floats:
-            return np.bincount(entry, x, values.size).astype(np.float64)
+    clustered = bool((cluster >= 0).all())
+    return BinaryData(
+        Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3)),
+        counts=summed(np.ones(s.size)),
+        counts_positive=summed(y),
+        n=float(s.size),
+        labels=labels,
+        mean=float((w * p).sum() / w.sum()),
+        frequency=float((w * y).sum() / w.sum()),
+        clusters=_sums_over_clusters(entry, w * (y - expit(s)), cluster, values.size) if clustered else None,
+        rows_at=rows_at if (index >= 0).all() else None,
+    )
 
-        rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
-        index = self.index[some]
 
-        def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
-            return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
-
-        sums = None
-        if self.clusters is not None:
-            sums = _sums_over_clusters(entry, w * (y - expit(s)), self.clusters[some], values.size)
-        return BinaryData(
-            rows,
-            summed(np.ones(s.size)),
-            summed(y),
-            float(s.size),
-            labels,
-            mean,
-            float((w * y).sum() / w.sum()),
-            sums,
-            rows_at=rows_at,
-        )
+def _columns_of(block: RowBlock) -> tuple[np.ndarray, ...]:
+    """Return log-odds and probability of the second class, outcome, weight, cluster and number of each row."""
+    p, n = np.asarray(block.p, dtype=np.float64), len(block.truth)
+    with np.errstate(divide="ignore"):
+        s = np.log(p[:, 1]) - np.log(p[:, 0])
+    w = np.ones(n) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
+    none = np.full(n, -1)
+    cluster, index = (none if column is None else column for column in (block.cluster, block.number))
+    return s, p[:, 1], (block.truth == 1).astype(np.float64), w, cluster, index
 
 
 _MOST_ROWS = 20
@@ -100,13 +98,13 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
     clusters = _sums_over_shards(tally, s, rows.total) if tally.grouped else None
     return BinaryData(
         rows,
-        counts,
-        counts_positive,
-        float(tally.n_weighing),
-        tally.labels,
-        columns.mean,
-        columns.frequency,
-        clusters,
+        counts=counts,
+        counts_positive=counts_positive,
+        n=float(tally.n_weighing),
+        labels=tally.labels,
+        mean=columns.mean,
+        frequency=columns.frequency,
+        clusters=clusters,
         by="values" if tally.exact else "cells",
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from .._typing import Floats, Ints
+from .._wording import p_value_text
 from ..labels import Label
 from . import class_words as say
 from .class_maps import SCALARS, Errors, information
@@ -58,18 +59,10 @@ def _single(search: Search, opened: Gate) -> Errors:
     return ("bias",)
 
 
-def with_rest(findings: tuple[Finding, ...], search: Search, best: Errors) -> tuple[tuple[Finding, ...], float]:
-    """Add what the findings leave, where it is significant: last, or first where it is the larger part."""
-    candidate = search.found[best]
-    chunks, effect = search.fitter.chunks, search.gate.effect
-    statistic, p_value = rest(chunks, search.statistics, candidate.fit.mapping, best, effect)
-    if not p_value < 0.01:
-        return findings, p_value
-    mainly = statistic > candidate.ratio
-    words = "miscalibrated mainly in a way that has no name here" if mainly else "miscalibrated in a further way"
-    words += f" ({say.p_words(p_value)})"
-    further = Finding("shape", words, p_value=p_value, remedy=say.REMEDIES["shape"])
-    return ((further, *findings) if mainly else (*findings, further)), p_value
+def rest_of(search: Search, best: Errors) -> tuple[float, float]:
+    """Return the statistic and the p-value of the test of what the findings leave."""
+    fitter, fit = search.fitter, search.found[best].fit
+    return rest(fitter.chunks, search.statistics, fit.mapping, best, search.gate.effect)
 
 
 def _biased_classes(search: Search, best: Errors) -> Ints:
@@ -148,7 +141,7 @@ def _finding(
         odds = value / (1 - value) * np.exp(np.clip(np.array([-half, half]), -700, 700))
         interval = (float(odds[0] / (1 + odds[0])), float(odds[1] / (1 + odds[1])))
     errors: Any = name
-    return Finding(errors, words, value, interval, p_value, gain, label, say.REMEDIES[name])
+    return Finding(errors, words, value, interval, p_value, gain, label, say.remedy(name, value))
 
 
 def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
@@ -164,5 +157,5 @@ def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
 
 def shape(opened: Gate) -> Finding:
     """The finding where the gate rejects and no error is significant."""
-    words = f"miscalibrated in a way that has no name here ({say.p_words(opened.p_value)})"
-    return Finding("shape", words, p_value=opened.p_value, remedy=say.REMEDIES["shape"])
+    words = f"miscalibrated in a way that has no name here ({p_value_text(opened.p_value)})"
+    return Finding("shape", words, p_value=opened.p_value, remedy=say.remedy("shape", math.nan))

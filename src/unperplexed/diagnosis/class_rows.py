@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from .._typing import AnyFloats, Bools, Floats, Ints
+from .log_odds_maps import tail
 
 CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""
@@ -31,16 +31,12 @@ class RowBlock(NamedTuple):
     weights: AnyFloats | None = None
     cluster: NDArray[np.integer[Any]] | None = None
     """Number of the cluster of dependent rows, where there are clusters."""
+    number: Ints | None = None
+    """Numbers of the rows as the user counts them, where they are from one source."""
 
 
 Rows = Callable[[], Iterator[RowBlock]]
 """Reads all rows from the beginning, block by block."""
-
-
-def tail(log_odds: AnyFloats) -> Any:
-    """Direction of the tail error: (1 + |s|) ln(1 + |s|) - |s| with the sign of s."""
-    size = np.abs(log_odds)
-    return np.copysign(xlogy(1 + size, 1 + size) - size, log_odds)
 
 
 @dataclass(slots=True, eq=False)
@@ -198,6 +194,8 @@ class PreparedRows:
                 if block.cluster is not None and self.counts.clusters is not None:
                     cluster = np.searchsorted(self.counts.clusters, block.cluster[here]).astype(np.int64)
                 number = np.arange(start + first, start + first + len(p))
+                if block.number is not None:
+                    number = block.number[here]
                 yield Chunk(p, p, truth, weights, cluster, number, self.counts.floor)
             start += len(block.truth)
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
-from scipy.stats import chi2
 
 from .._typing import Floats
 
@@ -58,21 +57,3 @@ def gamma_p_values(away: Floats, variance: Floats, third: Floats, step: float) -
 def hall(z: Floats, skewness: Floats) -> Floats:
     """Transform standardised sums of known skewness towards the normal distribution (Hall, monotone)."""
     return z - skewness / 6 * (z**2 - 1) + skewness**2 * z**3 / 108
-
-
-def weighted_chi2(x: float, weights: Floats) -> float:
-    """P(sum of w_k Z_k^2 > x) for independent normal Z_k: the saddlepoint of Lugannani and Rice (Kuonen 1999)."""
-    if len(weights) == 1 or x <= 0:
-        return float(chi2.sf(x / weights[0], 1)) if x > 0 else 1.0
-    mean = float(weights.sum())
-    if abs(x - mean) < 1e-3 * mean:  # at the mean the formula is 0/0
-        return (weighted_chi2(1.003 * mean, weights) + weighted_chi2(0.997 * mean, weights)) / 2
-    low, high = -len(weights) / (2 * x) - 1, (1 - 1e-12) / (2 * float(weights.max()))
-    for _ in range(100):
-        t = (low + high) / 2
-        low, high = (t, high) if float((weights / (1 - 2 * t * weights)).sum()) < x else (low, t)
-    t = (low + high) / 2
-    exponent = t * x + 0.5 * float(np.log1p(-2 * t * weights).sum())
-    r = math.copysign(math.sqrt(max(2 * exponent, 1e-300)), t)
-    v = t * math.sqrt(float((2 * weights**2 / (1 - 2 * t * weights) ** 2).sum()))
-    return float(np.clip(ndtr(-(r + math.log(v / r) / r)), 0, 1))

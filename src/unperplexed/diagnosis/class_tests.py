@@ -10,7 +10,8 @@ from scipy.special import gammaincc, ndtri, stdtr
 
 from .._typing import Bools, Floats
 from .class_statistics import ClassStatistics, ClusterSums
-from .class_tails import hall, upper_tail, weighted_chi2
+from .class_tails import hall, upper_tail
+from .gate import weighted_chi2_sf
 
 NEW = 0.03
 """A direction of which a smaller share is new beside those before it is left out."""
@@ -148,7 +149,7 @@ def _shape_test(s: ClassStatistics, units: float) -> tuple[float, float]:
         z = _through_t(np.linalg.solve(np.linalg.cholesky(within), z), units)
         effect = float(np.diag(within).mean())
     weights = np.array([1.0, 0.5])[: len(z)]
-    return weighted_chi2(float(weights @ z**2), weights), effect
+    return weighted_chi2_sf(float(weights @ z**2), weights), effect
 
 
 def _orthonormal(covariance: Floats) -> Floats:

@@ -12,15 +12,22 @@ from ..labels import Label
 MOST_NAMED = 4
 """So many biased classes are named; the others are counted."""
 
-REMEDIES = {
-    "bias": "fit one bias per class on held-out data",
-    "confidence": "fit a temperature on held-out data",
-    "tail": "fit a curved map of the log-odds on held-out data",
-    "noise": "mix the probabilities with a uniform forecast, with a weight fitted on held-out data",
-    "certainty": "look at these rows, which the other findings leave out; avoid probabilities of 0 and 1",
-    "rows": "look at these rows: are the outcomes and the probabilities correct?",
-    "shape": "draw the reliability diagram; recalibrate on held-out data",
-}
+
+def remedy(error: str, value: float) -> str:
+    """Say what mends an error, whose parameter has a value."""
+    where = "Fit this on held-out rows before you use it."
+    return {
+        "bias": f"Add one bias for each class to the log-probabilities. {where}",
+        "confidence": f"Divide the log-probabilities by {1 / (1 + value):.2f} (temperature scaling). {where}"
+        if 1 + value > 0.02
+        else f"Scale the log-probabilities by a temperature. {where}",
+        "tail": f"Fit the tails apart (a curved map of the log-odds). {where}",
+        "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {where}",
+        "certainty": "Look at these rows, which the other findings leave out. If they are no slips of the data, mix the"
+        " predictions with a small share of a uniform forecast.",
+        "rows": "Look at these rows first; the other rows show no error.",
+        "shape": "Recalibrate with a flexible curve fitted on held-out rows.",
+    }[error]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +60,6 @@ def number(value: float) -> str:
     return f"{value:.{digits}f}" if digits < 7 else f"{value:.2e}"
 
 
-def p_words(value: float) -> str:
-    """A p-value: "p = 0.24", "p < 0.001"."""
-    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
-
-
 def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
     """Name the biased classes, the clearest first."""
     if not len(classes):
@@ -78,53 +80,23 @@ def confidence_words(slope: float, low: float, high: float) -> str:
 
 def tail_words(parameter: float) -> str:
     """Extremes over- or understated."""
-    return f"extremes {'overstated' if parameter < 0 else 'understated'}"
+    return f"extreme probabilities are {'overstated' if parameter < 0 else 'understated'}"
 
 
 def noise_words(share: float) -> str:
     """Outcomes as if drawn at random."""
-    return f"extremes overstated, as if {100 * share:.2g}% of the outcomes were drawn at random"
+    return f"extreme probabilities are overstated, as if {100 * share:.2g}% of the outcomes were drawn at random"
 
 
 def certainty_words(count: int, expected: float) -> str:
     """Outcomes that the forecasts were certain would not occur."""
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
-    return f"certain and wrong {times} (expected {expected:.2g})"
+    return f"certain and wrong {times} ({expected:.2g} expected)"
 
 
 def rows_words(probabilities: Sequence[float]) -> str:
     """A few surprising outcomes that carry all the evidence."""
     many = len(probabilities) > 1
     given = ", ".join(f"{p:.2g}" for p in probabilities)
-    what = f"{len(probabilities)} surprising outcomes" if many else "one surprising outcome"
-    return f"{what} (assigned {given}) {'carry' if many else 'carries'} all the evidence of miscalibration"
-
-
-def headline_words(error: str, parameter: float) -> str:
-    """A finding in two or three words."""
-    return {
-        "bias": "biased between classes",
-        "confidence": "overconfident" if parameter < 0 else "underconfident",
-        "tail": tail_words(parameter),
-        "noise": "extremes overstated",
-        "certainty": "certain and wrong",
-        "rows": "a few surprising outcomes",
-        "shape": "miscalibrated in another way",
-    }[error]
-
-
-def alternatives_words(sets: Sequence[Sequence[str]]) -> str:
-    """Other sets of errors: "biased classes, or over- or underconfidence with random outcomes"."""
-    kinds = {
-        "bias": "biased classes",
-        "confidence": "over- or underconfidence",
-        "tail": "overstated or understated extremes",
-        "noise": "random outcomes",
-    }
-    return ", or ".join(" with ".join(kinds[error] for error in errors) for errors in sets)
-
-
-def joined(parts: Sequence[str], between: str = ", ", last: str = ", and ") -> str:
-    """A sentence's beginning: "Overconfident, and biased between classes"."""
-    text = parts[0] if len(parts) == 1 else between.join(parts[:-1]) + last + parts[-1]
-    return text[:1].upper() + text[1:]
+    what = f"{len(probabilities)} surprising outcomes" if many else "1 surprising outcome"
+    return f"{what} (assigned probability {given}) {'carry' if many else 'carries'} all the evidence of miscalibration"

@@ -9,15 +9,10 @@ from .result import Diagnosis, Finding
 from .words import short
 
 
-def sentence(text: str) -> str:
-    """Begin with a capital letter and end with a full stop; labels in quotes keep theirs."""
-    return f"{text[0].upper()}{text[1:]}." if text else ""
-
-
 def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
     """Yield what a reader needs to know, a sentence or two a line; ``log_loss`` is that of the forecasts."""
     d = diagnosis
-    yield sentence(d.verdict)
+    yield d.verdict
     if d.findings:
         yield from _cost(d, log_loss)
         for finding in d.findings:

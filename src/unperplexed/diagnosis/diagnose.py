@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .._keys import group_numbers
-from .._typing import Floats
+from .._typing import Ints
 from .._views import refuse_rows
 from ..errors import InputError
 from ..forecasts import Forecasts
 from ..labels import Label
 from ..tally import Tally
 from .binary import diagnose_binary
-from .binary_data import BinaryRowsInMemory, data_of_tally
+from .binary_data import data_of_rows, data_of_tally
+from .class_rows import RowBlock, Rows
+from .multiclass import diagnose_classes
 from .result import Diagnosis
 from .words import not_made
 
@@ -73,8 +74,7 @@ def diagnose(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from unperplexed import diagnose
+    >>>     >>> from unperplexed import diagnose
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(0, 2, 5000)
     >>> rain = rng.random(5000) < 1 / (1 + np.exp(-truth))
@@ -100,54 +100,44 @@ def diagnose(
         return diagnosis_of_tally(y_true)
     if y_prob is None:
         raise InputError("y_prob: missing; diagnose takes outcomes and probabilities, or a Tally.")
-    return diagnosis_of_rows(Forecasts(y_true, y_prob, **reading), groups)
+    forecasts = Forecasts(y_true, y_prob, **reading)
+    numbers = None if groups is None else group_numbers(groups, forecasts.n_rows)
+    return diagnosis_of_rows(rows_of(lambda: [forecasts], numbers), forecasts.labels)
 
 
 Chunks = Callable[[], Iterable[Forecasts]]
 """Reads all rows, each time from the beginning."""
 
 
-def diagnosis_of_chunks(chunks: Chunks) -> Diagnosis:
-    """Diagnose rows of more than two classes, which are read several times."""
-    first = next(iter(chunks()))
-    return not_made(_CLASSES, 0, first.labels)
+def rows_of(chunks: Chunks, clusters: Ints | None = None, numbered: bool = True) -> Rows:
+    """Return the rows of forecasts, of positive weight, as a diagnosis reads them.
+
+    Clusters are those given, by row number; else those that the forecasts know. Findings name rows by their numbers
+    where these are from one source.
+    """
+
+    def rows() -> Iterator[RowBlock]:
+        for forecasts in chunks():
+            for block in forecasts.blocks():
+                some = block if block.weights is None else block[block.weights > 0]
+                index = some.index if numbered else None
+                cluster = None if clusters is None else clusters[some.index - forecasts.first_row]
+                if clusters is None and forecasts.grouped:
+                    cluster = forecasts.shards(some.index)
+                if len(some):
+                    yield RowBlock(some.probabilities, some.truth, some.weights, cluster, index)
+
+    return rows
 
 
-def diagnosis_of_rows(forecasts: Forecasts, groups: Any = None) -> Diagnosis:
-    """Diagnose rows in memory."""
-    if forecasts.n_classes > 2:
-        return diagnosis_of_chunks(lambda: [forecasts])
-    n = forecasts.n_rows
-    numbers = None if groups is None else group_numbers(groups, n)
-    s, truth, weights, index, sums = [], [], [], [], [0.0, 0.0]
-    for block in forecasts.blocks():
-        p = np.asarray(block.reported, dtype=np.float64)
-        w = np.ones(len(block)) if block.weights is None else block.weights
-        s.append(_log_odds(p, forecasts.both_sides))
-        truth.append(block.truth)
-        weights.append(w)
-        index.append(block.index)
-        sums[0] += float((w * p[:, 1]).sum())
-        sums[1] += float(w.sum())
-    if not sums[1] > 0:
+def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
+    """Diagnose rows, which with more than two classes are read several times."""
+    if len(labels) > 2:
+        return diagnose_classes(rows, labels)
+    data = data_of_rows(rows(), labels)
+    if data is None:
         raise InputError("y_true: no rows of positive weight to diagnose.")
-    at = np.concatenate(index)
-    w = np.concatenate(weights)
-    rows = BinaryRowsInMemory(
-        np.concatenate(s),
-        np.concatenate(truth) == 1,
-        w if np.ptp(w) else None,
-        None if numbers is None else numbers[at - forecasts.first_row],
-        at,
-    )
-    return diagnose_binary(rows.data(forecasts.labels, sums[0] / sums[1]))
-
-
-def _log_odds(p: Floats, both_sides: bool) -> Floats:
-    """Return log-odds of the second class, from both columns where both were reported."""
-    with np.errstate(divide="ignore"):
-        other = np.log(p[:, 0]) if both_sides else np.log1p(-p[:, 1])
-        return np.asarray(np.log(p[:, 1]) - other)
+    return diagnose_binary(data)
 
 
 def diagnosis_of_tally(tally: Tally) -> Diagnosis:
@@ -160,5 +150,8 @@ def diagnosis_of_tally(tally: Tally) -> Diagnosis:
     return not_made(_EARLIER, tally.n_rows, tally.labels) if data is None else diagnose_binary(data)
 
 
-_CLASSES = "a tally of more than two classes does not keep how the probabilities of a row go together; give the rows"
+_CLASSES = (
+    "with more than two classes the rows are read several times, which neither a tally nor standard input nor an"
+    " engine allows; assess the rows, or the files that hold them"
+)
 _EARLIER = "the tally was counted by an earlier version, which did not keep the positive class apart; count it anew"

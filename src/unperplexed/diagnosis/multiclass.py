@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import reduce
 from operator import sub
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,13 +13,14 @@ from scipy.stats import poisson
 
 from ..labels import Label
 from . import class_words as say
-from .class_findings import close_sets, named, with_rest
+from .class_findings import close_sets, named, rest_of
 from .class_fit import Fitter
-from .class_rows import Certain, PreparedRows, RowCounts, Rows, count
+from .class_rows import Certain, PreparedRows, Rows, count
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import Gate, gate
 from .result import Detectable, Diagnosis, Finding
+from .words import Told, not_made, told
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -45,33 +46,39 @@ def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: flo
 def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Diagnosis:
     counts = count(rows)
     if not counts.rows:
-        return Diagnosis("No rows to diagnose.", "No rows", n_classes=len(labels), by="rows", made=False)
+        return not_made("there are no rows", 0, labels)
     prepared = PreparedRows(rows, counts)
     statistics = statistics_of(prepared)
     findings = _certainty(prepared.certain, counts.clusters is not None)
-    common: dict[str, Any] = {"n_rows": counts.rows, "n_classes": len(labels), "by": "rows"}
+    about = Told(
+        n=counts.rows,
+        p_value=math.nan,
+        by="rows",
+        clusters=None if counts.clusters is None else len(counts.clusters),
+    )
     if not float(statistics.information.sum()) > _SEEN:
-        verdict, headline = _words(findings, counts, math.nan)
-        return Diagnosis(verdict, headline, findings, **common)
+        return told(labels, findings, about)
     opened = gate(statistics)
-    common |= {"p_value": opened.p_value, "statistic": opened.statistic, "detectable": _detectable(statistics, opened)}
+    about = replace(
+        about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
+    )
     if not opened.p_value < alpha:
-        verdict, headline = _words(findings, counts, opened.p_value)
-        return Diagnosis(verdict, headline, findings, **common)
+        return told(labels, findings, about)
     surprising = _surprising(prepared, statistics, alpha)
-    alternatives: tuple[tuple[str, ...], ...] = ()
     if surprising:
-        more: tuple[Finding, ...] = (surprising,)
-    else:
-        search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
-        means = _means(statistics, prepared.certain, labels)
-        more, best = named(search, opened, means, counts.rows)
-        alternatives = close_sets(search, best) if best else ()
-        if best:
-            more, common["rest_p_value"] = with_rest(more, search, best)
-    verdict, headline = _words((*findings, *more), counts, opened.p_value, alternatives)
-    gain = sum(finding.gain for finding in more if not math.isnan(finding.gain))
-    return Diagnosis(verdict, headline, (*findings, *more), alternatives, gain=gain, **common)
+        return told(labels, (*findings, surprising), about)
+    search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
+    more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
+    if best:
+        left, p_value = rest_of(search, best)
+        about = replace(
+            about,
+            alternatives=close_sets(search, best),
+            rest=p_value,
+            mostly_rest=left > search.found[best].ratio,
+            gain=sum(finding.gain for finding in more),
+        )
+    return told(labels, (*findings, *more), about)
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -81,7 +88,7 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
         return ()
     p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
     words = say.certainty_words(wrong, certain.expected)
-    remedy = say.REMEDIES["certainty"]
+    remedy = say.remedy("certainty", math.nan)
     return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.wrong),)
 
 
@@ -98,9 +105,6 @@ def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
     return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
 
 
-# ---- influence
-
-
 def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: float) -> Finding | None:
     """One to three surprising outcomes without which the gate does not reject."""
     found = prepared.most_surprising()
@@ -111,26 +115,5 @@ def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: floa
         if not gate(reduce(sub, out, statistics)).p_value < alpha:
             words = say.rows_words([p for _, _, p in found[:drop]])
             rows = tuple(number for _, number, _ in found[:drop])
-            return Finding("rows", words, float(drop), remedy=say.REMEDIES["rows"], rows=rows)
+            return Finding("rows", words, float(drop), remedy=say.remedy("rows", math.nan), rows=rows)
     return None
-
-
-# ---- words
-
-
-def _words(
-    findings: tuple[Finding, ...], counts: RowCounts, p_value: float, alternatives: tuple[tuple[str, ...], ...] = ()
-) -> tuple[str, str]:
-    """The verdict and the headline."""
-    n = f"n = {counts.rows:,}" + ("" if counts.clusters is None else f" in {len(counts.clusters):,} clusters")
-    tested = "no row leaves the outcome open" if math.isnan(p_value) else say.p_words(p_value)
-    none = "no evidence of miscalibration"
-    if not findings:
-        return f"{none.capitalize()} ({n}, {tested}).", none.capitalize()
-    headline = say.joined([say.headline_words(each.error, each.parameter) for each in findings])
-    verdict = say.joined([each.words for each in findings], between="; ", last="; ")
-    if [each.error for each in findings] == ["certainty"]:
-        verdict += f"; {none} in the other rows ({tested})"
-    if alternatives:
-        verdict += f"; the data do not distinguish this from {say.alternatives_words(alternatives)}"
-    return verdict + ".", headline

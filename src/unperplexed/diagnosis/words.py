@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from .._wording import p_value_text
 from ..labels import Label
 from .result import Detectable, Diagnosis, ErrorName, Finding, MendedProbability
 
@@ -27,6 +28,7 @@ class Told:
     rest: float = math.nan
     mostly_rest: bool = False
     mended: tuple[MendedProbability, ...] = ()
+    clusters: int | None = None
 
 
 def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Told) -> Diagnosis:
@@ -34,14 +36,16 @@ def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: T
     n, rest = round(about.n), about.rest < REST_LEVEL
     words = [finding.words for finding in findings]
     if rest:
-        p = f"(p = {about.rest:.2g})"
+        p = f"({p_value_text(about.rest)})"
         named = [at for at, finding in enumerate(findings) if finding.error != "certainty"]
         if about.mostly_rest:
             words.insert(named[0], f"miscalibrated mainly in a way that has no name here {p}")
         else:
             words.append(f"and miscalibrated in a further way {p}")
+    if [finding.error for finding in findings] == ["certainty"] and about.p_value == about.p_value:
+        words.append(f"no evidence of miscalibration in the other rows ({p_value_text(about.p_value)})")
     return Diagnosis(
-        verdict="; ".join(words) or nothing_found(n, about.p_value),
+        verdict=sentence("; ".join(words) or nothing_found(n, about.clusters, about.p_value)),
         headline=headline(findings, about.mostly_rest and rest),
         findings=tuple(findings),
         alternatives=about.alternatives,
@@ -57,15 +61,21 @@ def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: T
     )
 
 
-def nothing_found(n: int, p_value: float) -> str:
+def sentence(text: str) -> str:
+    """Begin with a capital letter and end with a full stop; labels in quotes keep theirs."""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def nothing_found(n: int, clusters: int | None, p_value: float) -> str:
     """Say that there is no evidence, and from how many rows."""
-    p = "" if math.isnan(p_value) else f", p = {p_value:.2g}"
-    return f"no evidence of miscalibration (n = {n:,}{p})"
+    among = "" if clusters is None else f" in {clusters:,} clusters"
+    tested = "no outcome was left open" if math.isnan(p_value) else p_value_text(p_value)
+    return f"no evidence of miscalibration (n = {n:,}{among}, {tested})"
 
 
 def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis:
     """Return a diagnosis that could not be made, and why."""
-    return Diagnosis(f"no verdict: {reason}", "No verdict", n_rows=n, n_classes=len(labels), made=False)
+    return Diagnosis(f"No verdict: {reason}.", "No verdict", n_rows=n, n_classes=len(labels), made=False)
 
 
 _SHORT = {
@@ -85,6 +95,8 @@ _ALWAYS: dict[ErrorName, str] = {
 
 def short(finding: Finding) -> str:
     """Return a finding in a word or two."""
+    if finding.error == "bias" and math.isnan(finding.parameter):
+        return "biased between classes"
     if finding.error == "bias":
         return finding.words.split(" (")[0].removesuffix(" at even odds")
     return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]

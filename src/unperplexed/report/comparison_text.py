@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .._wording import at_floor_text, confidence_interval, number_of, p_value_text, printable, rule_text, short_name
-from ..scores import SCORES
 from ..diagnosis.describe import CODES, code
+from ..scores import SCORES
 from .text import class_name, counted, estimate, figure, notes_lines
 
 if TYPE_CHECKING:
