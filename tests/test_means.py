@@ -177,7 +177,9 @@ def test_orders_and_couplings_of_the_papers(r, coupling):
 
 @given(st.floats(-0.13, 5), st.integers(1, 7), st.floats(0.5, 3))
 def test_order_and_coupling_are_inverse(coupling, d, alpha):
-    assert coupling_from_order(order_from_coupling(coupling, d=d, alpha=alpha), d=d, alpha=alpha) == pytest.approx(coupling, abs=1e-9)
+    assert coupling_from_order(order_from_coupling(coupling, d=d, alpha=alpha), d=d, alpha=alpha) == pytest.approx(
+        coupling, abs=1e-9
+    )
 
 
 def test_conjugate_orders():

@@ -107,8 +107,9 @@ def uncertainty(
     """
     intervals = closed_intervals(tally, headline, sampling.confidence)
     found = Sampled()
-    if view == "all-classes" and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
-        found = sampled(tally, figures, estimator, headline.floor, headline.limit, sampling)
+    pooled = view == "all-classes" or (view == "each-class" and tally.n_classes == 2)
+    if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
+        found = sampled(tally, figures, estimator, view, headline.floor, headline.limit, sampling)
         low, high = found.intervals["slope"]
         turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
         intervals |= found.intervals | {"orientation": turned}
