@@ -79,7 +79,9 @@ def network(
     return softmax(sharpness * z), softmax(z)
 
 
-def binary(name: str, floors: tuple[float, ...] = (0.005,), sizes: tuple[int, ...] = (500, 2_000, 10_000), **how: float) -> Iterator[Design]:
+def binary(
+    name: str, floors: tuple[float, ...] = (0.005,), sizes: tuple[int, ...] = (500, 2_000, 10_000), **how: float
+) -> Iterator[Design]:
     """Designs of two classes with normal log-odds, one a floor."""
     for floor in floors:
         yield Design(f"2 classes, {name}", 2, partial(odds_of, **how), sizes, floor)
@@ -94,13 +96,16 @@ DESIGNS = [
     *binary("hard, underconfident", spread=1.5, sharpness=0.7),
     *binary("hard, calibrated, all-classes", spread=1.5),
     *binary("sharp, calibrated", (0.005, 1e-4, 0.0), spread=SHARP),
-    *binary("sharp, overconfident", (0.005, 0.0), spread=SHARP, sharpness=1.5),
+    *binary("sharp, overconfident", (0.005, 1e-4), spread=SHARP, sharpness=1.5),
     *binary("sharp, underconfident", (0.005, 1e-4, 0.0), (500, 2_000, 10_000, 50_000), spread=SHARP, sharpness=0.7),
     *binary("rare, calibrated", (0.005, 0.0), (2_000, 10_000), spread=1.5, middle=-4.0),
     *binary("rare, biased", (0.005,), (2_000, 10_000), spread=1.0, middle=-4.0, sharpness=0.7),
     *binary("lapses .005", (0.005, 0.0), spread=3.0, lapse=0.005),
     *(Design("2 classes, flat then steep", 2, flat_then_steep, floor=floor) for floor in (0.005, 0.0)),
-    *(Design(f"2 classes, atoms, wrong {wrong:g}", 2, partial(atoms, wrong=wrong), floor=floor) for wrong, floor in ((0.0, 0.005), (0.0, 0.0), (0.01, 0.005))),
+    *(
+        Design(f"2 classes, atoms, wrong {wrong:g}", 2, partial(atoms, wrong=wrong), floor=floor)
+        for wrong, floor in ((0.0, 0.005), (0.0, 0.0), (0.01, 0.005))
+    ),
     *(
         Design(f"10 classes, {name}", 10, partial(network, classes=10, **how))
         for name, how in (
@@ -115,7 +120,9 @@ DESIGNS = [
     Design("100 classes, calibrated", 100, partial(network, classes=100, spread=3.0), (500, 2_000)),
     Design("100 classes, overconfident", 100, partial(network, classes=100, spread=3.0, sharpness=1.3), (500, 2_000)),
     Design("1000 classes, calibrated", 1000, partial(network, classes=1000, spread=4.0), (500, 2_000)),
-    Design("1000 classes, overconfident", 1000, partial(network, classes=1000, spread=4.0, sharpness=1.3), (500, 2_000)),
+    Design(
+        "1000 classes, overconfident", 1000, partial(network, classes=1000, spread=4.0, sharpness=1.3), (500, 2_000)
+    ),
     *(
         Design(f"{classes} classes, {name}, {how}", classes, make, (2_000, 10_000), dependence=how)
         for how in ("groups", "weights")

@@ -7,7 +7,9 @@ the number of rows, and is one of rows, not of pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,9 +33,13 @@ class ClassRows:
     pairs: Floats
     """How many of its probabilities are in each coarse cell, one row a row."""
     fine: Ints
-    """Coarse cell of each fine cell, from 0."""
+    """Coarse cell of each fine cell, from 0 and increasing."""
     complete: bool
     """Whether all rows are kept."""
+
+    def finer(self, codes: Ints) -> ClassRows:
+        """Give the same rows other fine cells."""
+        return replace(self, fine=np.unique(codes, return_inverse=True)[1])
 
     @staticmethod
     def of(sample: RowSample, codes: Ints, complete: bool) -> ClassRows:
@@ -44,8 +50,11 @@ class ClassRows:
         pairs = np.bincount(flat.reshape(-1), minlength=len(at) * coarse.size).reshape(len(at), coarse.size)
         return ClassRows(sample.count, pairs.astype(np.float64), fine, complete)
 
-    def world(self, curve: Floats, total: Floats) -> ClassWorld:
-        """Make the world in which a class occurs in its row in proportion to a curve over the fine cells."""
+    def world(self, curve: Floats, total: Floats, like: ClassWorld | None = None) -> ClassWorld:
+        """Make the world in which a class occurs in its row in proportion to a curve over the fine cells.
+
+        The other pairs of a row may be those of a world of the same rows in other fine cells.
+        """
         size = self.pairs.shape[1]
         pairs = np.bincount(self.fine, total, size)
         level = np.bincount(self.fine, total * curve, size) / pairs  # of each coarse cell
@@ -60,7 +69,13 @@ class ClassRows:
         rows = float(total.sum() / self.pairs.sum(axis=1)[0])
         curve = np.minimum(curve * (rows / float(total @ curve)), 1.0)
         happened = total * curve
-        return ClassWorld(curve, Counts(happened, total - happened), self.fine, *self._company(observed))
+        company = self._company(observed) if like is None else (like.company, like.covariance)
+        return ClassWorld(curve, Counts(happened, total - happened), self.fine, *company)
+
+    @cached_property
+    def _second(self) -> Floats:
+        """Sums of products of a row's numbers of pairs."""
+        return (self.pairs * self.count[:, None]).T @ self.pairs
 
     def _company(self, observed: Floats) -> tuple[Floats, Floats]:
         """Give the mean number of missed pairs by cell, given the cell of the observed class, and their covariance.
@@ -73,7 +88,7 @@ class ClassRows:
         overall = self.count @ self.pairs / rows
         company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
         company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
-        second = (self.pairs * self.count[:, None]).T @ self.pairs - crossed - crossed.T + np.diag(n)
+        second = self._second - crossed - crossed.T + np.diag(n)
         return company, (second - (company * n[:, None]).T @ company) / rows
 
 
@@ -98,9 +113,8 @@ class ClassWorld:
         share = rows / weight
         observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
         size = len(self.company)
-        order = np.argsort(self.fine, kind="stable")
-        first = np.flatnonzero(np.diff(self.fine[order], prepend=-1))
-        by_cell = np.add.reduceat(observed[:, order], first, axis=1)
+        first = np.flatnonzero(np.diff(self.fine, prepend=-1))
+        by_cell = np.add.reduceat(observed, first, axis=1)
         level = np.bincount(self.fine, missed * share, size)
         usual = np.bincount(self.fine, happened * share, size) @ self.company
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -111,9 +125,8 @@ class ClassWorld:
         coarse = np.maximum(np.rint(mean + noise), 0.0)
         coarse[:, few] = rng.poisson(mean[:, few])
         found = np.zeros_like(observed)
-        for cell in range(size):  # a coarse cell's pairs are spread over its fine cells
-            here = self.fine == cell
+        for cell, ends in enumerate(pairwise([*first.tolist(), self.fine.size])):
+            here = slice(*ends)  # a coarse cell's pairs are spread over its fine cells
             if level[cell] > 0:
-                shares = missed[here] / missed[here].sum()
-                found[:, here] = rng.multinomial(coarse[:, cell].astype(np.int64), shares)
+                found[:, here] = rng.multinomial(coarse[:, cell].astype(np.int64), missed[here] / missed[here].sum())
         return Counts(observed / share, found / share)

@@ -6,6 +6,8 @@ on its outcome alone. So its variance is known both over shards of the rows and 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ._class_rows import ClassRows
@@ -20,13 +22,24 @@ _LEAST = 1e-12
 """Probabilities are taken to be this at least, so that their powers are finite."""
 
 
-def influences(
-    counts: CellCounts, orders: Floats, floor: float, limit: Limit
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats], Floats]:
-    """Influence of a pair that occurred, and of one that did not, on the logarithms of means: one order a row.
+class MeanLogs(NamedTuple):
+    """Logarithms of means, by order."""
 
-    Those of reported means, those of measured ones, and the latter's logarithms.
-    """
+    reported: Floats
+    measured: Floats
+
+
+class Influences(NamedTuple):
+    """Influence of a pair that occurred, and of one that did not, on the logarithms of means: one order a row."""
+
+    reported: tuple[Floats, Floats]
+    measured: tuple[Floats, Floats]
+    logs: MeanLogs
+    """The means themselves."""
+
+
+def influences(counts: CellCounts, orders: Floats, floor: float, limit: Limit) -> Influences:
+    """Find out what a pair of each cell adds to the means of some orders."""
     happened, total = counts.counted
     q = measured_of_samples(DEFAULT, counts.reported, happened[None], total[None], floor)[0]
     share = happened / happened.sum()
@@ -41,11 +54,12 @@ def influences(
     scale = np.where(r == 0, 1.0, r * mean)
     measured = (q * g + slope * (1 - q) - mean) / scale, (q * g - slope * q) / scale
     reported = (of_p - mean_p) / np.where(r == 0, 1.0, r * mean_p), np.zeros_like(of_p)
-    logs = np.where(orders == 0, mean[:, 0], np.log(np.abs(mean[:, 0])) / np.where(orders == 0, 1.0, orders))
-    return reported, measured, logs
+    order = np.where(orders == 0, 1.0, orders)
+    logs = (np.where(orders == 0, x[:, 0], np.log(np.where(r == 0, 1.0, x)[:, 0]) / order) for x in (mean_p, mean))
+    return Influences(reported, measured, MeanLogs(*logs))
 
 
-def growth(tally: Tally, counts: CellCounts, influence: tuple[Floats, Floats], independent: float) -> Floats:
+def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Floats, independent: float) -> Floats:
     """Standard deviations of figures, by the influence of pairs, over those of so large a part of independent rows.
 
     The rows' own variation counts at least.
@@ -53,12 +67,12 @@ def growth(tally: Tally, counts: CellCounts, influence: tuple[Floats, Floats], i
     assert counts.shards is not None
     assert tally.shards is not None
     happened, total = counts.shards
-    sums = happened @ influence[0].T + (total - happened) @ influence[1].T
+    sums = happened @ of_happened.T + (total - happened) @ of_missed.T
     weight = tally.shards.rows.weight
     n = len(weight)
     off = sums - (weight / weight.sum())[:, None] * sums.sum(axis=0)
     together = n / max(n - 1, 1) * (off * off).sum(axis=0)
-    alone = np.array([_alone(tally, counts, *each) for each in zip(*influence, strict=True)])
+    alone = np.array([_alone(tally, counts, *each) for each in zip(of_happened, of_missed, strict=True)])
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(alone > 0, np.sqrt(np.maximum(together / alone, 1.0) * independent), 1.0)
 

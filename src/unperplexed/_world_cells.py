@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from .measured import Estimator, measured_of_samples
 from .tally import Tally, View
 from .worlds import Counts
 
-MOST = 512
+MOST = 600
 """So many cells at most: some five times the blocks of an isotonic regression of 100,000 rows."""
 
 Kind = Literal["one-sided", "folded", "pooled"]
@@ -46,6 +46,14 @@ class WorldCells:
         """Weight of all pairs in each cell."""
         return self.counted.happened + self.counted.missed
 
+    def finest(self) -> WorldCells:
+        """Give each entry a cell of its own."""
+        p, happened, total = self.entry
+        if p.size == self.reported.size:
+            return self
+        counted, codes = Counts(happened, np.maximum(total - happened, 0.0)), COARSE.places(p)[0]
+        return replace(self, reported=p, counted=counted, codes=codes, cell=np.arange(p.size))
+
     def powers(self, orders: Floats) -> list[Floats]:
         """Means of p^r, or of ln p for order 0, of the observed class in each cell: one order a row.
 
@@ -54,15 +62,17 @@ class WorldCells:
         p, happened, total = self.entry
         sides = [(p, happened)] if self.kind == "pooled" else [(p, happened), (1 - p, total - happened)]
         found = []
-        for value, weight in sides:
-            value = apply_limit(value, self.floor, self.limit)
-            seen = np.bincount(self.cell, weight)
-            weight = np.where(seen[self.cell] > 0, weight, total)
-            weight = weight / np.bincount(self.cell, weight)[self.cell]
+        for side, seen in sides:
+            value = apply_limit(side, self.floor, self.limit)
+            of_cell = np.bincount(self.cell, seen)
+            some = np.where(of_cell[self.cell] > 0, seen, total)
+            weight = some / np.bincount(self.cell, some)[self.cell]
             with np.errstate(divide="ignore"):
                 terms = [np.log(value) if r == 0 else value**r for r in orders.tolist()]
-            # Infinite powers, of probabilities of 0, are kept finite: without weight they count 0 times.
-            terms = [np.nan_to_num(each, posinf=1e300, neginf=-1e300) for each in terms]
+            # Powers of 0 are infinite. Outcomes predicted with 0 that never occurred would leave no figure but 0 in a
+            # world in which they could; figures are those of the other rows. Those that did occur are kept finite.
+            most = np.where(of_cell[self.cell] > 0, 1e300, 0.0)
+            terms = [np.where(np.isfinite(each), each, np.copysign(most, each)) for each in terms]
             found.append(np.array([np.bincount(self.cell, weight * each) for each in terms]))
         return found
 
@@ -77,7 +87,8 @@ class WorldCells:
         mirrored = missed[..., :low][..., ::-1], total[..., :low][..., ::-1]
         happened, total = happened.copy(), total.copy()
         happened[..., low:], total[..., low:] = total[..., low:], 2 * total[..., low:]  # both pairs are of one half
-        return p, *(np.concatenate(x, axis=-1) for x in zip((happened, total), mirrored, strict=True))
+        happened, total = (np.concatenate(x, axis=-1) for x in zip((happened, total), mirrored, strict=True))
+        return p, happened, total
 
     def values(self, curve: Floats) -> list[Floats]:
         """Give measured probabilities of the observed class, floored, from curves over the unfolded cells."""
@@ -97,7 +108,8 @@ class WorldCells:
 
 def positive_pairs(tally: Tally) -> Pairs | None:
     """Pairs of the positive one of two classes; None for a tally that did not count them by themselves."""
-    return None if tally.classes is None else tally.class_pairs(tally.labels[1])
+    label = tally.labels[1]
+    return None if tally.classes is None or label is None else tally.class_pairs(label)
 
 
 def world_cells(tally: Tally, view: View, floor: float, limit: Limit) -> WorldCells:
@@ -114,8 +126,7 @@ def world_cells(tally: Tally, view: View, floor: float, limit: Limit) -> WorldCe
     entry = Pairs(reported, happened * rows, total * rows)
     coarse = COARSE.places(reported)[0]
     cell = _cells(reported, coarse)
-    weight = np.bincount(cell, entry.total)
-    h = np.bincount(cell, entry.happened)
+    weight, h = (np.bincount(cell, x).astype(np.float64) for x in (entry.total, entry.happened))
     return WorldCells(
         np.bincount(cell, entry.total * reported) / weight,
         Counts(h, np.maximum(weight - h, 0.0)),

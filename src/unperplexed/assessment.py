@@ -423,7 +423,7 @@ def assess(
     from_log_probs: bool = False,
     groups: Any = None,
     confidence: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = 400,
     seed: int = 0,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -477,7 +477,7 @@ def assess(
         columns, may depend on one another, and intervals take only different groups to be independent.
     confidence : float, default 0.95
         Of the intervals.
-    resamples : int, default 1000
+    resamples : int, default 400
         How many samples the intervals of what is measured, the bands and the calibration test are made from; 0 for
         none of these. They are drawn when first asked for.
     seed : int, default 0

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from ._calibrated import calibrated
 from ._dependence import LEAST_WORTH
-from ._design_effect import growth, influences
+from ._design_effect import Influences, growth, influences
 from ._resampling import CellCounts, Sample, coarse_counts
 from ._shard_sums import independent_share, score_test
 from ._typing import Floats, ReadOnlyArrays
@@ -30,7 +30,7 @@ from .profile import HEADLINE_ORDERS, RiskProfile
 from .progress import steps
 from .scores import score_named, score_reach
 from .tally import Tally, View
-from .worlds import Counts, deviation, hull
+from .worlds import Counts, hull
 
 SAMPLED = {
     "measured_decisiveness": 1.0,
@@ -190,19 +190,21 @@ def sampled(
     Samples are drawn from two worlds (`worlds`), of rows in groups as many as are independent. Where shards say that
     figures vary more than in independent rows, of rows in groups and of weights, they vary by as much more.
     """
-    draws, counts, _ = draw(tally, estimator, view, HEADLINE_ORDERS, floor, limit, sampling)
+    draws, counts = draw(tally, estimator, view, HEADLINE_ORDERS, floor, limit, sampling)
     logs = [_log_figures(world.logs) for world in draws.worlds]
-    off = [deviation(each, _log_figures(world.truth)) for each, world in zip(logs, draws.worlds, strict=True)]
+    off = [world.deviation(_log_figures) for world in draws.worlds]
     point = np.array([figures[name] for name in SAMPLED])
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(point)
         low, high = np.exp(hull(log, off, draws.reach, _growth_of_figures(draws)))
     highest = np.exp([_quantiles(each, ndtr(np.array([draws.reach])))[0] for each in logs]).max(axis=0)
+    if not point[-1] > 0:  # what was predicted with probability 0 occurred: no other sample tells more
+        highest[-1] = math.nan
+    plain = isinstance(estimator, partial) and estimator.func is DEFAULT.func
     intervals = {
-        name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most)
+        name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most, plain)
         for at, (name, most) in enumerate(SAMPLED.items())
     }
-    plain = isinstance(estimator, partial) and estimator.func is DEFAULT.func
     bias = np.mean([each.bias for each in off], axis=0)
     corrected = (
         {}
@@ -230,45 +232,43 @@ class Draws(NamedTuple):
     """Mean reported probability of each of the unfolded cells."""
     reach: float
     """In standard deviations."""
+    influences: Influences | None
+    """Of pairs on the means, where rows are in groups or have weights."""
     growth: Callable[[Floats, Floats], Floats]
-    """By how much more figures vary than in the samples: of weights of the logarithms of the reported and of the
-    measured means, one figure a row."""
-    logs: Floats
-    """Logarithms of the measured means in coarse cells, which some weights depend on."""
+    """By how much more figures vary than in the samples, by the influence of pairs that occurred and did not."""
 
 
 def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
-) -> tuple[Draws, CellCounts, Floats]:
+) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
     cells, counts = world_cells(tally, view, floor, limit), coarse_counts(tally, floor, limit)
+    alike = not tally.grouped and not tally.uneven
     share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
         worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, share, rng, advance)
-    alike = not tally.grouped and not tally.uneven
-    reported, measured, logs = influences(counts, orders, floor, limit)
-
-    def of(of_reported: Floats, of_measured: Floats) -> Floats:
-        if alike or counts.shards is None:
-            return np.ones(len(of_measured))
-        pair = [of_reported @ x + of_measured @ y for x, y in zip(reported, measured, strict=True)]
-        return growth(tally, counts, (pair[0], pair[1]), share)
-
+    found = None if alike or counts.shards is None else influences(counts, orders, floor, limit)
     reach = float(t_quantile(sampling.confidence, math.inf if alike else max(tally.independent_rows - 1, 1)))
     said = cells.unfolded(cells.counted)[0]
-    return Draws(worlds, cells, said, reach, of, logs), counts, orders
+
+    def of(happened: Floats, missed: Floats) -> Floats:
+        return growth(tally, counts, happened, missed, share)
+
+    return Draws(worlds, cells, said, reach, found, of), counts
 
 
 def _growth_of_figures(draws: Draws) -> Floats:
     """By how much more each of `SAMPLED` varies than in the samples."""
-    d, _, r = np.exp(draws.logs)
+    if draws.influences is None:
+        return np.ones(len(SAMPLED))
+    reported, measured, logs = draws.influences
+    (d, _, r), (p, _, s) = np.exp(logs.measured), np.exp(logs.reported)
     d, r = (d / (d - r), r / (d - r)) if d > r else (0.0, 0.0)
-    measured = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [d, 0, -r], [0, -1, 0]], dtype=np.float64)
-    p, _, s = np.exp(draws.worlds[0].truth.reported[0])
     p, s = (p / (p - s), s / (p - s)) if p > s else (0.0, 0.0)
-    reported = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [-p, 0, s], [0, 1, 0]], dtype=np.float64)
-    return draws.growth(reported, measured)
+    of_measured = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [d, 0, -r], [0, -1, 0]], dtype=np.float64)
+    of_reported = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [-p, 0, s], [0, 1, 0]], dtype=np.float64)
+    return draws.growth(*(of_reported @ x + of_measured @ y for x, y in zip(reported, measured, strict=True)))
 
 
 def _tested(
@@ -355,15 +355,19 @@ def _log_figures(logs: Logs) -> Floats:
         )
 
 
-def _interval(figure: float, low: float, high: float, highest: float, most: float) -> Interval:
-    """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm."""
+def _interval(figure: float, low: float, high: float, highest: float, most: float, shown: bool) -> Interval:
+    """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm.
+
+    Where the figure is shown as it is, not less its bias, the interval holds it.
+    """
     if not 0 <= figure < math.inf:
         return Interval(math.nan, math.nan)
     if figure == 0:
         return Interval(0.0, min(highest, most)) if math.isfinite(highest) else Interval(math.nan, math.nan)
     if not (math.isfinite(high) and low < high):  # nothing tells how much others vary
         return Interval(math.nan, math.nan)
-    return Interval(low, min(high, most))
+    low, high = min(low, most), min(high, most)
+    return Interval(min(low, figure), max(high, figure)) if shown else Interval(low, high)
 
 
 def tested_shards(counts: CellCounts, grouped: bool, sampling: Sampling) -> CalibrationTest:

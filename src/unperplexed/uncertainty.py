@@ -28,7 +28,7 @@ from .intervals import (
     tested_shards,
 )
 from .labels import Label
-from .means import DEFAULT_FLOOR
+from .means import DEFAULT_FLOOR, floor_for
 from .measured import Estimator
 from .measured import estimator as estimator_named
 from .profile import RiskProfile
@@ -39,6 +39,9 @@ FEW_ERRORS, FEW_GROUPS = 50, 30
 
 _FEW_DEGREES = 20
 """Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
+
+_SMALL_FLOOR = 0.005
+"""At smaller floors the few rows that decide the robustness decide the slope as well."""
 
 _FEWEST, _MOST = 40, 20_000
 """Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
@@ -122,7 +125,7 @@ def uncertainty(
         calibration_test=found.test,
         curve=found.curve,
         consistent=found.consistent,
-        warnings=tuple(_warnings(tally, headline)),
+        warnings=(*_warnings(tally, headline), *_warnings_of_samples(found)),
         confidence=sampling.confidence,
         resamples=sampling.resamples if found.intervals else 0,
         seed=sampling.seed,
@@ -202,7 +205,8 @@ def calibration_test(
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")
         return tested_shards(counts, tally.grouped, sampling)
-    return tested_calibration(tally, counts, measure, DEFAULT_FLOOR, sampling, lambda _: None)[1]
+    floor = floor_for(DEFAULT_FLOOR, tally.n_classes)
+    return tested_calibration(tally, counts, measure, floor, sampling, lambda _: None)[1]
 
 
 def _verdict(slope: Interval, test: CalibrationTest, sampling: Sampling) -> Verdict | None:
@@ -235,8 +239,25 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
         what = "groups' worth of errors" if tally.grouped else "errors"
         yield f"few {what} ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
     elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
-        yield "few rows decide the robustness: its interval may be too narrow"
+        and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
+        yield f"few rows decide the robustness{and_slope}: intervals may be too narrow"
+    if headline.values[1] == 0:
+        yield (
+            "an outcome predicted with probability 0 occurred: geometric accuracy, robustness and divergence are 0 and"
+            " have no interval; choose a floor above 0"
+        )
     if tally.uneven and tally.shards is None:
         yield "weights, and no shards (tally --parts shards): measured intervals are rough"
     if tally.grouped and tally.independent_rows < FEW_GROUPS - 0.5:
         yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
+
+
+def _warnings_of_samples(found: Sampled) -> Iterator[str]:
+    if found.doubtful:
+        names = " and ".join(name.replace("_", " ") for name in found.doubtful)
+        plural = len(found.doubtful) > 1
+        yield (
+            f"no errors were seen among the most extreme predictions, so that their rate is unknown: the"
+            f" interval{'s' if plural else ''} of {names} cover{'' if plural else 's'} both none and as many as the"
+            " trend suggests"
+        )

@@ -13,10 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
+from scipy.special import ndtr
 
 from ._typing import Floats
 from .coupled import expm1_ratio
 from .measured import isotonic, shrunk_isotonic
+
+_LOST = 1e6
+"""Logarithms that are farther off are those of 0."""
 
 _NEAR_ZERO = 0.05
 """Orders nearer to 0 than this lose digits in (mean of f^r)^(1/r)."""
@@ -37,7 +41,7 @@ class Deviation(NamedTuple):
     spread: Floats
     """Their standard deviation."""
     lost: Floats
-    """Share of the samples in which the logarithm is not finite."""
+    """Share of the samples in which the figure is 0 or undefined."""
 
 
 def two_curves(reported: Floats, happened: Floats, total: Floats) -> tuple[Floats, Floats]:
@@ -90,7 +94,7 @@ def deviation(logs: Floats, truth: Floats) -> Deviation:
     """Summarise how far the figures of samples, one sample a row, are off those of the world they are drawn from."""
     with np.errstate(invalid="ignore"):
         off = logs - truth
-    finite = np.isfinite(off)
+    finite = np.abs(off) < _LOST
     n = np.count_nonzero(finite, axis=0)
     off = np.where(finite, off, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,6 +117,4 @@ def hull(figure: Floats, worlds: list[Deviation], reach: float, scale: Floats) -
 
 
 def _outside(reach: float) -> float:
-    from scipy.special import ndtr
-
     return 2 * float(ndtr(-reach))

@@ -143,9 +143,17 @@ def _fitted(
 ) -> tuple[Floats, Floats]:
     """Level and slope over the places that are to be added to the odds, by Newton's method."""
     line = odds + level + slope * place
-    loss = _loss(line, happened, total)
+    loss = None
     for _ in range(100):
         rise, turn = _newton_step(place, happened, total, expit(line))
+        change = np.abs(rise + turn * place).max()
+        if change <= _SAFE:  # curvatures change by less than twice: the loss must fall
+            level, slope, loss = level + rise, slope + turn, None
+            if change < _SAME:
+                break
+            line = odds + level + slope * place
+            continue
+        loss = _loss(line, happened, total) if loss is None else loss
         size = np.ones_like(loss)
         while True:
             line = odds + (level + size * rise) + (slope + size * turn) * place
@@ -159,6 +167,9 @@ def _fitted(
             break
     return level, slope
 
+
+_SAFE, _SAME = 0.5, 1e-7
+"""Steps in log-odds that take a curve nearer in any case, and that leave it where it is: the next is their square."""
 
 _FARTHEST = 100.0
 """A step of so much in log-odds goes from any number to 0 or 1; where curvature vanishes, steps would be infinite."""
