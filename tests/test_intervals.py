@@ -62,7 +62,7 @@ def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
 @pytest.mark.parametrize("classes", [2, 5])
 def test_redrawn_samples_have_the_mean_they_are_drawn_from(rng, classes):
     y, p = softmax_forecasts(rng, 2000, classes, temperature=1.5)
-    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    counts = coarse_counts(Tally.of(y, p))
     sample = counts.redrawn(counts.reported, 4000, np.random.default_rng(1))
     assert (sample.happened <= sample.total * (1 + 1e-12)).all()
     expected = counts.counted.total * counts.reported
@@ -75,7 +75,7 @@ def test_two_classes_are_drawn_once_a_row(rng):
     y, p = binary(rng, 1000)
     p[:100] = 0.5
     tally = Tally.of(y, p)
-    counts = coarse_counts(tally, 0.005, "floor")
+    counts = coarse_counts(tally)
     found = counts.counted.happened / counts.counted.total
     for sample in (counts.redrawn(found, 50, rng), calibrated(tally, counts, 50, rng)[0]):
         assert (sample.happened.sum(axis=1) == 1000).all()
@@ -88,7 +88,7 @@ def test_two_classes_are_drawn_once_a_row(rng):
 def test_calibrated_samples_happen_as_often_as_was_said(rng):
     y, p = softmax_forecasts(rng, 3000, 4)
     tally = Tally.of(y, p)
-    counts = coarse_counts(tally, 0.005, "floor")
+    counts = coarse_counts(tally)
     sample = calibrated(tally, counts, 3000, rng)[0]
     assert (sample.total == counts.counted.total).all()
     expected = counts.counted.total * counts.reported
@@ -98,7 +98,7 @@ def test_calibrated_samples_happen_as_often_as_was_said(rng):
 def test_what_is_next_above_one_half_is_counted_with_it():
     """Its mirror image is in the cell of 1/2; left by itself it would be lost of the shards, and happen by halves."""
     y, p = np.arange(400) % 4 > 0, np.where(np.arange(400) < 300, 0.5, 0.5 + 1e-9)
-    counts = coarse_counts(Tally.of(y, p, parts=["shards"]), 0.005, "floor")
+    counts = coarse_counts(Tally.of(y, p, parts=["shards"]))
     assert counts.counted.total.tolist() == [800]
     assert counts.shards.total.sum() == 800
     assert counts.shards.happened.sum() == 400
@@ -107,7 +107,7 @@ def test_what_is_next_above_one_half_is_counted_with_it():
 def test_shards_are_the_rows(rng):
     """All shards once are the counts; each row a shard of its own is the bootstrap of rows."""
     y, p = softmax_forecasts(rng, 600, 3)
-    counts = coarse_counts(Tally.of(y, p, parts=["shards"]), 0.005, "floor")
+    counts = coarse_counts(Tally.of(y, p, parts=["shards"]))
     np.testing.assert_allclose(counts.shards.happened.sum(axis=0), counts.counted.happened)
     np.testing.assert_allclose(counts.shards.total.sum(axis=0), counts.counted.total)
     sample = counts.resampled(500, rng)
@@ -125,7 +125,7 @@ def test_standard_errors_of_shards_are_those_of_rows(rng):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_many_samples_are_measured_as_one_by_one(rng, name):
     y, p = binary(rng, 500)
-    counts = coarse_counts(Tally.of(y, p), 0.005, "floor")
+    counts = coarse_counts(Tally.of(y, p))
     sample = counts.redrawn(counts.reported, 20, rng)
     measure = estimator(name)
     many = measured_of_samples(measure, counts.reported, *sample, 0.005)
@@ -162,10 +162,10 @@ def test_what_part_of_copied_rows_is_independent(rng, groups):
     """One of eight copies, also where several groups share a shard; nearly all of rows that are no copies."""
     y, p = binary(rng, groups)
     copied = Tally.of(np.repeat(y, 8), np.repeat(p, 8), groups=np.repeat(np.arange(groups), 8), parts=["shards"])
-    assert independent_share(coarse_counts(copied, 0.005, "floor")) == pytest.approx(1 / 8, rel=0.1)
+    assert independent_share(coarse_counts(copied)) == pytest.approx(1 / 8, rel=0.1)
     y, p = binary(rng, 8 * groups)
     mixed = Tally.of(y, p, groups=np.repeat(np.arange(groups), 8), parts=["shards"])
-    assert independent_share(coarse_counts(mixed, 0.005, "floor")) > 0.95
+    assert independent_share(coarse_counts(mixed)) > 0.95
 
 
 def test_measured_figures_of_groups_are_in_their_intervals():

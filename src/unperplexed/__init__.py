@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         suggested_floor,
     )
     from .measured import ESTIMATORS
+    from .measured_profile import DivergenceProfile, MeasuredProfile
     from .profile import (
         Averages,
         RiskProfile,
@@ -143,6 +144,7 @@ _HOMES = {
     ],
     "intervals": ["Band", "CalibrationTest", "Interval"],
     "measured": ["ESTIMATORS"],
+    "measured_profile": ["DivergenceProfile", "MeasuredProfile"],
     "profile": [
         "Averages",
         "RiskProfile",
@@ -203,12 +205,14 @@ __all__ = [
     "CoupledGaussian",
     "Decomposition",
     "Difference",
+    "DivergenceProfile",
     "Forecaster",
     "Forecasts",
     "GroupAssessment",
     "InputError",
     "Interval",
     "MeanScore",
+    "MeasuredProfile",
     "MultivariateCoupledGaussian",
     "Notes",
     "PairedComparison",

@@ -38,6 +38,7 @@ from .intervals import Interval, Sampling, of_groups, wilson
 from .labels import Label
 from .means import DEFAULT_FLOOR, Floor, Limit, apply_limit, check_floor, floor_for, means_of_runs, t_quantile
 from .measured import Estimate, Estimator, estimator
+from .measured_profile import DivergenceProfile, MeasuredProfile, profiles_of
 from .outputs import Reported
 from .profile import (
     HEADLINE_ORDERS,
@@ -149,6 +150,8 @@ class _Source:
     headline: RiskProfile
     estimator: Estimator
     sampling: Sampling
+    measured: tuple[Floats, Floats] | None = None
+    """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
 
     def observed(self, low: float, high: float, view: PooledView) -> Observed:
         """Find out how often what was given some probability happened."""
@@ -168,6 +171,11 @@ class _Source:
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Find out how sure the figures are."""
         return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
+
+    def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
+        """Measure the profile at the orders of the reported one."""
+        reported, limits = (profile.orders, profile.values), (profile.floor, profile.limit)
+        return profiles_of(self.tally, reported, self.measured, self.estimator, view, *limits, self.sampling)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +253,24 @@ class Assessment(Reported):
         assert self._source is not None
         return self._source.uncertainty(self.figures(), self.view)
 
+    @cached_property
+    def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
+        assert self._source is not None
+        return self._source.profiles(self.profile, self.view)
+
+    @property
+    def measured_profile(self) -> MeasuredProfile:
+        """Generalized means of the measured probabilities, with confidence limits, at the orders of ``profile``.
+
+        Made when first asked for. NaN in the top-label view.
+        """
+        return self._profiles[0]
+
+    @property
+    def divergence_profile(self) -> DivergenceProfile:
+        """Logarithm of the reported over the measured profile, with confidence limits. 0 is best."""
+        return self._profiles[1]
+
     @property
     def geometric_accuracy_standard_error(self) -> float:
         """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
@@ -282,6 +308,8 @@ class Assessment(Reported):
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
         del plain["_source"], plain["surprises"]
         plain["uncertainty"] = plain_values(self.uncertainty)
+        plain["measured_profile"] = plain_values(self.measured_profile)
+        plain["divergence_profile"] = plain_values(self.divergence_profile)
         plain["floor_sensitivity"] = [
             {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
         ]
@@ -320,7 +348,10 @@ class Assessment(Reported):
             columns = {
                 name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names
             }
-            return pl.DataFrame({**columns, "lower": low, "upper": high})
+            columns |= {"lower": low, "upper": high}
+            for name, found in (("measured", self.measured_profile), ("divergence", self.divergence_profile)):
+                columns |= {name: found.values, f"{name}_lower": found.low, f"{name}_upper": found.high}
+            return pl.DataFrame(columns)
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
         return pl.DataFrame([self.figures()])
@@ -601,10 +632,11 @@ def _assess_tally(
         shown = points if view == "all-classes" else tally.points(view)
         each = EachGroup(pairs, shown, np.array([0, pairs.total.size]))
     estimate = measured_each(each, measure)
-    found = Averages(math.nan, math.nan, math.nan)
+    found, occurred = Averages(math.nan, math.nan, math.nan), None
     if view != "top-label":
         seen = each.pairs.happened > 0
-        found = averages(apply_limit(estimate.measured[seen], floor, limit), each.pairs.happened[seen])
+        occurred = apply_limit(estimate.measured[seen], floor, limit), each.pairs.happened[seen]
+        found = averages(*occurred)
     return Assessment(
         reported=reported,
         measured=found,
@@ -639,7 +671,7 @@ def _assess_tally(
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=_Source(tally, headline, chosen, sampling),
+        _source=_Source(tally, headline, chosen, sampling, occurred),
     )
 
 

@@ -92,7 +92,7 @@ class Sampling:
     """How sure one wants to be, and how it is found out."""
 
     confidence: float = 0.95
-    resamples: int = 1000
+    resamples: int = 400
     seed: int = 0
 
 
@@ -160,7 +160,7 @@ def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
     """
     if tally.shards is None or not tally.shards.grouped:
         return profile
-    counts = coarse_counts(tally, profile.floor, profile.limit)
+    counts = coarse_counts(tally)
     assert counts.shards is not None
     p = apply_limit(counts.reported, profile.floor, profile.limit)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -242,7 +242,7 @@ def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
 ) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    cells, counts = world_cells(tally, view, floor, limit), coarse_counts(tally, floor, limit)
+    cells, counts = world_cells(tally, view, floor, limit), coarse_counts(tally)
     alike = not tally.grouped and not tally.uneven
     share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
     rng = np.random.default_rng(sampling.seed)

@@ -200,7 +200,7 @@ def calibration_test(
     parts = [] if sample_weight is None and groups is None else ["shards"]
     counting: dict[str, Any] = {"groups": groups, "parts": parts, "exact_limit": EXACT_LIMIT}
     tally = counted_for(["all-classes"], y_true, y_prob, sample_weight, labels, pos_label, **counting)
-    counts = coarse_counts(tally, 0.0, "floor")
+    counts = coarse_counts(tally)
     if tally.grouped or tally.uneven:
         if counts.shards is None:
             raise InputError("weights: a test needs the tally's part 'shards'; count it with parts=['shards'].")

@@ -9,6 +9,7 @@ All functions take arrays and give arrays. Samples are along the first axis, cel
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ from .measured import isotonic, shrunk_isotonic
 
 _LOST = 1e6
 """Logarithms that are farther off are those of 0."""
+
+_ROUNDING, _AFRESH = 1e-12, 16
+"""Steps between orders that differ by less are equal; after so many products powers are taken afresh."""
 
 _NEAR_ZERO = 0.05
 """Orders nearer to 0 than this lose digits in (mean of f^r)^(1/r)."""
@@ -74,7 +78,7 @@ def log_means(orders: Floats, weight: Floats, value: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         x = np.log(seen)
         geometric = (weight * np.where(weight > 0, x, 0.0)).sum(axis=1)
-        found = np.empty((len(weight), orders.size))
+        found, powers = np.empty((len(weight), orders.size)), None
         for at, r in enumerate(orders.tolist()):
             if r == 0:
                 found[:, at] = geometric
@@ -86,8 +90,32 @@ def log_means(orders: Floats, weight: Floats, value: Floats) -> Floats:
                 ratio = expm1_ratio(r, np.where(weight > 0, x, 0.0))
                 found[:, at] = np.log1p(r * np.einsum("ij,ij->i", weight, ratio)) / r
             else:
-                found[:, at] = np.log(np.einsum("ij,ij->i", weight, np.exp(r * x))) / r
+                powers = _powers(x, r, powers)
+                found[:, at] = np.log(np.einsum("ij,ij->i", weight, powers.value)) / r
     return found
+
+
+class _Powers(NamedTuple):
+    """Powers exp(r x), and the step from the order before."""
+
+    order: float
+    value: Floats
+    step: float
+    factor: Floats
+    age: int
+    """How many products they are made of."""
+
+
+def _powers(x: Floats, r: float, before: _Powers | None) -> _Powers:
+    """Powers of a further order: in equal steps by a product, which takes less than a power."""
+    step = math.nan if before is None else r - before.order
+    same = before is not None and abs(step - before.step) < _ROUNDING and before.age < _AFRESH
+    if before is None or not same:
+        value = np.exp(r * x)
+        # Worth its time where the steps after this one are as long.
+        factor = np.exp(step * x) if before is not None and abs(step - before.step) < _ROUNDING else value
+        return _Powers(r, value, step, factor, _AFRESH if factor is value else 0)
+    return _Powers(r, before.value * before.factor, step, before.factor, before.age + 1)
 
 
 def deviation(logs: Floats, truth: Floats) -> Deviation:
