@@ -70,6 +70,8 @@ class Uncertainty:
     """Where the measured probability may lie."""
     consistent: Band | None
     """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
+    corrected: dict[str, float]
+    """Measured metrics minus the bias of the estimator; empty for the default estimator, whose own are nearer."""
     warnings: tuple[str, ...]
     """Why intervals may be too narrow, if they may."""
     confidence: float
@@ -125,6 +127,7 @@ def uncertainty(
         calibration_test=found.test,
         curve=found.curve,
         consistent=found.consistent,
+        corrected=found.corrected,
         warnings=(*_warnings(tally, headline), *_warnings_of_samples(found)),
         confidence=sampling.confidence,
         resamples=sampling.resamples if found.intervals else 0,
