@@ -24,6 +24,9 @@ FEWEST_SHARDS = 6
 _FARTHEST = 30.0
 """Log-odds are not taken to be farther from 0, so that nothing is infinite."""
 
+_NEIGHBOURHOODS = 16
+"""Parts of the pairs in which rows that are near each other count as alike."""
+
 _AT_ONCE = 1000
 """Samples that are drawn at once, for the memory."""
 
@@ -69,13 +72,17 @@ def _t(sums: Floats, rounding: float) -> Floats:
 def independent_share(counts: CellCounts) -> float:
     """What part of the pairs would tell as much of their cells, if they were independent, as all of them do.
 
-    Cell by cell, since a curve follows the chance in each neighbourhood by itself: rows of a shard that say different
-    things are in different ones.
+    Neighbourhood by neighbourhood, since a curve follows the chance in each by itself: rows of a shard that say different
+    things are in different ones. They hold equal parts of what happened, and are about as wide as the blocks of a curve.
     """
     assert counts.shards is not None
-    happened, total = counts.shards
+    weight = counts.counted.happened
+    part = (np.cumsum(weight) - weight / 2) / weight.sum() * _NEIGHBOURHOODS
+    _, near = np.unique(part.astype(np.int64), return_inverse=True)
+    first = np.flatnonzero(np.diff(near, prepend=-1))
+    happened, total = (np.add.reduceat(x, first, axis=1) for x in counts.shards)
     of_cell = total.sum(axis=0)
-    together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this cell meets them
+    together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this neighbourhood meets them
     return float(_independent(together, of_cell, _alike(happened, total)).sum() / of_cell.sum())
 
 
