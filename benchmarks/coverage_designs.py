@@ -107,7 +107,7 @@ DESIGNS = [
         for wrong, floor in ((0.0, 0.005), (0.0, 0.0), (0.01, 0.005))
     ),
     *(
-        Design(f"10 classes, {name}", 10, partial(network, classes=10, **how))
+        Design(f"10 classes, {name}", 10, partial(network, classes=10, **how), (500, 2_000))
         for name, how in (
             ("hard, calibrated", {"spread": 2.0}),
             ("hard, overconfident", {"spread": 2.0, "sharpness": 1.5}),

@@ -78,7 +78,7 @@ def test_rows_of_classes_are_drawn_as_row_by_row(rng, classes):
     curve = two_curves(cells.reported, cells.counted.happened, cells.total)[0]
     world = ClassRows.of(tally.row_sample, cells.codes, True).world(curve, cells.total)
     assert world.expected.happened.sum() == pytest.approx(600)
-    drawn = world.drawn(1.0, 4000, rng)
+    drawn = world.drawn(4000, rng)
     n, size = 600, world.company.shape[0]
     level = np.bincount(world.fine, cells.total * curve, size) / np.bincount(world.fine, cells.total, size)
     rows = np.repeat(tally.row_sample.cells, tally.row_sample.count.astype(int), axis=0)

@@ -105,11 +105,11 @@ class ClassWorld:
     covariance: Floats
     """Of one row's missed pairs in coarse cells, about these means."""
 
-    def drawn(self, independent: float, n: int, rng: np.random.Generator) -> Counts:
-        """Draw n samples of as many rows as are independent, scaled to the weight of all."""
+    def drawn(self, n: int, rng: np.random.Generator) -> Counts:
+        """Draw n samples of a whole number of rows, scaled to the weight of what is expected."""
         happened, missed = self.expected
         weight = float(happened.sum())
-        rows = max(round(weight * independent), 1)
+        rows = max(round(weight), 1)
         share = rows / weight
         observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
         size = len(self.company)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logit
 
-from ._resampling import CellCounts
+from ._resampling import CellCounts, coarse_counts
 from ._typing import Floats, Ints
+from .tally import Tally
 
 FEWEST_SHARDS = 6
 """With fewer, what other samples would show is not told by one."""
@@ -69,11 +70,21 @@ def _t(sums: Floats, rounding: float) -> Floats:
         return np.asarray(np.where(mean == 0, 0.0, mean / spread))
 
 
+def independent_rows(tally: Tally) -> float:
+    """How many independent rows tell as much of the curve as a tally's rows do, for each unit of their weight.
+
+    Measured probabilities of rows in groups are estimated as if there were so many: copies of rows change nothing.
+    """
+    rows = tally.weight / tally.weight_squared
+    return rows if tally.shards is None or not tally.grouped else rows * independent_share(coarse_counts(tally))
+
+
 def independent_share(counts: CellCounts) -> float:
     """What part of the pairs would tell as much of their cells, if they were independent, as all of them do.
 
-    Neighbourhood by neighbourhood, since a curve follows the chance in each by itself: rows of a shard that say different
-    things are in different ones. They hold equal parts of what happened, and are about as wide as the blocks of a curve.
+    Neighbourhood by neighbourhood, since a curve follows the chance in each by itself: rows of a shard that say
+    different things are in different ones. They hold equal parts of what happened, and are about as wide as the blocks
+    of a curve.
     """
     assert counts.shards is not None
     weight = counts.counted.happened

@@ -112,9 +112,9 @@ def positive_pairs(tally: Tally) -> Pairs | None:
     return None if tally.classes is None or label is None else tally.class_pairs(label)
 
 
-def world_cells(tally: Tally, view: View, floor: float, limit: Limit) -> WorldCells:
-    """Count a tally's rows in cells, as finely as there is room for."""
-    rows = tally.weight / tally.weight_squared
+def world_cells(tally: Tally, view: View, floor: float, limit: Limit, independent: float = 1.0) -> WorldCells:
+    """Count a tally's rows in cells, as finely as there is room for: as many as are independent."""
+    rows = tally.weight / tally.weight_squared * independent
     one = positive_pairs(tally) if view == "each-class" and tally.n_classes == 2 else None
     kind: Kind = "one-sided" if one is not None else "folded" if tally.n_classes == 2 else "pooled"
     reported, happened, total = one if one is not None else tally.pairs()

@@ -22,7 +22,7 @@ _AT_ONCE = 1 << 18
 _FEWEST, _FINE = 10, 1 << 18
 """So many samples are drawn in finer cells at least, and no more of them that have more counts together."""
 
-Drawn = Callable[[float, int, np.random.Generator], Counts]
+Drawn = Callable[[int, np.random.Generator], Counts]
 
 
 class Logs(NamedTuple):
@@ -78,26 +78,22 @@ def world_samples(
     estimator: Estimator,
     orders: Floats,
     samples: int,
-    independent: float,
     rng: np.random.Generator,
     advance: Callable[[int], object],
 ) -> list[WorldSamples]:
-    """Draw samples from both worlds and measure their means of some orders.
-
-    ``independent`` is the part of the rows that are independent: so many are drawn.
-    """
+    """Draw samples from both worlds and measure their means of some orders."""
     measure = _Measure(cells, estimator, orders, cells.powers(orders), advance)
     fine = cells.finest()
     few = min(max(samples // 10, _FEWEST), max(_FINE // fine.reported.size, _FEWEST))
     rows = class_rows(tally, cells)
     worlds = _worlds(cells, rows)
-    found = [_samples(measure, world, samples, independent, rng) for world in worlds]
+    found = [_samples(measure, world, samples, rng) for world in worlds]
     if fine is cells:
         return found
     rows = None if rows is None else rows.finer(fine.codes)
     finely = _Measure(fine, estimator, orders, fine.powers(orders), lambda _: None)
     return [
-        replace(each, finer=_finer(measure, finely, world, few, independent, rng))
+        replace(each, finer=_finer(measure, finely, world, few, rng))
         for each, world in zip(found, _worlds(fine, rows, worlds), strict=True)
     ]
 
@@ -134,21 +130,18 @@ class _Measure:
         return Logs(reported, log_means(self.orders, np.concatenate(shares, axis=1), np.concatenate(values, axis=1)))
 
 
-def _samples(measure: _Measure, world: _World, n: int, independent: float, rng: np.random.Generator) -> WorldSamples:
+def _samples(measure: _Measure, world: _World, n: int, rng: np.random.Generator) -> WorldSamples:
     step = max(_AT_ONCE // measure.cells.reported.size, 1)
-    blocks = [
-        measure.samples(world.drawn(independent, min(step, n - start), rng), world.expected)
-        for start in range(0, n, step)
-    ]
+    blocks = [measure.samples(world.drawn(min(step, n - start), rng), world.expected) for start in range(0, n, step)]
     logs = Logs(*(np.concatenate(each) for each in zip(*(block.logs for block in blocks), strict=True)))
     return WorldSamples(logs, blocks[0].truth, np.concatenate([block.curves for block in blocks]))
 
 
 def _finer(
-    measure: _Measure, finely: _Measure, world: _World, n: int, independent: float, rng: np.random.Generator
+    measure: _Measure, finely: _Measure, world: _World, n: int, rng: np.random.Generator
 ) -> tuple[WorldSamples, WorldSamples]:
     """Measure a few samples in fine cells, and in the others."""
-    drawn = world.drawn(independent, n, rng)
+    drawn = world.drawn(n, rng)
     first = np.flatnonzero(np.diff(measure.cells.cell, prepend=-1))
     coarse, expected = (
         Counts(*(np.add.reduceat(x, first, axis=-1) for x in counts)) for counts in (drawn, world.expected)
@@ -172,8 +165,8 @@ def _worlds(cells: WorldCells, rows: ClassRows | None, like: list[_World] | None
 
 
 def _rows(expected: Counts) -> Drawn:
-    def drawn(independent: float, n: int, rng: np.random.Generator) -> Counts:
-        return drawn_rows(expected, float(sum(x.sum() for x in expected)) * independent, n, rng)
+    def drawn(n: int, rng: np.random.Generator) -> Counts:
+        return drawn_rows(expected, float(sum(x.sum() for x in expected)), n, rng)
 
     return drawn
 
@@ -182,9 +175,9 @@ def _pairs(expected: Counts) -> Drawn:
     """Draw pairs of more than two classes by themselves, where no rows were kept."""
     happened, missed = expected
 
-    def drawn(independent: float, n: int, rng: np.random.Generator) -> Counts:
+    def drawn(n: int, rng: np.random.Generator) -> Counts:
         weight = float(happened.sum())
-        rows = max(round(weight * independent), 1)
+        rows = max(round(weight), 1)
         observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
         others = rng.poisson(missed * (rows / weight), (n, missed.size)).astype(np.float64)
         return Counts(observed * (weight / rows), others * (weight / rows))

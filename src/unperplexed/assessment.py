@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ._dependence import LEAST_WORTH
 from ._grouped import EachGroup
 from ._json import json_text, plain_values
+from ._shard_sums import independent_rows
 from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
@@ -611,7 +612,7 @@ def _assess_tally(
     _check_assessable(tally, view)
     floor = floor_for(floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
-    rows = tally.weight / tally.weight_squared
+    rows = independent_rows(tally)
 
     def measure(pairs: Pairs) -> Estimate:
         return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)

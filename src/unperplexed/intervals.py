@@ -242,12 +242,12 @@ def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
 ) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    cells, counts = world_cells(tally, view, floor, limit), coarse_counts(tally)
-    alike = not tally.grouped and not tally.uneven
+    counts, alike = coarse_counts(tally), not tally.grouped and not tally.uneven
     share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
+    cells = world_cells(tally, view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
-        worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, share, rng, advance)
+        worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, rng, advance)
     found = None if alike or counts.shards is None else influences(counts, orders, floor, limit)
     reach = float(t_quantile(sampling.confidence, math.inf if alike else max(tally.independent_rows - 1, 1)))
     said = cells.unfolded(cells.counted)[0]
