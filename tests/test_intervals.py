@@ -149,7 +149,7 @@ def test_what_part_of_copied_rows_is_independent(rng, groups):
     """One of eight copies, also where several groups share a shard; nearly all of rows that are no copies."""
     y, p = binary(rng, groups)
     copied = Tally.of(np.repeat(y, 8), np.repeat(p, 8), groups=np.repeat(np.arange(groups), 8), parts=["shards"])
-    assert independent_share(coarse_counts(copied)) == pytest.approx(1 / 8, rel=0.1)
+    assert independent_share(coarse_counts(copied)) == pytest.approx(1 / 8, rel=0.2)
     y, p = binary(rng, 8 * groups)
     mixed = Tally.of(y, p, groups=np.repeat(np.arange(groups), 8), parts=["shards"])
     assert independent_share(coarse_counts(mixed)) > 0.95
@@ -454,7 +454,8 @@ def test_groups_in_which_all_happened(p):
 def test_groups_beside_rows_are_those_of_the_tally(rng):
     y, p, group = in_groups(rng, 60)
     assert calibration_test(y, p, groups=group) == grouped_test(y, p, group)
-    assert calibration_test(y, p, groups=group) == assess(y, p, groups=group).uncertainty.calibration_test
+    found = assess(y, p, groups=group).uncertainty.calibration_test
+    assert calibration_test(y, p, groups=group, resamples=400) == found
     with pytest.raises(InputError, match="groups: a tally's rows are already counted"):
         calibration_test(Tally.of(y, p), groups=group)
 
