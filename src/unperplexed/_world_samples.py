@@ -53,8 +53,8 @@ class WorldSamples:
         found = deviation(figures(self.logs), figures(self.truth))
         if self.finer is None:
             return found
-        fine, coarse = (figures(each.logs) - figures(each.truth) for each in self.finer)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore"):  # of figures that are 0
+            fine, coarse = (figures(each.logs) - figures(each.truth) for each in self.finer)
             more = fine - coarse
         return found._replace(bias=found.bias + np.where(np.isfinite(more), more, 0.0).mean(axis=0))
 

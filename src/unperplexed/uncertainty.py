@@ -41,7 +41,7 @@ _FEW_DEGREES = 20
 """Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
 
 _SMALL_FLOOR = 0.005
-"""At smaller floors the few rows that decide the robustness decide the slope as well."""
+"""At smaller floors few rows decide the robustness and the slope; it takes twice as many degrees of freedom."""
 
 _FEWEST, _MOST = 40, 20_000
 """Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
@@ -241,7 +241,7 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     if errors < FEW_ERRORS - 0.5:
         what = "groups' worth of errors" if tally.grouped else "errors"
         yield f"few {what} ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
-    elif (headline.degrees_of_freedom < _FEW_DEGREES).any():
+    elif (headline.degrees_of_freedom < _FEW_DEGREES * (2 if headline.floor < _SMALL_FLOOR else 1)).any():
         and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
         yield f"few rows decide the robustness{and_slope}: intervals may be too narrow"
     if headline.values[1] == 0:
