@@ -4,13 +4,12 @@
     python benchmarks/coverage.py --test [--output FILE.csv] [--runs R] [--jobs J]
     python benchmarks/coverage.py --show FILE.csv
 
-Forecasters of two and of ten classes, whose top class happens in about .8 and .5 (hard) or .99 (easy) of the rows,
-calibrated, or with log-odds that are 1.5 or .7 times what they should be; samples of 500, 5000 and 50,000 rows. Of each
-sample the intervals of all figures are made, of ten classes also with shards of the rows in the tally; of two they
-change nothing. Then two classes in groups of 1 to 39 rows, 20 on average, with probabilities that are alike and
-outcomes that go together. The whole takes about two hours on two cores. With --test, only how often the calibration
-test rejects the calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last
-runs are results/coverage.csv (400 samples, of groups 300) and results/calibration_test.csv.
+The forecasters are those of `coverage_designs.py`. Of each sample the intervals of slope, divergence probability,
+measured means and curve are made, from as many draws a world as --samples says. Recorded are how often they hold the
+truth, how often they lie above and below it, how often the figure itself lies on an end of its interval, how wide the
+interval is on median, and how often a warning came. With --test, only how often the calibration test rejects
+calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last runs are
+results/coverage.csv and results/calibration_test.csv.
 """
 
 from __future__ import annotations
@@ -18,127 +17,57 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from scenarios import softmax
-from unperplexed import Assessment, Forecasts, Tally, assess, calibration_test
+from coverage_designs import CURVE, DESIGNS, MEASURED, population, sample
+from unperplexed import assess, calibration_test
 
-SIZES = (500, 5_000, 50_000)
 TEST_SIZES = (100, 1_000, 10_000)
-POPULATION = 200_000
-CURVE = (0.1, 0.3, 0.7, 0.9)
-"""Where the interval of the measured curve is looked at."""
-
-
-@dataclass(frozen=True)
-class Forecaster:
-    """How many classes, how easy to tell, by what the log-odds are multiplied, and whether rows are in groups."""
-
-    classes: int
-    easy: bool
-    sharpness: float
-    grouped: bool = False
-
-    @property
-    def name(self) -> str:
-        """What the tables call it."""
-        kind = {1.0: "calibrated", 1.5: "too sharp", 0.7: "too flat"}[self.sharpness]
-        return f"{self.classes} classes, {'easy' if self.easy else 'hard'}, {kind}{', in groups' * self.grouped}"
-
-    def rows(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Reported and true probabilities of so many rows."""
-        if self.easy:
-            z = rng.normal(size=(n, self.classes))
-            margin = rng.normal(10.0, 2.3, n) if self.classes > 2 else rng.normal(7.5, 2.2, n)
-            z[np.arange(n), rng.integers(0, self.classes, n)] += margin
-        else:
-            z = rng.normal(0, 2.0 if self.classes > 2 else 1.5, (n, self.classes))
-        return softmax(self.sharpness * z), softmax(z)
-
-
-FORECASTERS = [
-    *(Forecaster(*each) for each in product((2, 10), (False, True), (1.0, 1.5, 0.7))),
-    *(Forecaster(2, *each, grouped=True) for each in product((False, True), (1.0, 1.5, 0.7))),
-]
-
-
-@lru_cache(maxsize=1)
-def population(index: int) -> tuple[np.ndarray, np.ndarray, Assessment]:
-    """Rows of a forecaster, and the truth about them: every class of each row happens with its true weight."""
-    forecaster = FORECASTERS[index]
-    p, q = forecaster.rows(POPULATION, np.random.default_rng([20261122, index]))
-    if forecaster.grouped:  # so that neighbours are alike
-        order = np.argsort(p[:, 1])
-        p, q = p[order], q[order]
-    labels = range(forecaster.classes)
-
-    def outcomes() -> Iterator[Forecasts]:
-        for label in labels:
-            for at in np.array_split(np.arange(POPULATION), 20):
-                y = np.full(at.size, label)
-                yield Forecasts(y, p[at], sample_weight=q[at, label], labels=labels, whole=False)
-
-    return p, q, assess(Tally.count(outcomes()), measured="isotonic", resamples=0)
-
-
-def sample(index: int, n: int, rng: np.random.Generator, parts: list[str]) -> Tally:
-    """Draw rows, and what happens in each, and count them."""
-    p, q, _ = population(index)
-    at, level, group = rng.integers(0, POPULATION, n), rng.random((n, 1)), None
-    if FORECASTERS[index].grouped:
-        group = np.repeat(np.arange(n), rng.integers(1, 40, n))[:n]
-        at = at[group] + rng.integers(-POPULATION // 20, POPULATION // 20, n)
-        at = np.where(at < 0, -1 - at, np.minimum(at, 2 * POPULATION - 1 - at))  # as likely to be any row as before
-        level = level[group]
-    up_to = np.cumsum(q[at], axis=1)
-    y = np.minimum((up_to <= level * up_to[:, -1:]).sum(axis=1), q.shape[1] - 1)
-    return Tally.of(y, p[at], labels=range(q.shape[1]), parts=parts, groups=group)
+FIGURES = (*MEASURED, "slope", "divergence_probability")
 
 
 def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
-    """All samples of one size of one forecaster."""
+    """All samples of one size of one design."""
     index, n, runs, samples = task
-    truth = population(index)[2]
-    true_curve = np.interp(CURVE, truth.curve.reported, truth.curve.measured)
-    records = []
-    forecaster = FORECASTERS[index]
-    for parts in ("shards",) if forecaster.grouped else ("",) if forecaster.classes == 2 else ("", "shards"):
-        hits: list[dict[str, tuple[bool, bool]]] = []
-        warned, rejected, errors = 0, 0, 0.0
-        for run in range(runs):
-            rng = np.random.default_rng([20261122, index, n, run])
-            assessment = assess(sample(index, n, rng, [parts] if parts else []), resamples=samples, seed=run)
-            u = assessment.uncertainty
-            true = truth.figures()
-            found = {name: (low <= true[name], true[name] <= high) for name, (low, high) in u.intervals.items()}
-            band = u.curve
-            for at, value in zip(CURVE, true_curve, strict=True):
-                low, high = (np.interp(at, band.reported, limit) for limit in (band.low, band.high))
-                found[f"curve at {at:g}"] = (bool(low <= value), bool(value <= high))
-            hits.append(found)
-            warned += bool(u.warnings)
-            rejected += u.calibration_test.p_value <= 0.05
-            errors += (1 - assessment.prediction_accuracy) * n
-        head = {"forecaster": forecaster.name, "n": n, "parts": parts or "none", "runs": runs}
-        head |= {"errors": round(errors / runs, 1), "warned": warned / runs, "rejected": rejected / runs}
-        for figure in hits[0]:
-            both = np.array([each[figure] for each in hits])
-            below, above = 1 - both.mean(axis=0)
-            covered = float(both.all(axis=1).mean())
-            records.append(
-                {**head, "figure": figure, "covered": covered, "too_high": float(below), "too_low": float(above)}
-            )
-    print(f"{forecaster.name}, N = {n:,}", file=sys.stderr, flush=True)
-    return records
+    design, (_, _, truth, true_curve) = DESIGNS[index], population(index)
+    view = "each-class" if design.classes == 2 and "all-classes" not in design.name else "all-classes"
+    floor = "auto" if design.floor is None else design.floor
+    names = [*FIGURES, *(f"curve at {at:g}" for at in CURVE)]
+    true = np.array([*(truth[name] for name in FIGURES), *true_curve])
+    ends, on_end = np.empty((runs, 2, true.size)), np.zeros((runs, true.size), dtype=bool)
+    warned, errors = 0, 0.0
+    for run in range(runs):
+        tally = sample(index, n, np.random.default_rng([20261123, index, n, run]))
+        assessment = assess(tally, view=view, floor=floor, resamples=samples, seed=run)
+        figures, u = assessment.figures(), assessment.uncertainty
+        for at, name in enumerate(FIGURES):
+            ends[run, :, at] = u.intervals[name]
+            on_end[run, at] = not u.intervals[name].low < figures[name] < u.intervals[name].high
+        for side, limit in enumerate((u.curve.low, u.curve.high)):
+            ends[run, side, len(FIGURES) :] = np.interp(CURVE, u.curve.reported, limit)
+        warned += bool(u.warnings)
+        errors += (1 - assessment.prediction_accuracy) * n
+    print(f"{design.name}, floor {floor}, N = {n:,}", file=sys.stderr, flush=True)
+    head = {"forecaster": design.name, "floor": str(floor), "n": n, "runs": runs, "errors": round(errors / runs, 1)}
+    low, high = ends[:, 0], ends[:, 1]
+    return [
+        {
+            **head,
+            "warned": warned / runs,
+            "figure": name,
+            "covered": float(((low <= true) & (true <= high)).mean(axis=0)[at]),
+            "too_high": float((low > true).mean(axis=0)[at]),
+            "too_low": float((high < true).mean(axis=0)[at]),
+            "on_end": float(on_end.mean(axis=0)[at]),
+            "width": float(np.median(high - low, axis=0)[at]),
+        }
+        for at, name in enumerate(names)
+    ]
 
 
 def sizes(task: tuple[int, int, int]) -> list[dict[str, Any]]:
@@ -146,10 +75,10 @@ def sizes(task: tuple[int, int, int]) -> list[dict[str, Any]]:
     index, n, runs = task
     rejected = {"rows": 0, "tally in cells": 0}
     for run in range(runs):
-        tally = sample(index, n, np.random.default_rng([20261122, index, n, run, 1]), [])
+        tally = sample(index, n, np.random.default_rng([20261122, index, n, run, 1]))
         for source, each in zip(rejected, (tally, tally.in_cells()), strict=True):
             rejected[source] += calibration_test(each, resamples=99, seed=run).p_value <= 0.05
-    name = FORECASTERS[index].name
+    name = DESIGNS[index].name
     print(f"{name}, N = {n:,}", file=sys.stderr, flush=True)
     return [
         {"forecaster": name, "n": n, "source": source, "runs": runs, "rejected": times / runs}
@@ -164,66 +93,59 @@ def main() -> None:
     parser.add_argument("--show", type=Path)
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--only", default="")
-    parser.add_argument("--runs", type=int, default=400, help="of each size; half as many of more than 10,000 rows")
-    parser.add_argument("--samples", type=int, default=100)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--samples", type=int, default=100, help="draws a world")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.show:
-        show(pl.read_csv(arguments.show))
+        show(pl.read_csv(arguments.show, schema_overrides={"floor": pl.String}))
         return
-    if arguments.test:
-        calibrated = [i for i, each in enumerate(FORECASTERS) if each.sharpness == 1 and not each.grouped]
-        with ProcessPoolExecutor(arguments.jobs) as pool:
-            parts = pool.map(sizes, [(i, n, arguments.runs) for i in calibrated for n in TEST_SIZES])
-            table = pl.DataFrame([record for part in parts for record in part])
-        if arguments.output:
-            table.write_csv(arguments.output)
-        print(table.pivot("n", index=["forecaster", "source"], values="rejected"))
-        return
-    chosen = [i for i, each in enumerate(FORECASTERS) if arguments.only in each.name]
-    tasks = [
-        (i, n, arguments.runs if n <= 10_000 else arguments.runs // 2, arguments.samples)
-        for n in sorted(arguments.sizes)[::-1]
-        for i in chosen
-    ]
+    chosen = [i for i, each in enumerate(DESIGNS) if arguments.only in each.name]
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        records = [r for part in pool.map(study, tasks) for r in part]
-    table = pl.DataFrame(records).sort("n", "forecaster", "parts", maintain_order=True)
-    if arguments.output:
-        table.write_csv(arguments.output)
-    show(table)
+        if arguments.test:
+            calibrated = [i for i in chosen if DESIGNS[i].name in TESTED]
+            parts = pool.map(sizes, [(i, n, arguments.runs) for i in calibrated for n in TEST_SIZES])
+        else:
+            tasks = [(i, n, arguments.runs, arguments.samples) for i in chosen for n in DESIGNS[i].sizes]
+            parts = pool.map(study, tasks)
+        records = []
+        for part in parts:
+            records += part
+            if arguments.output:  # after each, so that a study that is stopped leaves what it found
+                pl.DataFrame(records).write_csv(arguments.output)
+    table = pl.DataFrame(records)
+    if arguments.test:
+        print(table.pivot("n", index=["forecaster", "source"], values="rejected"))
+    else:
+        show(table)
 
+
+TESTED = [
+    "2 classes, hard, calibrated",
+    "2 classes, sharp, calibrated",
+    "10 classes, hard, calibrated",
+    "10 classes, easy, calibrated",
+]
 
 GROUPS = {
-    "reported D, A, R": ("reported_decisiveness", "reported_geometric_accuracy", "reported_robustness"),
-    "measured D, A, R": ("measured_decisiveness", "measured_geometric_accuracy", "measured_robustness"),
+    "measured D, A, R": MEASURED,
     "slope": ("slope",),
     "divergence": ("divergence_probability",),
-    "prediction accuracy": ("prediction_accuracy",),
-    "log loss, Brier, spherical, penalized": (
-        "log_loss",
-        "brier_score",
-        "spherical_score",
-        "penalized_brier_score",
-        "penalized_log_loss",
-    ),
     "curve at .1, .3, .7, .9": tuple(f"curve at {at:g}" for at in CURVE),
 }
 
 
 def show(table: pl.DataFrame) -> None:
-    """Print coverage in per cent: a row for each forecaster and size."""
-    for parts in table["parts"].unique(maintain_order=True):
-        print(f"\nparts of the tally: {parts}\n")
-        print(f"| forecaster | N | errors | {' | '.join(GROUPS)} | warned | test rejects |")
-        print("|---" * (len(GROUPS) + 5) + "|")
-        for (n, name), rows in table.filter(parts=parts).group_by(["n", "forecaster"], maintain_order=True):
-            covered = dict(zip(rows["figure"], rows["covered"], strict=True))
-            cells = [" ".join(percent(covered[figure]) for figure in figures) for figures in GROUPS.values()]
-            first = rows.row(0, named=True)
-            ends = f"{percent(first['warned'])} | {100 * first['rejected']:.1f}"
-            print(f"| {name} | {n:,} | {first['errors']:,.0f} | {' | '.join(cells)} | {ends} |")
+    """Print coverage in per cent: a row for each forecaster, floor and size."""
+    print(f"| forecaster | floor | N | errors | {' | '.join(GROUPS)} | warned |")
+    print("|---" * (len(GROUPS) + 5) + "|")
+    for (name, floor, n), rows in table.group_by(["forecaster", "floor", "n"], maintain_order=True):
+        covered = dict(zip(rows["figure"], rows["covered"], strict=True))
+        cells = [" ".join(percent(covered[figure]) for figure in figures) for figures in GROUPS.values()]
+        first = rows.row(0, named=True)
+        print(
+            f"| {name} | {floor} | {n:,} | {first['errors']:,.0f} | {' | '.join(cells)} | {percent(first['warned'])} |"
+        )
 
 
 def percent(share: float) -> str:

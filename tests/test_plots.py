@@ -45,8 +45,9 @@ def test_marks_and_bubbles_are_where_the_numbers_say(result, axes, swap):
 
 def bubbles_of(ax):
     """Positions of the bubbles by the colour they have, and their sizes."""
-    found = {tuple(each.get_facecolor()[0][:3]): (each.get_offsets(), each.get_sizes()) for each in ax.collections}
-    assert len(found) == len(ax.collections)
+    bubbles = [each for each in ax.collections if isinstance(each, PathCollection)]  # the others are bands
+    found = {tuple(each.get_facecolor()[0][:3]): (each.get_offsets(), each.get_sizes()) for each in bubbles}
+    assert len(found) == len(bubbles)
     return found
 
 

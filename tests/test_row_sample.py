@@ -75,7 +75,7 @@ def test_one_class_happens_in_each_row(n):
     """Of rows that all say .5, .3, .2 what happens is multinomial, drawn row by row or together."""
     p = np.array([0.5, 0.3, 0.2])
     tally = Tally.of(np.zeros(n, dtype=int), np.tile(p, (n, 1)), labels=range(3))
-    (happened, total), by_row = calibrated(tally, coarse_counts(tally, 0.0, "floor"), 20_000, np.random.default_rng(1))
+    (happened, total), by_row = calibrated(tally, coarse_counts(tally), 20_000, np.random.default_rng(1))
     assert by_row
     assert happened.sum(axis=1) == pytest.approx(np.full(20_000, n), abs=1e-4 * n)
     assert (total == n).all()
@@ -89,7 +89,7 @@ def test_counts_drawn_together_are_those_drawn_row_by_row(rng):
     n = 2 * (ROOM // 5)
     y, p = forecasts(rng, n, 5)
     tally = Tally.of(y, p)
-    counts = coarse_counts(tally, 0.0, "floor")
+    counts = coarse_counts(tally)
     together = calibrated(tally, counts, 2000, rng)[0].happened
     cell = np.searchsorted(counts.codes, np.sort(_codes(p), axis=1))
     rows = np.zeros((2000, counts.reported.size))

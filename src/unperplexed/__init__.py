@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from ._calibration_test import CalibrationTest, calibration_test
     from ._comparing import compare
     from .assessment import Assessment, BinTable, assess
     from .breakdown import Breakdown, GroupAssessment, Shrinkage, ShrunkenAccuracy, assess_by
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
         total_probability,
         tsallis_entropy,
     )
-    from .intervals import Band, CalibrationTest, Interval
+    from .intervals import Band, Interval
     from .means import (
         coupling_from_order,
         generalized_mean,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         suggested_floor,
     )
     from .measured import ESTIMATORS
+    from .measured_profile import DivergenceProfile, MeasuredProfile
     from .profile import (
         Averages,
         RiskProfile,
@@ -91,9 +93,10 @@ if TYPE_CHECKING:
     from .tallies import Tallies
     from .tally import Tally
     from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
-    from .uncertainty import Uncertainty, calibration_test
+    from .uncertainty import Uncertainty
 
 _HOMES = {
+    "_calibration_test": ["CalibrationTest", "calibration_test"],
     "_comparing": ["compare"],
     "assessment": ["Assessment", "BinTable", "assess"],
     "breakdown": ["Breakdown", "GroupAssessment", "Shrinkage", "ShrunkenAccuracy", "assess_by"],
@@ -145,8 +148,9 @@ _HOMES = {
         "order_from_coupling",
         "suggested_floor",
     ],
-    "intervals": ["Band", "CalibrationTest", "Interval"],
+    "intervals": ["Band", "Interval"],
     "measured": ["ESTIMATORS"],
+    "measured_profile": ["DivergenceProfile", "MeasuredProfile"],
     "profile": [
         "Averages",
         "RiskProfile",
@@ -175,7 +179,7 @@ _HOMES = {
     "tallies": ["Tallies"],
     "tally": ["Tally"],
     "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
-    "uncertainty": ["Uncertainty", "calibration_test"],
+    "uncertainty": ["Uncertainty"],
 }
 _EXTRAS = {
     "CoupledDiscriminantAnalysis": "sklearn",
@@ -208,6 +212,7 @@ __all__ = [
     "Decomposition",
     "Diagnosis",
     "Difference",
+    "DivergenceProfile",
     "Finding",
     "Forecaster",
     "Forecasts",
@@ -215,6 +220,7 @@ __all__ = [
     "InputError",
     "Interval",
     "MeanScore",
+    "MeasuredProfile",
     "MultivariateCoupledGaussian",
     "Notes",
     "PairedComparison",

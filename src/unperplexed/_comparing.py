@@ -54,7 +54,7 @@ def compare(
     groups: Any = None,
     lag: int | None = None,
     confidence: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = 400,
     seed: int = 0,
     ids: Any = None,
     ignore_label: Label | Sequence[Label] | None = None,
@@ -94,7 +94,7 @@ def compare(
         Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1). The verdict counts p-values below 1 minus it.
-    resamples : int, default 1000
+    resamples : int, default 400
         Number of bootstrap replicates for the assessment of each forecaster's calibration, as in `assess`; 0 for none.
         They take half a second for each forecaster, when first needed. With ``groups`` or a ``lag`` there are none.
     seed : int, default 0
@@ -171,7 +171,7 @@ class Settings:
     confidence: float = 0.95
     lag: int | None = None
     grouped: bool = False
-    resamples: int = 1000
+    resamples: int = 400
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -15,14 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logit
 
-from ._resampling import CellCounts
+from ._resampling import CellCounts, coarse_counts
 from ._typing import Floats, Ints
+from .tally import Tally
 
 FEWEST_SHARDS = 6
 """With fewer, what other samples would show is not told by one."""
 
 _FARTHEST = 30.0
 """Log-odds are not taken to be farther from 0, so that nothing is infinite."""
+
+_NEIGHBOURHOODS = 16
+"""Parts of the pairs in which rows that are near each other count as alike."""
 
 _AT_ONCE = 1000
 """Samples that are drawn at once, for the memory."""
@@ -66,16 +70,30 @@ def _t(sums: Floats, rounding: float) -> Floats:
         return np.asarray(np.where(mean == 0, 0.0, mean / spread))
 
 
+def independent_rows(tally: Tally) -> float:
+    """How many independent rows tell as much of the curve as a tally's rows do, for each unit of their weight.
+
+    Measured probabilities of rows in groups are estimated as if there were so many: copies of rows change nothing.
+    """
+    rows = tally.weight / tally.weight_squared
+    return rows if tally.shards is None or not tally.grouped else rows * independent_share(coarse_counts(tally))
+
+
 def independent_share(counts: CellCounts) -> float:
     """What part of the pairs would tell as much of their cells, if they were independent, as all of them do.
 
-    Cell by cell, since a curve follows the chance in each neighbourhood by itself: rows of a shard that say different
-    things are in different ones.
+    Neighbourhood by neighbourhood, since a curve follows the chance in each by itself: rows of a shard that say
+    different things are in different ones. They hold equal parts of what happened, and are about as wide as the blocks
+    of a curve.
     """
     assert counts.shards is not None
-    happened, total = counts.shards
+    weight = counts.counted.happened
+    part = (np.cumsum(weight) - weight / 2) / weight.sum() * _NEIGHBOURHOODS
+    _, near = np.unique(part.astype(np.int64), return_inverse=True)
+    first = np.flatnonzero(np.diff(near, prepend=-1))
+    happened, total = (np.add.reduceat(x, first, axis=1) for x in counts.shards)
     of_cell = total.sum(axis=0)
-    together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this cell meets them
+    together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this neighbourhood meets them
     return float(_independent(together, of_cell, _alike(happened, total)).sum() / of_cell.sum())
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ._dependence import LEAST_WORTH
 from ._grouped import EachGroup
 from ._json import json_text, plain_values
+from ._shard_sums import independent_rows
 from ._tables import Pairs, Points
 from ._typing import Floats, Ints, ReadOnlyArrays
 from ._version import __version__
@@ -40,6 +41,7 @@ from .intervals import Interval, Sampling, of_groups, wilson
 from .labels import Label
 from .means import DEFAULT_FLOOR, Floor, Limit, apply_limit, check_floor, floor_for, means_of_runs, t_quantile
 from .measured import Estimate, Estimator, estimator
+from .measured_profile import DivergenceProfile, MeasuredProfile, profiles_of
 from .outputs import Reported
 from .profile import (
     HEADLINE_ORDERS,
@@ -159,6 +161,8 @@ class _Source:
     sampling: Sampling
     diagnose: Callable[[], Diagnosis] | None = None
     """Diagnoses the rows, where the counts do not suffice."""
+    measured: tuple[Floats, Floats] | None = None
+    """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
 
     def diagnosis(self) -> Diagnosis:
         """Find out what is wrong."""
@@ -189,6 +193,11 @@ class _Source:
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Find out how sure the figures are."""
         return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
+
+    def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
+        """Measure the profile at the orders of the reported one."""
+        reported, limits = (profile.orders, profile.values), (profile.floor, profile.limit)
+        return profiles_of(self.tally, reported, self.measured, self.estimator, view, *limits, self.sampling)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +284,24 @@ class Assessment(Reported):
         assert self._source is not None
         return replace(self, _source=replace(self._source, diagnose=diagnose))
 
+    @cached_property
+    def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
+        assert self._source is not None
+        return self._source.profiles(self.profile, self.view)
+
+    @property
+    def measured_profile(self) -> MeasuredProfile:
+        """Generalized means of the measured probabilities, with confidence limits, at the orders of ``profile``.
+
+        Made when first asked for. NaN in the top-label view.
+        """
+        return self._profiles[0]
+
+    @property
+    def divergence_profile(self) -> DivergenceProfile:
+        """Logarithm of the reported over the measured profile, with confidence limits. 0 is best."""
+        return self._profiles[1]
+
     @property
     def geometric_accuracy_standard_error(self) -> float:
         """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
@@ -320,6 +347,8 @@ class Assessment(Reported):
         plain["verdict"] = self.verdict
         plain["diagnosis"] = self.diagnosis.to_dict()
         plain["uncertainty"] = plain_values(self.uncertainty)
+        plain["measured_profile"] = plain_values(self.measured_profile)
+        plain["divergence_profile"] = plain_values(self.divergence_profile)
         plain["floor_sensitivity"] = [
             {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
         ]
@@ -358,7 +387,10 @@ class Assessment(Reported):
             columns = {
                 name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names
             }
-            return pl.DataFrame({**columns, "lower": low, "upper": high})
+            columns |= {"lower": low, "upper": high}
+            for name, found in (("measured", self.measured_profile), ("divergence", self.divergence_profile)):
+                columns |= {name: found.values, f"{name}_lower": found.low, f"{name}_upper": found.high}
+            return pl.DataFrame(columns)
         if what == "floors":
             return pl.DataFrame(self.to_dict()["floor_sensitivity"])
         return pl.DataFrame([self.figures()])
@@ -461,7 +493,7 @@ def assess(
     from_log_probs: bool = False,
     groups: Any = None,
     confidence: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = 400,
     seed: int = 0,
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
@@ -516,7 +548,7 @@ def assess(
         columns, may depend on one another, and intervals take only different groups to be independent.
     confidence : float, default 0.95
         Of the intervals.
-    resamples : int, default 1000
+    resamples : int, default 400
         How many samples the intervals of what is measured, the bands and the calibration test are made from; 0 for
         none of these. They are drawn when first asked for.
     seed : int, default 0
@@ -623,7 +655,7 @@ def _assess_tally(
     _check_assessable(tally, view)
     floor = floor_for(floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
-    rows = tally.weight / tally.weight_squared
+    rows = independent_rows(tally)
 
     def measure(pairs: Pairs) -> Estimate:
         return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
@@ -645,10 +677,11 @@ def _assess_tally(
         shown = points if view == "all-classes" else tally.points(view)
         each = EachGroup(pairs, shown, np.array([0, pairs.total.size]))
     estimate = measured_each(each, measure, mirrored=two and bool(labels))
-    found = Averages(math.nan, math.nan, math.nan)
+    found, occurred = Averages(math.nan, math.nan, math.nan), None
     if view != "top-label":
         seen = each.pairs.happened > 0
-        found = averages(apply_limit(estimate.measured[seen], floor, limit), each.pairs.happened[seen])
+        occurred = apply_limit(estimate.measured[seen], floor, limit), each.pairs.happened[seen]
+        found = averages(*occurred)
     return Assessment(
         reported=reported,
         measured=found,
@@ -683,7 +716,7 @@ def _assess_tally(
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=_Source(tally, headline, chosen, sampling),
+        _source=_Source(tally, headline, chosen, sampling, measured=occurred),
     )
 
 

@@ -348,9 +348,9 @@ def _add_sampling(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--resamples",
         type=int,
-        default=1000,
+        default=400,
         metavar="N",
-        help="samples for the intervals of what is measured and for the calibration test; 0: none (default: 1000)",
+        help="samples from each of two worlds for the intervals of what is measured; 0: none (default: 400)",
     )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: 0)")
 

@@ -55,7 +55,7 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "weight": (None, "its rows count the same"),
     "scores": ([], "it is by one score, named with --score"),
     "confidence": (0.95, "say with --level how probable a false alarm may be"),
-    "resamples": (1000, "it draws no samples"),
+    "resamples": (400, "it draws no samples"),
     "seed": (0, "it draws no samples"),
     "report": (None, "its picture (--plot) shows all there is"),
 }

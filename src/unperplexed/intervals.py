@@ -1,4 +1,4 @@
-"""How sure we are: intervals for every figure of an assessment, the calibration test and the bands of the picture.
+"""How sure we are: intervals for the figures of an assessment, and the bands of the picture.
 
 Reported figures and scores have standard errors in closed form (delta method), prediction accuracy Wilson's interval.
 What is measured has none: its intervals come from samples like the one at hand (`_resampling`).
@@ -9,23 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
 from ._calibrated import calibrated
 from ._dependence import LEAST_WORTH
-from ._resampling import CellCounts, Sample, coarse_counts, fine_counts
-from ._shard_sums import independent_share, score_test
+from ._design_effect import Influences, growth, influences
+from ._resampling import CellCounts, coarse_counts
+from ._shard_sums import independent_share
 from ._typing import Floats, ReadOnlyArrays
+from ._world_cells import WorldCells, world_cells
+from ._world_samples import Logs, WorldSamples, world_samples
 from .coupled import expm1_ratio
-from .means import ROBUST, Limit, apply_limit, t_quantile
+from .means import Limit, apply_limit, t_quantile
 from .measured import DEFAULT, Estimator, measured_of_samples
-from .profile import RiskProfile
+from .profile import HEADLINE_ORDERS, RiskProfile
 from .progress import steps
 from .scores import score_named, score_reach
-from .tally import Tally
+from .tally import Tally, View
+from .worlds import Counts, hull
 
 SAMPLED = {
     "measured_decisiveness": 1.0,
@@ -36,13 +41,8 @@ SAMPLED = {
 }
 """Figures whose intervals come from samples, and the largest that each can be; a divergence beyond 1 takes a floor."""
 
-_TWO_THIRDS = ndtr(np.array([-1.0, 1.0]))
-
-_AT_ONCE = 500
-"""Samples that are measured between two steps of the progress bar."""
-
-_OF_BIAS = 40
-"""Finely counted samples: so many tell a bias to a fifth of a standard error."""
+_OF_TAILS = ("slope", "measured_robustness")
+"""Figures that a few errors among the most extreme predictions decide."""
 
 
 class Interval(NamedTuple):
@@ -61,35 +61,12 @@ class Band(ReadOnlyArrays):
     high: Floats
 
 
-TestedBy = Literal["rows", "pairs", "shards"]
-
-
-@dataclass(frozen=True)
-class CalibrationTest:
-    """Whether calibrated forecasts would be measured as far from the diagonal as these."""
-
-    statistic: float
-    """Sum of o ln(f/p) - o + p over all pairs: o whether it happened, f measured and p reported probability. Of rows in
-    groups or with weights, t of the sums of (o - p) logit(p) over shards: their mean over its standard error."""
-    p_value: float
-    """Share of calibrated samples with a statistic at least as large, the one at hand counted among them; of t, which
-    has two sides, twice the share on its own."""
-    by: TestedBy
-    """What the samples keep to: one class happens in each row; each pair is by itself, in tallies that kept no rows; or
-    what is alike in shards of the rows."""
-
-    @property
-    def sides(self) -> int:
-        """On how many sides the statistic can be far off; the smallest p-value is so many times 1 / (1 + samples)."""
-        return 2 if self.by == "shards" else 1
-
-
 @dataclass(frozen=True)
 class Sampling:
     """How sure one wants to be, and how it is found out."""
 
     confidence: float = 0.95
-    resamples: int = 1000
+    resamples: int = 400
     seed: int = 0
 
 
@@ -102,8 +79,10 @@ class Sampled:
     """Where the measured probability may lie."""
     consistent: Band | None = None
     """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
-    test: CalibrationTest | None = None
-    """None of a tally with weights and without shards."""
+    corrected: dict[str, float] = field(default_factory=dict)
+    """Measured figures less their bias; empty for the default estimator, whose own figures are nearer to the truth."""
+    doubtful: tuple[str, ...] = ()
+    """Figures that depend on how rare the errors are that were not seen."""
 
 
 def wilson(share: float, rows: float, reach: float) -> Interval:
@@ -153,7 +132,7 @@ def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
     """
     if tally.shards is None or not tally.shards.grouped:
         return profile
-    counts = coarse_counts(tally, profile.floor, profile.limit)
+    counts = coarse_counts(tally)
     assert counts.shards is not None
     p = apply_limit(counts.reported, profile.floor, profile.limit)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -169,163 +148,143 @@ def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
     return replace(profile, standard_errors=errors, degrees_of_freedom=freedom)
 
 
-@dataclass(frozen=True)
-class _Worlds:
-    """Draws samples and measures them."""
-
-    estimator: Estimator
-    floor: float
-    limit: Limit
-    rng: np.random.Generator
-    advance: Callable[[int], object]
-
-    def redrawn(self, counts: CellCounts, n: int, independent: float = 1.0) -> _Drawn:
-        """Draw what happens anew: how far figures are off the truth, and the measured curves.
-
-        The truth is the curve of the default estimator, which is smooth: of one that has steps down to 0 and up to 1
-        nothing else could come.
-        """
-        one = _one(counts.counted)
-        curve = measured_of_samples(DEFAULT, counts.reported, *one, self.floor)
-        truth = Sample(one.total * curve, one.total)
-        return self._drawn(counts, truth, curve, counts.redrawn(curve[0], n, self.rng, independent))
-
-    def resampled(self, counts: CellCounts, n: int) -> _Drawn:
-        """Draw shards of the rows: how far figures are off those at hand, and the measured curves."""
-        one = _one(counts.counted)
-        curve = measured_of_samples(self.estimator, counts.reported, *one, self.floor)
-        return self._drawn(counts, one, curve, counts.resampled(n, self.rng))
-
-    def _drawn(self, counts: CellCounts, truth: Sample, curve: Floats, sample: Sample) -> _Drawn:
-        curves = _measured(self.estimator, counts, sample, self.floor, self.advance)
-        logs = _log_figures(counts, sample, curves, self.floor, self.limit)
-        return _Drawn(logs, _log_figures(counts, truth, curve, self.floor, self.limit)[0], curves)
-
-
-class _Drawn(NamedTuple):
-    """Samples of one kind."""
-
-    logs: Floats
-    """Logarithms of the figures in `SAMPLED`, one sample a row."""
-    truth: Floats
-    """Those of what they are drawn from."""
-    curves: Floats
-    """Measured probability of each cell, one sample a row."""
-
-
 def sampled(
-    tally: Tally, figures: Mapping[str, float], estimator: Estimator, floor: float, limit: Limit, sampling: Sampling
+    tally: Tally,
+    figures: Mapping[str, float],
+    estimator: Estimator,
+    view: View,
+    floor: float,
+    limit: Limit,
+    sampling: Sampling,
 ) -> Sampled:
-    """Intervals of the measured figures, the bands and the calibration test.
+    """Intervals of the measured figures, and the bands.
 
-    Samples say by how much a figure exceeds what it is drawn from (their median), which is taken off, and how much it
-    varies (half the middle two thirds of them, which is the standard deviation of a normal one): on the log scale.
-    Rows are redrawn, of those in groups as many as are independent; some of the samples are counted as finely as the
-    figures are measured, since the bias depends on that. Where shards say more, of rows in groups, of weights, and of
-    more than two classes, these are resampled too; of both, the larger variation counts.
+    Samples are drawn from two worlds (`worlds`), of rows in groups as many as are independent. Where shards say that
+    figures vary more than in independent rows, of rows in groups and of weights, they vary by as much more.
     """
-    counts, n = coarse_counts(tally, floor, limit), sampling.resamples
-    alike = not tally.grouped and not tally.uneven
-    resample = tally.shards is not None and not (alike and counts.mirrored)
-    share = independent_share(counts) if tally.grouped else 1.0
-    with steps((1 + alike + resample) * n + _OF_BIAS, "samples") as advance:
-        worlds = _Worlds(estimator, floor, limit, np.random.default_rng(sampling.seed), advance)
-        drawn = [worlds.redrawn(counts, n, share)]
-        drawn += [worlds.resampled(counts, n)] if resample else []
-        of_bias = worlds.redrawn(fine_counts(tally, floor, limit), _OF_BIAS, share)
-        tested: tuple[Band | None, CalibrationTest | None] = None, None
-        if alike:
-            tested = tested_calibration(tally, counts, estimator, floor, sampling, advance)
-        elif tally.shards is not None:
-            tested = None, tested_shards(counts, tally.grouped, sampling)
-    reach = float(t_quantile(sampling.confidence, math.inf if alike else tally.independent_rows - 1))
+    draws, counts = draw(tally, estimator, view, HEADLINE_ORDERS, floor, limit, sampling)
+    logs = [_log_figures(world.logs) for world in draws.worlds]
+    off = [world.deviation(_log_figures) for world in draws.worlds]
+    point = np.array([figures[name] for name in SAMPLED])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(point)
+        low, high = np.exp(hull(log, off, draws.reach, _growth_of_figures(draws)))
+    highest = np.exp([_quantiles(each, ndtr(np.array([draws.reach])))[0] for each in logs]).max(axis=0)
+    if not point[-1] > 0:  # what was predicted with probability 0 occurred: no other sample tells more
+        highest[-1] = math.nan
+    plain = isinstance(estimator, partial) and estimator.func is DEFAULT.func
     intervals = {
-        name: _interval(figures[name], [(each.logs[:, at], each.truth[at]) for each in (of_bias, *drawn)], reach, most)
+        name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most, plain)
         for at, (name, most) in enumerate(SAMPLED.items())
     }
-    bands = [_band(counts, each.curves, sampling.confidence) for each in drawn]
-    low, high = np.min([each.low for each in bands], axis=0), np.max([each.high for each in bands], axis=0)
-    return Sampled(intervals, Band(counts.reported, low, high), *tested)
+    bias = np.mean([each.bias for each in off], axis=0)
+    corrected = (
+        {}
+        if plain
+        else {name: float(min(np.exp(log[at] - bias[at]), most)) for at, (name, most) in enumerate(SAMPLED.items())}
+    )
+    bands = [_band(draws.reported, world.curves, sampling.confidence) for world in draws.worlds]
+    curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
+    consistent = None
+    if not tally.grouped and not tally.uneven:
+        consistent = _consistent(tally, draws.cells, counts, estimator, floor, sampling)
+    apart = np.abs(off[0].bias - off[1].bias) > off[0].spread
+    doubtful = tuple(name for name, is_ in zip(SAMPLED, apart, strict=True) if is_ and name in _OF_TAILS)
+    return Sampled(intervals, curve, consistent, corrected, doubtful)
 
 
-def tested_calibration(
-    tally: Tally,
-    counts: CellCounts,
-    estimator: Estimator,
-    floor: float,
-    sampling: Sampling,
-    advance: Callable[[int], object],
-) -> tuple[Band, CalibrationTest]:
-    """Measure calibrated samples: the band that they keep to, and how many are as far off as what was counted."""
-    rng = np.random.default_rng((sampling.seed, 1))  # so that the test is the same with and without intervals
-    null, by_row = calibrated(tally, counts, sampling.resamples, rng)
-    curves = _measured(estimator, counts, null, floor, advance)
-    found = measured_of_samples(estimator, counts.reported, *_one(counts.counted), floor)
-    observed = float(_statistic(counts, _one(counts.counted), found)[0])
-    # So that equal ones count, and where nothing can vary all are equal.
-    rounding = 1e-9 * abs(observed) + 1e-12 * counts.rows if math.isfinite(observed) else 0.0
-    as_far = int(np.count_nonzero(_statistic(counts, null, curves) >= observed - rounding))
-    test = CalibrationTest(observed, (1 + as_far) / (1 + sampling.resamples), "rows" if by_row else "pairs")
-    return _band(counts, curves, sampling.confidence), test
+class Draws(NamedTuple):
+    """Samples from both worlds, and how far the interval of a figure reaches."""
+
+    worlds: list[WorldSamples]
+    cells: WorldCells
+    reported: Floats
+    """Mean reported probability of each of the unfolded cells."""
+    reach: float
+    """In standard deviations."""
+    influences: Influences | None
+    """Of pairs on the means, where rows are in groups or have weights."""
+    growth: Callable[[Floats, Floats], Floats]
+    """By how much more figures vary than in the samples, by the influence of pairs that occurred and did not."""
 
 
-def _band(counts: CellCounts, curves: Floats, confidence: float) -> Band:
-    return Band(counts.reported, *_quantiles(curves, np.array([1 - confidence, 1 + confidence]) / 2))
+def draw(
+    tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
+) -> tuple[Draws, CellCounts]:
+    """Draw what intervals are made from: the same rows whatever the orders."""
+    counts, alike = coarse_counts(tally), not tally.grouped and not tally.uneven
+    share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
+    cells = world_cells(tally, view, floor, limit, share)
+    rng = np.random.default_rng(sampling.seed)
+    with steps(2 * sampling.resamples, "samples") as advance:
+        worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, rng, advance)
+    found = None if alike or counts.shards is None else influences(counts, orders, floor, limit)
+    reach = float(t_quantile(sampling.confidence, math.inf if alike else max(tally.independent_rows - 1, 1)))
+    said = cells.unfolded(cells.counted)[0]
+
+    def of(happened: Floats, missed: Floats) -> Floats:
+        return growth(tally, counts, happened, missed, share)
+
+    return Draws(worlds, cells, said, reach, found, of), counts
 
 
-def _measured(
-    estimator: Estimator, counts: CellCounts, sample: Sample, floor: float, advance: Callable[[int], object]
-) -> Floats:
-    """Measured probability of each cell, one sample a row."""
-    parts = []
-    for at in range(0, len(sample.total), _AT_ONCE):
-        happened, total = (column[at : at + _AT_ONCE] for column in sample)
-        parts.append(measured_of_samples(estimator, counts.reported, happened, total, floor))
-        advance(len(total))
-    return np.concatenate(parts)
+def _growth_of_figures(draws: Draws) -> Floats:
+    """By how much more each of `SAMPLED` varies than in the samples."""
+    if draws.influences is None:
+        return np.ones(len(SAMPLED))
+    reported, measured, logs = draws.influences
+    (d, _, r), (p, _, s) = np.exp(logs.measured), np.exp(logs.reported)
+    d, r = (d / (d - r), r / (d - r)) if d > r else (0.0, 0.0)
+    p, s = (p / (p - s), s / (p - s)) if p > s else (0.0, 0.0)
+    of_measured = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [d, 0, -r], [0, -1, 0]], dtype=np.float64)
+    of_reported = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [-p, 0, s], [0, 1, 0]], dtype=np.float64)
+    return draws.growth(*(of_reported @ x + of_measured @ y for x, y in zip(reported, measured, strict=True)))
 
 
-def _one(sample: Sample) -> Sample:
-    return Sample(sample.happened[None], sample.total[None])
+def _consistent(
+    tally: Tally, cells: WorldCells, counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling
+) -> Band:
+    """Where calibrated forecasts would be measured: of the positive class alone where that is what is measured."""
+    rng = np.random.default_rng((sampling.seed, 1))
+    if cells.kind != "one-sided":
+        null, _ = calibrated(tally, counts, sampling.resamples, rng)
+        return _band(
+            counts.reported, measured_of_samples(estimator, counts.reported, *null, floor), sampling.confidence
+        )
+    total = np.rint(cells.total).astype(np.int64)
+    happened = rng.binomial(total, cells.reported, size=(sampling.resamples, total.size)).astype(np.float64)
+    return _band(cells.reported, cells.curves(estimator, Counts(happened, total - happened)), sampling.confidence)
 
 
-def _log_figures(counts: CellCounts, sample: Sample, measured: Floats, floor: float, limit: Limit) -> Floats:
-    """Logarithms of the figures in `SAMPLED` of each sample, one a row."""
-    share = sample.happened / sample.happened.sum(axis=-1, keepdims=True)
-    f = apply_limit(np.where(share > 0, measured, 1.0), floor, limit)
-    # Infinite powers, of probabilities of 0, are kept finite: where nothing happened they count 0 times.
-    powers = np.nan_to_num(counts.powers, posinf=1e300, neginf=-1e300) @ share.T
+def _band(reported: Floats, curves: Floats, confidence: float) -> Band:
+    return Band(reported, *_quantiles(curves, np.array([1 - confidence, 1 + confidence]) / 2))
+
+
+def _log_figures(logs: Logs) -> Floats:
+    """Logarithms of the figures in `SAMPLED`, from those of the means of `HEADLINE_ORDERS`."""
+    d, a, r = logs.measured.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_a = np.where(share > 0, share * np.log(f), 0.0).sum(axis=1)
-        d, r = (share * f).sum(axis=1), (share * f**ROBUST).sum(axis=1) ** (1 / ROBUST)
-        apart = np.where(d - r < 1e-14 * d, 0.0, d - r)  # as in `Averages`
-        spread = apart / (powers[0] - powers[2] ** (1 / ROBUST))
-        return np.stack([np.log(d), log_a, np.log(r), np.log(spread), powers[1] - log_a], axis=1)
+        apart = -np.expm1(r - d)
+        spread = d + np.log(np.where(apart < 1e-14, 0.0, apart))  # as in `Averages`
+        reported, lowest = logs.reported[:, 0], logs.reported[:, 2]
+        return np.stack(
+            [d, a, r, spread - reported - np.log(-np.expm1(lowest - reported)), logs.reported[:, 1] - a], axis=1
+        )
 
 
-def _interval(figure: float, drawn: list[tuple[Floats, float]], reach: float, most: float) -> Interval:
-    """Interval of a figure, from the logarithms of samples and of what they are drawn from; the first tell the bias.
+def _interval(figure: float, low: float, high: float, highest: float, most: float, shown: bool) -> Interval:
+    """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm.
 
-    It holds the figure: with few rows the bias that is taken off can be more than half its width.
+    Where the figure is shown as it is, not less its bias, the interval holds it.
     """
     if not 0 <= figure < math.inf:
         return Interval(math.nan, math.nan)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        bias, *off = (logs - truth for logs, truth in drawn)
-        spread = max(float(np.subtract(*_quantiles(each, _TWO_THIRDS)[::-1])) for each in off) / 2
-        if spread == 0:  # nothing tells how much others vary
-            return Interval(math.nan, math.nan)
-        middle = np.log(figure) - _quantiles(bias, np.array([0.5]))[0]
-        low, high = np.exp([middle - reach * spread, middle + reach * spread]).tolist()
-        if not math.isfinite(high):  # in many of the samples it is 0, which has no logarithm
-            low, high = 0.0, float(np.exp(_quantiles(drawn[1][0], ndtr(np.array([reach])))[0]))
-    return Interval(min(low, figure), max(min(high, most), figure))
-
-
-def tested_shards(counts: CellCounts, grouped: bool, sampling: Sampling) -> CalibrationTest:
-    """Test over- against underconfidence where rows of a shard depend on one another, or have weights."""
-    rng = np.random.default_rng((sampling.seed, 1))
-    return CalibrationTest(*score_test(counts, grouped, sampling.resamples, rng), "shards")
+    if figure == 0:
+        return Interval(0.0, min(highest, most)) if math.isfinite(highest) else Interval(math.nan, math.nan)
+    if not (math.isfinite(high) and low < high):  # nothing tells how much others vary
+        return Interval(math.nan, math.nan)
+    low, high = min(low, most), min(high, most)
+    return Interval(min(low, figure), max(high, figure)) if shown else Interval(low, high)
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:
@@ -333,11 +292,3 @@ def _quantiles(samples: Floats, shares: Floats) -> Floats:
     n = np.count_nonzero(~np.isnan(samples), axis=0)
     at = np.maximum(np.ceil(np.multiply.outer(shares, n)).astype(np.int64) - 1, 0)
     return np.take_along_axis(np.sort(samples, axis=0), at, axis=0)  # NaN is sorted to the end
-
-
-def _statistic(counts: CellCounts, sample: Sample, measured: Floats) -> Floats:
-    """Statistic of the calibration test, of each sample."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        surplus = np.log(measured) - np.log(counts.reported)
-        gain = np.where(sample.happened > 0, sample.happened * surplus, 0.0)
-    return np.asarray((gain - sample.happened + sample.total * counts.reported).sum(axis=-1))

@@ -23,6 +23,7 @@ from .means import DECISIVE, GEOMETRIC, ROBUST
 if TYPE_CHECKING:
     from .assessment import Assessment
     from .comparison import Comparison
+    from .measured_profile import MeasuredProfile
     from .profile import RiskProfile
     from .sequential import SequentialComparison
 
@@ -274,7 +275,13 @@ _FULL_SIDE, _SMALLEST = 2.9, 0.6
 """From here on the legend fits in full size; letters get no smaller than can be read, wherever they then reach."""
 
 
-def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+def plot_profile(
+    profile: RiskProfile,
+    ax: Axes | None = None,
+    *,
+    label: str | None = None,
+    measured: MeasuredProfile | None = None,
+) -> Axes:
     """Draw a risk profile with its 95 % band and the three named means on it.
 
     Parameters
@@ -285,6 +292,8 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
         Where to draw; by default a new pyplot figure.
     label : str, optional
         Name in the legend, for several profiles on one Axes.
+    measured : MeasuredProfile, optional
+        The measured profile of the same forecasts, drawn as a dashed line with its band.
 
     Returns
     -------
@@ -292,6 +301,9 @@ def plot_profile(profile: RiskProfile, ax: Axes | None = None, *, label: str | N
     """
     if ax is None:
         ax = _new_axes(SIZES["profile"])
+    if measured is not None and np.isfinite(measured.values).any():
+        ax.plot(measured.orders, measured.values, "--", color=_GREY, label="measured", zorder=3)
+        ax.fill_between(measured.orders, measured.low, measured.high, color=_GREY, alpha=0.2, linewidth=0, zorder=1)
     if profile.values.max() - profile.values.min() > 0.02:  # else the names would lie on one another
         for _, name, place in _named_means(profile):
             text = name.replace("_", " ")

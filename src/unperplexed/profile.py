@@ -38,6 +38,8 @@ from .tally import Tally
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from .measured_profile import MeasuredProfile
+
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
@@ -115,11 +117,16 @@ class RiskProfile(ReadOnlyArrays):
             factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
         return np.maximum(self.values / factor, self.floor), np.minimum(self.values * factor, 1.0)
 
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw the profile with its 95 % band and the three named means; returns the Axes."""
+    def plot(
+        self, ax: Axes | None = None, *, label: str | None = None, measured: MeasuredProfile | None = None
+    ) -> Axes:
+        """Draw the profile with its 95 % band and the three named means; returns the Axes.
+
+        ``measured`` is the measured profile of the same forecasts, ``Assessment.measured_profile``, to be drawn beside.
+        """
         from .plots import plot_profile
 
-        return plot_profile(self, ax, label=label)
+        return plot_profile(self, ax, label=label, measured=measured)
 
 
 def averages(p: Floats, w: Floats) -> Averages:

@@ -18,7 +18,7 @@ import numpy as np
 from .._typing import Floats
 from ..errors import InputError, check_whole
 from ._bins import bayesian, cluster, equal_population, equal_width
-from ._curves import isotonic, logistic, shrunk_isotonic, shrunk_isotonic_of_samples
+from ._curves import isotonic, isotonic_of_samples, logistic, shrunk_isotonic, shrunk_isotonic_of_samples
 from ._estimate import Estimate, checked_positive
 from ._smooth import kernel, nearest_neighbors
 
@@ -73,6 +73,8 @@ def measured_of_samples(measure: Estimator, reported: Floats, happened: Floats, 
     """Measure many samples of the same entries, one a row; NaN where a sample has no pairs."""
     if isinstance(measure, partial) and measure.func is shrunk_isotonic:
         return shrunk_isotonic_of_samples(reported, happened, total)
+    if isinstance(measure, partial) and measure.func is isotonic:
+        return isotonic_of_samples(happened, total)
     measured = np.full(happened.shape, np.nan)
     for at, (h, t) in enumerate(zip(happened, total, strict=True)):
         some = t > 0

@@ -143,9 +143,17 @@ def _fitted(
 ) -> tuple[Floats, Floats]:
     """Level and slope over the places that are to be added to the odds, by Newton's method."""
     line = odds + level + slope * place
-    loss = _loss(line, happened, total)
+    loss = None
     for _ in range(100):
         rise, turn = _newton_step(place, happened, total, expit(line))
+        change = np.abs(rise + turn * place).max()
+        if change <= _SAFE:  # curvatures change by less than twice: the loss must fall
+            level, slope, loss = level + rise, slope + turn, None
+            if change < _SAME:
+                break
+            line = odds + level + slope * place
+            continue
+        loss = _loss(line, happened, total) if loss is None else loss
         size = np.ones_like(loss)
         while True:
             line = odds + (level + size * rise) + (slope + size * turn) * place
@@ -159,6 +167,9 @@ def _fitted(
             break
     return level, slope
 
+
+_SAFE, _SAME = 0.5, 1e-7
+"""Steps in log-odds that take a curve nearer in any case, and that leave it where it is: the next is their square."""
 
 _FARTHEST = 100.0
 """A step of so much in log-odds goes from any number to 0 or 1; where curvature vanishes, steps would be infinite."""
@@ -231,13 +242,52 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     return Estimate(measured, bin_, {"share_of_isotonic": share})
 
 
+def isotonic_of_samples(happened: Floats, total: Floats) -> Floats:
+    """Measure samples of the same entries, one a row, as `isotonic` does; NaN where a sample has no pairs."""
+    some = total > 0
+    h, t = happened[some], total[some]
+    block = _blocks_of_samples(np.nonzero(some)[0], h, t)
+    measured = np.full(happened.shape, np.nan)
+    measured[some] = frequencies(h, t, block)
+    return measured
+
+
+def _blocks_of_samples(sample: Ints, happened: Floats, total: Floats) -> Ints:
+    """Blocks of the isotonic regressions of many samples, whose entries follow one another, in a single pass."""
+    # Frequencies of one sample lie above all those of the one before, so that no block holds both.
+    sizes = np.diff(isotonic_regression(happened / total + 2.0 * sample, weights=total).blocks)
+    bin_ = np.repeat(np.arange(sizes.size), sizes)
+    while bin_.size:
+        frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
+        of = sample[np.flatnonzero(np.diff(bin_, prepend=-1))]
+        keep = np.append(True, (frequency[1:] > frequency[:-1] * (1 + 1e-14)) | (of[1:] != of[:-1]))
+        if keep.all():
+            break
+        bin_ = (np.cumsum(keep) - 1)[bin_]
+    return bin_
+
+
 def shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Floats) -> Floats:
     """Measure samples of the same entries, one a row, as `shrunk_isotonic` does; NaN where a sample has no pairs."""
-    line = _rising_line(reported, happened, total)
+    some = total > 0
+    sample, at = np.nonzero(some)
+    line = _rising_line(reported, happened, total)[some]
+    h, t = happened[some], total[some]
+    between = ((reported > 0) & (reported < 1))[at]
+    block = _blocks_of_samples(sample, h, t)
+    of_block = sample[np.flatnonzero(np.diff(block, prepend=-1))]
+    curve = frequencies(h, t, block)
+    weight = _weights_of_blocks(block, line, h, t)
+    bent = line + weight[block] * (curve - line)
+    inner = h[between], t[between]
+    gained = _log_likelihoods(bent[between], *inner) - _log_likelihoods(line[between], *inner)
+    gain = np.bincount(sample[between], gained, len(total))
+    chance = np.bincount(of_block, weight * (2 - weight), len(total))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(gain > 0, np.maximum(1 - chance / (2 * gain), 0.0), 0.0)
+    found = np.where(between, line + share[sample] * (bent - line), curve)
     measured = np.full(happened.shape, np.nan)
-    for at, (h, t) in enumerate(zip(happened, total, strict=True)):
-        some = t > 0
-        measured[at, some] = _bent(reported[some], h[some], t[some], line[at, some])[0]
+    measured[some] = np.clip(frequencies(found * t, t, _blocks_of_samples(sample, found * t, t)), 0, 1)
     return measured
 
 
@@ -279,4 +329,8 @@ def _weights_of_blocks(bin_: Ints, line: Floats, happened: Floats, total: Floats
 
 
 def _log_likelihood(measured: Floats, happened: Floats, total: Floats) -> float:
-    return float((xlogy(happened, measured) + xlog1py(total - happened, -measured)).sum())
+    return float(_log_likelihoods(measured, happened, total).sum())
+
+
+def _log_likelihoods(measured: Floats, happened: Floats, total: Floats) -> Floats:
+    return np.asarray(xlogy(happened, measured) + xlog1py(total - happened, -measured))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..assessment import Assessment
     from ..comparison import Comparison
     from ..intervals import Band
+    from ..measured_profile import MeasuredProfile
     from ..profile import RiskProfile
 
 Chart = dict[str, Any]
@@ -64,9 +65,11 @@ def calibration_chart(a: Assessment) -> Chart:
     return {"data": [trace for trace in traces if trace], "layout": layout, "label": label}
 
 
-def profile_chart(profiles: Mapping[str, RiskProfile], bands: bool = True) -> Chart:
-    """Risk profiles by name, the three named means marked."""
-    traces = []
+def profile_chart(
+    profiles: Mapping[str, RiskProfile], bands: bool = True, measured: MeasuredProfile | None = None
+) -> Chart:
+    """Risk profiles by name, the three named means marked; beside one of them the measured profile."""
+    traces = [] if measured is None else _measured_profile(measured)
     shown = list(profiles.items())[:_MOST_PROFILES]
     for (name, profile), colour in zip(shown, _COLOURS, strict=False):
         finite = np.isfinite(profile.orders)
@@ -102,6 +105,15 @@ def profile_chart(profiles: Mapping[str, RiskProfile], bands: bool = True) -> Ch
         )
     )
     return {"data": traces, "layout": layout, "label": label}
+
+
+def _measured_profile(measured: MeasuredProfile) -> list[dict[str, Any]]:
+    finite = np.isfinite(measured.orders) & np.isfinite(measured.values)
+    if not finite.any():
+        return []
+    orders, values, low, high = (x[finite] for x in (measured.orders, measured.values, measured.low, measured.high))
+    band = _between(orders, low, high, "measured, confidence interval", _COLOURS[4], legend=True)
+    return [*band, _line(orders, values, "measured", _COLOURS[4], dash="dash")]
 
 
 def ratio_chart(c: Comparison) -> Chart:

@@ -220,8 +220,9 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None, *, name: str
         "Risk profile",
         _profile(page, a),
         _floors(page, a),
-        chart=profile_chart({f"floor {a.floor:g}": a.profile}),
-        text="Low orders are moved by the worst forecasts, high ones by the best.",
+        chart=profile_chart({f"floor {a.floor:g}": a.profile}, measured=a.measured_profile),
+        text="Low orders are moved by the worst forecasts, high ones by the best. The dashed line is the measured"
+        " profile: the same mean of the calibrated probabilities.",
     )
     if a.surprises is not None:
         page.add("The most surprising forecasts", _surprises(page, a.surprises))

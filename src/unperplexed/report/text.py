@@ -67,7 +67,9 @@ def confidence_text(a: Assessment) -> str:
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
     """Give a mean, reported or measured, and its interval."""
-    return estimate(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"], most=4)
+    key = f"{kind}_{name}"
+    value = a.uncertainty.corrected.get(key, getattr(getattr(a, kind), name))
+    return estimate(value, a.intervals[key], most=4)
 
 
 def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tuple[str, str]:
@@ -89,6 +91,12 @@ def said(a: Assessment) -> list[str]:
 def remarks(a: Assessment) -> Iterator[str]:
     """Say what to think of before one relies on the figures."""
     yield from a.uncertainty.warnings
+    if a.uncertainty.corrected:
+        slope, divergence = figure(a.slope), figure(a.divergence_probability)
+        yield (
+            f"measured metrics, slope and divergence are corrected for the bias of {a.estimator}; without it the slope"
+            f" is {slope} and the divergence probability {divergence}"
+        )
     if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
         share = figure(a.prediction_accuracy)
         name = class_name(a.labels[1], 1)
@@ -183,7 +191,8 @@ def figure(value: float, decimals: int = 3) -> str:
 def single_figures(a: Assessment) -> Iterator[tuple[str, str, str, str]]:
     """Name, value, interval and meaning of each figure that is not a mean."""
     for name, value, meaning in _single_figures(a):
-        yield name.replace("_", " "), *estimate(value, a.intervals[name], most=4), meaning
+        shown = a.uncertainty.corrected.get(name, value)
+        yield name.replace("_", " "), *estimate(shown, a.intervals[name], most=4), meaning
 
 
 def _single_figures(a: Assessment) -> Iterator[tuple[str, float, str]]:
