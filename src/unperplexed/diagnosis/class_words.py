@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .._typing import Floats
 from ..labels import Label
 
-MOST_NAMED = 4
+MOST_NAMED = 3
 """So many biased classes are named; the others are counted."""
 
 
@@ -38,18 +38,19 @@ class ClassMeans:
     predicted: Floats
     observed: Floats
 
+    def over(self, at: int) -> bool:
+        """Whether a class is predicted more often than it is observed."""
+        return bool(self.predicted[at] > self.observed[at])
+
     def words(self, at: int) -> str:
-        """Name a class with the direction of its bias."""
-        said, seen = float(self.predicted[at]), float(self.observed[at])
-        direction = "overpredicts" if said > seen else "underpredicts"
-        return f"{direction} {self.name(at)} (mean prediction {number(said)}, observed frequency {number(seen)})"
+        """Name a class with its mean prediction and observed frequency."""
+        predicted, observed = float(self.predicted[at]), float(self.observed[at])
+        return f"{self.name(at)} (mean prediction {number(predicted)}, observed frequency {number(observed)})"
 
     def name(self, at: int) -> str:
         """Quote the label of a class."""
         label = self.labels[at]
-        if label is None:
-            return f"column {at}"
-        return repr(label) if isinstance(label, str) else f"class '{label}'"
+        return f"column {at}" if label is None else f"'{label}'"
 
 
 def number(value: float) -> str:
@@ -64,9 +65,12 @@ def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
     """Name the biased classes, the clearest first."""
     if not len(classes):
         return "biased between classes (no single class stands out)"
-    named = [means.words(at) for at in classes[:MOST_NAMED]]
-    more = len(classes) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    named = []
+    for verb, over in (("overpredicts", True), ("underpredicts", False)):
+        here = [means.words(at) for at in classes[:MOST_NAMED] if means.over(at) == over]
+        named += [f"{verb} {' and '.join(here)}"] if here else []
+    more = len(classes) - MOST_NAMED
+    return ", ".join(named) + (f"; {more} more classes are biased" if more > 0 else "")
 
 
 def confidence_words(slope: float, low: float, high: float) -> str:

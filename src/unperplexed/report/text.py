@@ -57,7 +57,7 @@ def assessment_text(assessment: Assessment) -> str:
 
 def conclusion(a: Assessment) -> list[str]:
     """Give what is wrong in lines of 80 columns."""
-    return [part for line in said(a) for part in textwrap.wrap(line, 80)]
+    return [part for line in said(a) for part in textwrap.wrap(line, 80, break_on_hyphens=False)]
 
 
 def confidence_text(a: Assessment) -> str:
