@@ -214,9 +214,9 @@ class Assessment(Reported):
     prediction_accuracy: float
     """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
     slope: float
-    """(measured D - R) / (reported D - R): 1 is best, below 1 the side of overconfidence, above 1 of under-."""
+    """(measured D - R) / (reported D - R): 1 is best. No verdict: a bias alone moves it off 1, and so does the floor."""
     orientation: float
-    """Angle of the D-R line in degrees: 45 is best, above it the side of overconfidence."""
+    """Angle of the D-R line in degrees, whose tangent is 1 / slope: 45 is best."""
     divergence_probability: float
     """Reported / measured geometric accuracy, exp of minus a divergence. Larger is better; 1 is best."""
     scores: dict[str, float]
@@ -271,7 +271,7 @@ class Assessment(Reported):
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
-        """How sure the figures are: intervals, verdict, calibration test. Made when first asked for, in a second."""
+        """How sure the figures are: intervals, bands and warnings. Made when first asked for, in a second."""
         assert self._source is not None
         return self._source.uncertainty(self.figures(), self.view)
 

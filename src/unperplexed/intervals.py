@@ -80,7 +80,7 @@ class Sampled:
     consistent: Band | None = None
     """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
     corrected: dict[str, float] = field(default_factory=dict)
-    """Measured figures less their bias; empty for the default estimator, whose own figures are nearer to the truth."""
+    """Measured figures minus their bias; for the default estimator those alone that neither world explains."""
     doubtful: tuple[str, ...] = ()
     """Figures that depend on how rare the errors are that were not seen."""
 
@@ -178,11 +178,13 @@ def sampled(
         for at, (name, most) in enumerate(SAMPLED.items())
     }
     bias = np.mean([each.bias for each in off], axis=0)
-    corrected = (
-        {}
-        if plain
-        else {name: float(min(np.exp(log[at] - bias[at]), most)) for at, (name, most) in enumerate(SAMPLED.items())}
-    )
+    # A figure of the default estimator is nearer to the truth than without its bias, unless neither world explains it.
+    biased = ~((low <= point) & (point <= high)) if plain else np.ones(point.size, dtype=bool)
+    corrected = {
+        name: float(min(np.exp(log[at] - bias[at]), most))
+        for at, (name, most) in enumerate(SAMPLED.items())
+        if biased[at] and not math.isnan(intervals[name].low) and math.isfinite(log[at] - bias[at])
+    }
     bands = [_band(draws.reported, world.curves, sampling.confidence) for world in draws.worlds]
     curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
     consistent = None

@@ -40,7 +40,8 @@ class Uncertainty:
     consistent: Band | None
     """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
     corrected: dict[str, float]
-    """Measured metrics minus the bias of the estimator; empty for the default estimator, whose own are nearer."""
+    """Measured metrics, slope and divergence minus the bias of the estimator; for the default estimator, whose own are
+    nearer to the truth, only those that would lie outside their intervals otherwise."""
     warnings: tuple[str, ...]
     """Why intervals may be too narrow, if they may."""
     confidence: float

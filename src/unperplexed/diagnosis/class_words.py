@@ -70,7 +70,8 @@ def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
         here = [means.words(at) for at in classes[:MOST_NAMED] if means.over(at) == over]
         named += [f"{verb} {' and '.join(here)}"] if here else []
     more = len(classes) - MOST_NAMED
-    return ", ".join(named) + (f"; {more} more classes are biased" if more > 0 else "")
+    others = f"; {more} more class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
+    return ", ".join(named) + others
 
 
 def confidence_words(slope: float, low: float, high: float) -> str:

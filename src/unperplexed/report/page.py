@@ -65,8 +65,8 @@ MEANINGS = {
     "robustness": "Mean of order -2/3 of the probabilities given to what happened: moved most by the smallest of them."
     " Larger is better.",
     "prediction accuracy": "Share of forecasts whose most probable class happened; a k-way tie counts 1/k.",
-    "slope": "(measured decisiveness - robustness) / (reported decisiveness - robustness). 1 is best; below 1 the"
-    " forecasts are too sure, above 1 not sure enough.",
+    "slope": "(measured decisiveness - robustness) / (reported decisiveness - robustness). 1 is best. It is no verdict:"
+    " it moves with the floor, and a bias alone moves it off 1.",
     "divergence probability": "Reported / measured geometric accuracy: the part of it that is not lost to"
     " miscalibration. 1 is best.",
 }

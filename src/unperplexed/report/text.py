@@ -92,11 +92,9 @@ def remarks(a: Assessment) -> Iterator[str]:
     """Say what to think of before one relies on the figures."""
     yield from a.uncertainty.warnings
     if a.uncertainty.corrected:
-        slope, divergence = figure(a.slope), figure(a.divergence_probability)
-        yield (
-            f"measured metrics, slope and divergence are corrected for the bias of {a.estimator}; without it the slope"
-            f" is {slope} and the divergence probability {divergence}"
-        )
+        figures = a.figures()
+        own = ", ".join(f"{name.replace('_', ' ')} {figure(figures[name])}" for name in a.uncertainty.corrected)
+        yield f"shown corrected for the bias of {a.estimator}; uncorrected: {own}"
     if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
         share = figure(a.prediction_accuracy)
         name = class_name(a.labels[1], 1)

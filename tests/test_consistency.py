@@ -1,0 +1,174 @@
+"""All that is said of the same forecasts says the same: text, JSON, page, card, frames, picture, and each command."""
+
+import html
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+from unperplexed import Tally, assess, assess_by, calibration_test, compare, diagnose
+from unperplexed.cli import main
+from unperplexed.report.text import figure
+
+
+def forecasts(rng, bias=0.0, confidence=0.0, n=3000):
+    s = rng.normal(-1, 2, n)
+    return (rng.random(n) < expit(s * (1 + confidence) + bias)).astype(int), expit(s)
+
+
+def classes(rng, temperature=1.0, n=2000, c=5):
+    logits = rng.normal(0, 2, (n, c))
+    p = np.exp(logits)
+    p /= p.sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    q = p ** (1 / temperature)
+    return y, q / q.sum(axis=1, keepdims=True)
+
+
+CASES = {
+    "calibrated": lambda rng: (*forecasts(rng), {}),
+    "biased": lambda rng: (*forecasts(rng, bias=-0.8), {}),
+    "overconfident": lambda rng: (*forecasts(rng, confidence=-0.4), {}),
+    "underconfident": lambda rng: (*forecasts(rng, confidence=0.5), {}),
+    "both": lambda rng: (*forecasts(rng, bias=0.6, confidence=-0.4), {}),
+    "zeros": lambda rng: (*zeros(rng), {}),
+    "weighted": lambda rng: (*forecasts(rng, bias=-0.8), {"sample_weight": rng.integers(1, 4, 3000)}),
+    "clustered": lambda rng: (*forecasts(rng, bias=-0.8), {"groups": np.arange(3000) // 10}),
+    "classes": lambda rng: (*classes(rng), {"labels": range(5)}),
+    "overconfident classes": lambda rng: (*classes(rng, temperature=0.6), {"labels": range(5)}),
+}
+
+
+def zeros(rng):
+    y, p = forecasts(rng)
+    p[:40], y[:40] = 0.0, rng.random(40) < 0.2
+    return y, p
+
+
+WORDS = {
+    "overconfident": lambda d: any(f.error == "confidence" and f.parameter < 0 for f in d.findings),
+    "underconfident": lambda d: any(f.error == "confidence" and f.parameter > 0 for f in d.findings),
+    "overpredicts": lambda d: any(f.error == "bias" and "overpredicts" in f.words for f in d.findings),
+    "underpredicts": lambda d: any(f.error == "bias" and "underpredicts" in f.words for f in d.findings),
+    "certain and wrong": lambda d: "certainty" in d.errors,
+    "no evidence of miscalibration": lambda d: not d.findings or d.errors == ("certainty",),
+}
+"""What may be said only where it was found."""
+
+
+def plain(page):
+    """The words of an HTML page, without scripts and styles."""
+    body = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+@pytest.fixture(params=CASES)
+def case(request, rng):
+    y, p, options = CASES[request.param](rng)
+    return y, p, options, assess(y, p, resamples=40, **options)
+
+
+def test_every_form_of_a_result_concludes_the_same(case):
+    _, _, _, a = case
+    found = a.diagnosis
+    first = " ".join(str(a).split("\n\n")[0].split())
+    assert first.startswith(found.verdict)
+    said = json.loads(a.to_json())
+    assert said["verdict"] == said["diagnosis"]["verdict"] == a.verdict == found.verdict
+    texts = {"text": str(a), "page": plain(a.to_html()), "card": plain(a._repr_html_())}
+    for name, text in texts.items():
+        flat = " ".join(text.split())
+        assert found.verdict in flat, name
+        for words, true in WORDS.items():
+            assert (words in flat.lower()) == true(found), (name, words)
+    assert found.headline in plain(a.to_html())
+
+
+def test_figures_are_the_same_wherever_they_stand(case):
+    _, _, _, a = case
+    said = json.loads(a.to_json())
+    frame = a.frame().row(0, named=True)
+    flat, page = str(a), plain(a.to_html())
+    for mean in ("decisiveness", "geometric_accuracy", "robustness"):
+        assert frame[f"reported_{mean}"] == said["reported"][mean]
+        assert frame[f"measured_{mean}"] == said["measured"][mean]
+        for value in (said["reported"][mean], said["measured"][mean]):
+            assert figure(value) in flat
+            assert figure(value) in page
+    for name in ("slope", "divergence_probability", "prediction_accuracy"):
+        assert figure(said[name]) in flat
+        assert said[name] == frame[name] == getattr(a, name)
+        low, high = a.intervals[name]
+        assert np.isnan(low) or low <= said[name] <= high
+    assert f"floor {a.floor:g}" in flat
+    assert a.view in flat
+    assert (said["floor"], said["view"]) == (a.floor, a.view)
+
+
+def test_what_costs_adds_up_to_what_is_said(case):
+    _, _, _, a = case
+    gains = [f.gain for f in a.diagnosis.findings if np.isfinite(f.gain)]
+    assert sum(gains) == pytest.approx(a.diagnosis.gain, abs=1e-12)
+    assert all(gain >= 0 for gain in gains)
+    if a.diagnosis.gain > 0:
+        assert f"Miscalibration costs about {a.diagnosis.gain:.2g} nats a row" in " ".join(str(a).split())
+
+
+def test_every_way_to_the_verdict_leads_to_it(case):
+    y, p, options, a = case
+    alone = diagnose(y, p, **options)
+    assert set(alone.errors) == set(a.diagnosis.errors)
+    if "groups" not in options:  # whose rows a tally knows in shards
+        assert alone.p_value == pytest.approx(a.diagnosis.p_value, abs=1e-6, nan_ok=True)
+    assert calibration_test(y, p, **options).p_value == alone.p_value
+    if "groups" not in options and "sample_weight" not in options:
+        labels = a.labels
+        by = assess_by(y, p, by=np.zeros(len(y)), resamples=40, **options)
+        assert by.whole.verdict == by.groups[0].assessment.verdict == a.verdict
+        compared = compare({"a": p, "b": p}, y, labels=labels, resamples=40)
+        assert compared.forecasters["a"].assessment.verdict == a.verdict
+        if a.n_classes == 2:
+            assert assess(Tally.of(y, p), resamples=40).verdict == a.verdict
+
+
+def test_the_command_line_says_what_the_library_says(case, tmp_path, capsys, monkeypatch):
+    y, p, options, a = case
+    monkeypatch.chdir(tmp_path)
+    if "sample_weight" in options or "groups" in options:
+        name = "sample_weight" if "sample_weight" in options else "groups"
+        more = {"w": np.asarray(options[name])}
+        flags = ["--weight" if name == "sample_weight" else "--groups", "w"]
+    else:
+        more, flags = {}, []
+    if p.ndim == 1:
+        pl.DataFrame({"y": y, "p": p, **more}).write_csv("f.csv")
+        command = ["assess", "f.csv", "--truth", "y", "--prob", "p"]
+    else:
+        pl.DataFrame({"y": y, **{f"p{at}": p[:, at] for at in range(p.shape[1])}}).write_csv("f.csv")
+        command = ["assess", "f.csv", "--truth", "y", "--prob", *(f"{at}=p{at}" for at in range(p.shape[1]))]
+    outputs = ["--resamples", "40", "--json", "r.json", "--report", "r.html"]
+    assert main([*command, *flags, *outputs]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    said = json.loads((tmp_path / "r.json").read_text())
+    page = plain((tmp_path / "r.html").read_text())
+    assert set(a.diagnosis.errors) == {finding["error"] for finding in said["diagnosis"]["findings"]}
+    assert text.startswith(said["verdict"])
+    assert said["verdict"] in page
+    assert said["diagnosis"]["p_value"] == pytest.approx(a.diagnosis.p_value, abs=1e-6, nan_ok=True)
+
+
+def test_a_comparison_says_of_each_forecaster_what_its_assessment_says(rng):
+    y, p = forecasts(rng)
+    q = expit(1.6 * np.log(p / (1 - p)))
+    c = compare({"even": p, "bold": q}, y, resamples=40)
+    said = json.loads(c.to_json())
+    assert said["verdict"] == c.verdict
+    assert c.verdict in " ".join(str(c).split())
+    assert c.verdict in plain(c.to_html())
+    for name, of in (("even", p), ("bold", q)):
+        verdict = assess(y, of, resamples=40).verdict
+        assert c.forecasters[name].assessment.verdict == verdict
+        assert said["forecasters"][name]["assessment"]["verdict"] == verdict
