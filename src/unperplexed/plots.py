@@ -92,7 +92,8 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     if ax is None:
         ax = _new_axes(SIZES[axes])
     swapped = axes == "nelson"
-    names = ("reported probability", "measured probability")
+    of = f" of {_name(f"'{assessment.labels[1]}'", 24)}" if _one_class(assessment) else ""
+    names = (f"reported probability{of}", f"measured probability{of}")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
     _draw_bins(ax, assessment, swapped)
     _draw_bands(ax, assessment, swapped)
@@ -105,6 +106,11 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     ax.set_axisbelow(True)
     _draw_beside(ax, assessment, swapped)
     return ax
+
+
+def _one_class(assessment: Assessment) -> bool:
+    """Whether the curve is that of the positive one of two classes, whose label is known."""
+    return assessment.n_classes == 2 and assessment.view == "each-class" and assessment.labels[1] is not None
 
 
 def _new_axes(size: tuple[float, float]) -> Axes:

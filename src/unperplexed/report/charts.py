@@ -50,9 +50,11 @@ def calibration_chart(a: Assessment) -> Chart:
         *_means(a),
         _histogram(a),
     ]
+    one = a.n_classes == 2 and a.view == "each-class" and a.labels[1] is not None
+    of = f" of '{_shown(str(a.labels[1]), 24)}'" if one else ""
     layout = {
-        "xaxis": {"range": [-0.02, 1.02], "title": {"text": "reported probability"}, "anchor": "y2"},
-        "yaxis": {"range": [-0.02, 1.02], "title": {"text": "measured probability"}, "domain": [0.24, 1]},
+        "xaxis": {"range": [-0.02, 1.02], "title": {"text": f"reported probability{of}"}, "anchor": "y2"},
+        "yaxis": {"range": [-0.02, 1.02], "title": {"text": f"measured probability{of}"}, "domain": [0.24, 1]},
         "yaxis2": {"domain": [0, 0.16], "title": {"text": "share"}, "rangemode": "tozero", "nticks": 3},
         "height": 640,
     }
