@@ -214,7 +214,7 @@ class Assessment(Reported):
     prediction_accuracy: float
     """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
     slope: float
-    """(measured D - R) / (reported D - R): 1 is best. No verdict: a bias alone moves it off 1, and so does the floor."""
+    """(measured D - R) / (reported D - R): 1 is best. No verdict: a bias moves it off 1, and so does the floor."""
     orientation: float
     """Angle of the D-R line in degrees, whose tangent is 1 / slope: 45 is best."""
     divergence_probability: float

@@ -92,7 +92,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     if ax is None:
         ax = _new_axes(SIZES[axes])
     swapped = axes == "nelson"
-    of = f" of {_name(f"'{assessment.labels[1]}'", 24)}" if _one_class(assessment) else ""
+    of = f" of '{_name(str(assessment.labels[1]), 24)}'" if _one_class(assessment) else ""
     names = (f"reported probability{of}", f"measured probability{of}")
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
     _draw_bins(ax, assessment, swapped)
