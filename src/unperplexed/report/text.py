@@ -85,7 +85,25 @@ def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tupl
 
 def said(a: Assessment) -> list[str]:
     """Say what is wrong, what it costs and what mends it, a sentence or two a line; the verdict comes first."""
-    return [*verdict_lines(a.diagnosis, a.scores.get("log_loss", math.nan)), *bias_text(a)]
+    return [*verdict_lines(a.diagnosis, a.scores.get("log_loss", math.nan)), *_rows_text(a), *bias_text(a)]
+
+
+_MOST_LISTED = 8
+
+
+def _rows_text(a: Assessment) -> Iterator[str]:
+    """List the rows that were certain and wrong, or that carry the evidence: the most surprising ones."""
+    counts = [round(f.parameter) for f in a.diagnosis.findings if f.error in ("certainty", "rows")]
+    if not counts or a.surprises is None:
+        return
+    s, n = a.surprises, min(sum(counts), len(a.surprises), _MOST_LISTED)
+    several = len(set(s.source)) > 1
+    shown = [
+        f"{int(s.row[at]):,}{f' of {printable(s.source[at])}' if several else ''} (assigned {s.probability[at]:.2g})"
+        for at in range(n)
+    ]
+    more = sum(counts) - n
+    yield f"Rows, counted from 0: {', '.join(shown)}{f' and {more:,} more' if more > 0 else ''}."
 
 
 def remarks(a: Assessment) -> Iterator[str]:
