@@ -237,7 +237,8 @@ def surprise(runs: int, seed: int) -> dict[str, Any]:
         found[" + ".join(diagnosed(block).errors)] += 1
     words = "; ".join(f"{name} {times}" for name, times in found.most_common(3))
     return {"study": "surprise", "design": "usual", "error": "none", "sample": "rows", "n": 500, "runs": runs,
-            "named_rightly": found["certainty"], "found": words}  # fmt: skip
+            "named_rightly": found["certainty"],
+            "offered": sum(times for name, times in found.items() if "certainty" in name), "found": words}  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:
