@@ -1,6 +1,7 @@
 """The diagnosis of two classes: laws, planted errors, remedies that work, rows and counts that agree."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from unperplexed import InputError, Tally, assess, diagnose
 from unperplexed.diagnosis import describe
 from unperplexed.diagnosis.gate import weighted_chi2_sf
 from unperplexed.diagnosis.log_odds_maps import Counted, fit
+from unperplexed.diagnosis.result import Detectable, Finding
+from unperplexed.diagnosis.words import worded
 
 
 def planted(rng, n, bias=0.0, confidence=0.0, asymmetry=0.0, tail=0.0, noise=0.0, sd=2.0):
@@ -262,6 +265,17 @@ def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
     assert seen.startswith("1 row shows, ")
 
 
+def test_small_errors_of_many_rows_are_not_rounded_away():
+    seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
+    assert list(describe.lines(seen))[1].endswith("below 0.995 or above 1.005.")
+    finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
+    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False)
+    assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
+    assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
+    finding = replace(finding, error="bias")
+    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False).remedy.startswith("Add +0.0042 to")
+
+
 def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):
     seen = diagnose(*planted(rng, 1000)).detectable
     for error in ({"bias": seen.bias}, {"confidence": -seen.calibration_slope}):
@@ -314,6 +328,11 @@ class TestConclusions:
         assert len(verdicts) == 1
         assert "ertain and wrong" in verdicts.pop()
         assert "assigned to" in str(assess(y, p, floor=0, resamples=0))
+
+    def test_a_label_with_brackets_is_told_whole(self, rng):
+        y, p = planted(rng, 2000, bias=0.5)
+        found = diagnose(np.where(y, "rain (any)", "dry"), p, pos_label="rain (any)")
+        assert found.headline == "Underpredicts 'rain (any)'"
 
     def test_no_evidence_says_what_could_have_been_seen(self, rng):
         text = str(assess(*planted(rng, 300), resamples=0))

@@ -98,7 +98,7 @@ def short(finding: Finding) -> str:
     if finding.error == "bias" and math.isnan(finding.parameter):
         return "biased between classes"
     if finding.error == "bias":
-        return finding.words.split(" (")[0].removesuffix(" at even odds")
+        return "biased" if finding.words.startswith("biased") else finding.words.split(" (mean prediction ")[0]
     return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
 
 
@@ -119,10 +119,12 @@ def worded(
 ) -> Finding:
     """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map."""
     x, (low, high) = finding.parameter, finding.interval
-    few, at = tells_sizes(together), ""
+    few, digits, at = tells_sizes(together), _digits(x), ""
     if few and finding.error != "noise":
-        between = "its size is not determined" if separated else f"95% CI {_signed(low)} to {_signed(high)}"
-        at = f" ({between})" if separated else f" ({_signed(x)}, {between})"
+        between = (
+            "its size is not determined" if separated else f"95% CI {_signed(low, digits)} to {_signed(high, digits)}"
+        )
+        at = f" ({between})" if separated else f" ({_signed(x, digits)}, {between})"
     over = x < 0
     words = {
         "bias": _bias(x, label, mean, frequency),
@@ -145,7 +147,7 @@ _FIT = "Fit this on held-out rows before you use it."
 
 def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
     """Return what mends one error beside at most one other; a shift and a lapse come after that."""
-    x, (low, high) = finding.parameter, finding.interval
+    x, (low, high), digits = finding.parameter, finding.interval, _digits(finding.parameter)
     others = [name for name in together if name in _AFTER and name != finding.error]
     after = f", after {_AFTER[others[0]]}" if others else ""
     if finding.error == "confidence" and set(together) <= set(_PLAIN) and not separated:
@@ -157,8 +159,8 @@ def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
                 " of 0 is possible)."
             )
     remedy = {
-        "bias": f"Add {'a constant' if separated else _signed(x)} to the log-odds{after}",
-        "confidence": f"Multiply the log-odds by {1 + x:.2f} (temperature {1 / (1 + x):.2f})"
+        "bias": f"Add {'a constant' if separated else _signed(x, digits)} to the log-odds{after}",
+        "confidence": f"Multiply the log-odds by {1 + x:.{digits}f} (temperature {1 / (1 + x):.{digits}f})"
         if 1 + x > 0.02 and not separated
         else "Multiply the log-odds by a constant (temperature scaling)",
         "asymmetry": "Fit one slope for each side of even odds (beta calibration)",
@@ -196,12 +198,18 @@ def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
 def _slope(x: float, low: float, high: float, separated: bool) -> str:
     if separated:
         return " (the calibration slope is not determined)"
-    slope, *ends = (f"{1 + each:z.2f}".replace("-", "−") for each in (x, low, high))
+    digits = _digits(x)
+    slope, *ends = (f"{1 + each:z.{digits}f}".replace("-", "−") for each in (x, low, high))
     return f" (calibration slope {slope}, 95% CI {ends[0]} to {ends[1]})"
 
 
-def _signed(x: float) -> str:
-    return f"{x:+z.2f}".replace("-", "−")
+def _signed(x: float, digits: int = 2) -> str:
+    return f"{x:+z.{digits}f}".replace("-", "−")
+
+
+def _digits(x: float) -> int:
+    """Return how many decimals tell an error from none."""
+    return 2 if not 0 < abs(x) < 0.01 else min(1 - math.floor(math.log10(abs(x))), 9)
 
 
 def _share(share: float) -> str:
