@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unperplexed import ClassParameters, TwoClassModel
+from unperplexed import ClassParameters, TwoClassModel, diagnose
 
 Findings = Sequence[tuple[str, float]]
 """Error and parameter of each."""
@@ -67,8 +67,6 @@ SMALLER = {
 
 def diagnosed(y: NDArray[np.int64], p: NDArray[np.float64]) -> Findings:
     """Findings of the package's diagnosis, costliest first, and a "shape" where they leave a further error."""
-    from unperplexed import diagnose
-
     diagnosis = diagnose(y, p)
     findings: list[tuple[str, float]] = [(finding.error, finding.parameter) for finding in diagnosis.findings]
     if diagnosis.rest_p_value < REST and "shape" not in diagnosis.errors:

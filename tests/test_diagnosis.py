@@ -1,6 +1,7 @@
 """The diagnosis of two classes: laws, planted errors, remedies that work, rows and counts that agree."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
+from unperplexed.diagnosis import describe
 from unperplexed.diagnosis.gate import weighted_chi2_sf
 from unperplexed.diagnosis.log_odds_maps import Counted, fit
+from unperplexed.diagnosis.result import Detectable, Finding
+from unperplexed.diagnosis.words import worded
 
 
 def planted(rng, n, bias=0.0, confidence=0.0, asymmetry=0.0, tail=0.0, noise=0.0, sd=2.0):
@@ -209,6 +213,69 @@ def test_separated_outcomes_end_in_no_warning():
     assert "not determined" in separated.verdict
 
 
+def test_what_is_not_determined_is_not_given_as_a_number(rng):
+    s = rng.normal(0, 2, 1000)
+    steps = [
+        (np.ones(50, int), np.full(50, 0.3)),  # one class only
+        ((s > 0).astype(int), expit(0.01 * s)),  # the fit ends at its bound, with outcomes still uncertain
+        ((s > 0.5).astype(int), expit(s)),
+    ]
+    for y, p in steps:
+        found = diagnose(y, p, labels=(0, 1))
+        text = " ".join(describe.lines(found))
+        assert found.miscalibrated
+        assert not any(number in text for number in ("51", "+50", "−50", "+2", "95% CI", "Mended together, pred"))
+
+
+def test_remedies_are_told_in_the_order_in_which_they_are_applied(rng):
+    found = diagnose(*planted(rng, 20_000, bias=0.5, confidence=0.5))
+    remedy = {finding.error: finding.remedy for finding in found.findings}
+    assert set(remedy) == {"bias", "confidence"}
+    assert ", after multiplying the log-odds. Fit" in remedy["bias"]
+    assert "after" not in remedy["confidence"].replace("Fit this", "")
+    found = diagnose(*planted(rng, 50_000, bias=0.4, noise=0.1))
+    assert [finding.remedy.count("after") for finding in found.findings if finding.error == "noise"] == [1]
+    assert [finding.remedy.count("after") for finding in found.findings if finding.error == "bias"] == [0]
+
+
+def test_errors_that_only_a_joint_fit_mends_have_one_remedy(rng):
+    s = rng.normal(0, 2, 3000)
+    found = diagnose((rng.random(s.size) < expit(s**3 / 3)).astype(int), expit(s))
+    assert {"confidence", "tail"} <= set(found.errors)
+    text = "\n".join(describe.lines(found))
+    assert text.count("Remedy") == 1
+    assert "Remedy: Mend these errors together" in text
+    assert "Mended together, predictions would move" in text
+
+
+def test_a_slope_of_0_or_less_is_no_matter_of_temperature(rng):
+    found = diagnose(*planted(rng, 2000, confidence=-1.5)).findings[0]
+    assert found.error == "confidence"
+    assert "swapped" in found.remedy
+    found = diagnose(*planted(rng, 2000, confidence=-1)).findings[0]
+    assert found.error == "confidence"
+    assert "no relation" in found.remedy
+    assert "emperature" not in found.remedy
+
+
+def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
+    (_, seen) = describe.lines(diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)))
+    assert seen == "100 rows show, with 80% power, a bias of 0.64 in log-odds."
+    (_, seen) = describe.lines(diagnose([1], [0.6], labels=(0, 1)))
+    assert seen.startswith("1 row shows, ")
+
+
+def test_small_errors_of_many_rows_are_not_rounded_away():
+    seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
+    assert list(describe.lines(seen))[1].endswith("below 0.995 or above 1.005.")
+    finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
+    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False)
+    assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
+    assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
+    finding = replace(finding, error="bias")
+    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False).remedy.startswith("Add +0.0042 to")
+
+
 def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):
     seen = diagnose(*planted(rng, 1000)).detectable
     for error in ({"bias": seen.bias}, {"confidence": -seen.calibration_slope}):
@@ -261,6 +328,11 @@ class TestConclusions:
         assert len(verdicts) == 1
         assert "ertain and wrong" in verdicts.pop()
         assert "assigned to" in str(assess(y, p, floor=0, resamples=0))
+
+    def test_a_label_with_brackets_is_told_whole(self, rng):
+        y, p = planted(rng, 2000, bias=0.5)
+        found = diagnose(np.where(y, "rain (any)", "dry"), p, pos_label="rain (any)")
+        assert found.headline == "Underpredicts 'rain (any)'"
 
     def test_no_evidence_says_what_could_have_been_seen(self, rng):
         text = str(assess(*planted(rng, 300), resamples=0))

@@ -24,7 +24,7 @@ from ..labels import Label
 from .gate import ClusterSums, Gate, Scored, gate, information_time, orthonormal
 from .log_odds_maps import NAMES, NOISE, Counted, FittedMap, features, fit, fit_with_lapse, log_likelihood
 from .result import Detectable, Diagnosis, Finding, MendedProbability
-from .words import Told, told, worded
+from .words import Told, tells_sizes, told, worded
 
 LEVEL = 0.05
 """Of the gate."""
@@ -244,7 +244,6 @@ class _Naming:
         order = _costliest_first(search, best)
         gains = _gains(search, order, effect / (2 * n))
         self.gain = sum(gains)
-        few = not ({"confidence", "tail"} <= set(best) or len(best) >= 3)
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
             part = whole.ratio - search.ratio(less)
@@ -252,9 +251,9 @@ class _Naming:
             interval = (value - 1.96 * error, value + 1.96 * error)
             finding = Finding(name, "", value, interval, float(chi2.sf(part, 1)), gain)  # type: ignore[arg-type]
             self.findings.append(
-                worded(finding, self.data.labels[1], self.data.mean, self.data.frequency, whole.map.separated, few)
+                worded(finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated)
             )
-        if not few:
+        if not (tells_sizes(best) or whole.map.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
             mended = whole.map.probability(np.log(p) - np.log1p(-p))
             self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))

@@ -15,9 +15,7 @@ def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
     yield d.verdict
     if d.findings:
         yield from _cost(d, log_loss)
-        for finding in d.findings:
-            if finding.remedy:
-                yield f"{_remedy(finding, len(d.findings))}{finding.remedy}"
+        yield from _remedies(d)
         yield from _mended(d)
         yield from _alternatives(d)
     elif d.made:
@@ -39,8 +37,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g}%" if share < 1 else "100%"
 
 
-def _remedy(finding: Finding, n: int) -> str:
-    return "Remedy: " if n == 1 else f"Remedy ({short(finding)}): "
+def _remedies(d: Diagnosis) -> Iterator[str]:
+    remedies = list(dict.fromkeys(finding.remedy for finding in d.findings if finding.remedy))
+    for remedy in remedies:
+        what = ", ".join(dict.fromkeys(short(finding) for finding in d.findings if finding.remedy == remedy))
+        yield f"Remedy{f' ({what})' if len(remedies) > 1 else ''}: {remedy}"
 
 
 def _mended(d: Diagnosis) -> Iterator[str]:
@@ -63,8 +64,15 @@ def seen(d: Diagnosis) -> Iterator[str]:
     bias, slope = d.detectable.bias, d.detectable.calibration_slope
     if not (math.isfinite(bias) and math.isfinite(slope)):
         return
-    below = f"below {1 - slope:.2g} or above {1 + slope:.2g}" if slope < 1 else f"above {1 + slope:.2g}"
-    yield f"{d.n_rows:,} rows show, with 80% power, a bias of {bias:.2g} in log-odds or a calibration slope {below}."
+    digits = f".{-math.floor(math.log10(slope))}f" if slope < 0.1 else ".2g"
+    slopes = f"below {1 - slope:{digits}} or above {1 + slope:{digits}}" if slope < 1 else f"above {1 + slope:.2g}"
+    or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
+    rows = f"{d.n_rows:,} row{' shows' if d.n_rows == 1 else 's show'}"
+    yield f"{rows}, with 80% power, a bias of {bias:.2g} in log-odds{or_slope}."
+
+
+_LARGEST = 10.0
+"""Distance of the calibration slope from 1; predictions that would show only a larger one say nothing about it."""
 
 
 _CODES = {"asymmetry": "asymmetric", "tail": "tails", "noise": "tails", "certainty": "certain", "rows": "few rows"}

@@ -58,7 +58,7 @@ class FittedMap:
     """Fisher information of the coefficients."""
     lapse: float = 0.0
     separated: bool = False
-    """Whether the data determine no finite coefficients: some outcomes are predicted perfectly by ever larger ones."""
+    """Whether the data determine no coefficients: outcomes are predicted ever better by ever larger ones."""
 
     def log_odds(self, s: Floats) -> Floats:
         """Return calibrated log-odds, before the lapse."""
@@ -133,7 +133,8 @@ def fit(
         b, gained, now = np.clip(b + size * move, -_FARTHEST, _FARTHEST), new - now, new
         if gained < 1e-7:
             break
-    return FittedMap(tuple(names), b, now, information, lapse, left < _LEAST_VARIANCE)
+    separated = left < _LEAST_VARIANCE or bool((np.abs(b) >= _FARTHEST).any())
+    return FittedMap(tuple(names), b, now, information, lapse, separated)
 
 
 _GRID = np.linspace(-9, -0.5, 9)

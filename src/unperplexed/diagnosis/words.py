@@ -98,7 +98,7 @@ def short(finding: Finding) -> str:
     if finding.error == "bias" and math.isnan(finding.parameter):
         return "biased between classes"
     if finding.error == "bias":
-        return finding.words.split(" (")[0].removesuffix(" at even odds")
+        return "biased" if finding.words.startswith("biased") else finding.words.split(" (mean prediction ")[0]
     return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
 
 
@@ -109,13 +109,22 @@ def headline(findings: Sequence[Finding], mostly_rest: bool = False) -> str:
     return text[0].upper() + text[1:]
 
 
-def worded(finding: Finding, label: Label | None, mean: float, frequency: float, separated: bool, few: bool) -> Finding:
-    """Return a finding of two classes with its words and remedy."""
+def worded(
+    finding: Finding,
+    label: Label | None,
+    mean: float,
+    frequency: float,
+    together: Sequence[str],
+    separated: bool,
+) -> Finding:
+    """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map."""
     x, (low, high) = finding.parameter, finding.interval
-    at = ""
+    few, digits, at = tells_sizes(together), _digits(x), ""
     if few and finding.error != "noise":
-        between = "its size is not determined" if separated else f"95% CI {_signed(low)} to {_signed(high)}"
-        at = f" ({_signed(x)}, {between})"
+        between = (
+            "its size is not determined" if separated else f"95% CI {_signed(low, digits)} to {_signed(high, digits)}"
+        )
+        at = f" ({between})" if separated else f" ({_signed(x, digits)}, {between})"
     over = x < 0
     words = {
         "bias": _bias(x, label, mean, frequency),
@@ -124,17 +133,58 @@ def worded(finding: Finding, label: Label | None, mean: float, frequency: float,
         "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
         "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
     }[finding.error]
+    remedy = _remedy(finding, together, separated) if few else _together(together)
+    return replace(finding, words=words, remedy=remedy, label=label if finding.error == "bias" else None)
+
+
+def tells_sizes(together: Sequence[str]) -> bool:
+    """Whether the sizes of errors, one by one, tell what the map does."""
+    return not ({"confidence", "tail"} <= set(together) or len(together) >= 3)
+
+
+_FIT = "Fit this on held-out rows before you use it."
+
+
+def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
+    """Return what mends one error beside at most one other; a shift and a lapse come after that."""
+    x, (low, high), digits = finding.parameter, finding.interval, _digits(finding.parameter)
+    others = [name for name in together if name in _AFTER and name != finding.error]
+    after = f", after {_AFTER[others[0]]}" if others else ""
+    if finding.error == "confidence" and set(together) <= set(_PLAIN) and not separated:
+        if 1 + high < 0:
+            return "Check whether the classes are swapped: the predictions point away from the outcomes."
+        if 1 + low <= 0:
+            return (
+                "Look for better predictors: these predictions show no relation to the outcomes (a calibration slope"
+                " of 0 is possible)."
+            )
     remedy = {
-        "bias": f"Add {_signed(x)} to the log-odds",
-        "confidence": f"Multiply the log-odds by {1 + x:.2f} (temperature {1 / (1 + x):.2f})"
-        if 1 + x > 0.02
+        "bias": f"Add {'a constant' if separated else _signed(x, digits)} to the log-odds{after}",
+        "confidence": f"Multiply the log-odds by {1 + x:.{digits}f} (temperature {1 / (1 + x):.{digits}f})"
+        if 1 + x > 0.02 and not separated
         else "Multiply the log-odds by a constant (temperature scaling)",
         "asymmetry": "Fit one slope for each side of even odds (beta calibration)",
         "tail": "Fit the tails apart (logistic recalibration with a tail term)",
-        "noise": f"Mix the predictions with a {x:.1%} share of even odds (a lapse)",
+        "noise": f"Mix the predictions with a {x:.1%} share of even odds (a lapse){after}",
     }[finding.error]
-    where = " Fit this on held-out rows before you use it."
-    return replace(finding, words=words, remedy=f"{remedy}.{where}", label=label if finding.error == "bias" else None)
+    return f"{remedy}. {_FIT}"
+
+
+_PLAIN = ("bias", "confidence")
+_AFTER = {
+    "bias": "adding to the log-odds",
+    "confidence": "multiplying the log-odds",
+    "asymmetry": "fitting the slopes",
+    "tail": "fitting the tails",
+}
+"""What a bias and a lapse, which are mended last, come after."""
+_TERMS = {"asymmetry": "their absolute value", "tail": "a tail term", "noise": "a lapse"}
+
+
+def _together(errors: Sequence[str]) -> str:
+    """Return what mends errors of which none is mended alone."""
+    terms = ["the log-odds", *(term for error, term in _TERMS.items() if error in errors)]
+    return f"Mend these errors together: fit a logistic regression with an intercept, {' and '.join(terms)}. {_FIT}"
 
 
 def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
@@ -147,13 +197,19 @@ def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
 
 def _slope(x: float, low: float, high: float, separated: bool) -> str:
     if separated:
-        return " (the outcomes are separated: the calibration slope is not determined)"
-    slope, *ends = (f"{1 + each:.2f}".replace("-", "−") for each in (x, low, high))
+        return " (the calibration slope is not determined)"
+    digits = _digits(x)
+    slope, *ends = (f"{1 + each:z.{digits}f}".replace("-", "−") for each in (x, low, high))
     return f" (calibration slope {slope}, 95% CI {ends[0]} to {ends[1]})"
 
 
-def _signed(x: float) -> str:
-    return f"{x:+.2f}".replace("-", "−")
+def _signed(x: float, digits: int = 2) -> str:
+    return f"{x:+z.{digits}f}".replace("-", "−")
+
+
+def _digits(x: float) -> int:
+    """Return how many decimals tell an error from none."""
+    return 2 if not 0 < abs(x) < 0.01 else min(1 - math.floor(math.log10(abs(x))), 9)
 
 
 def _share(share: float) -> str:
