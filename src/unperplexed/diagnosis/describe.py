@@ -63,7 +63,9 @@ def seen(d: Diagnosis) -> Iterator[str]:
     bias, slope = d.detectable.bias, d.detectable.calibration_slope
     if not (math.isfinite(bias) and math.isfinite(slope)):
         return
-    below = f"below {1 - slope:.2g} or above {1 + slope:.2g}" if slope < 1 else f"above {1 + slope:.2g}"
+    digits = max(2, 1 - math.floor(math.log10(slope)))
+    above = f"above {1 + slope:.{digits}f}"
+    below = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
     yield f"{d.n_rows:,} rows show, with 80% power, a bias of {bias:.2g} in log-odds or a calibration slope {below}."
 
 
