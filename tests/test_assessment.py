@@ -267,7 +267,9 @@ def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, tempe
     assert remedy.startswith("Remedy: ")
     assert f"{1 / slope:.2f}" in remedy
     card = result._repr_html_()
-    assert card.index(result.verdict) < card.index("Miscalibration costs") < card.index("Remedy") < card.index("<thead>")
+    assert (
+        card.index(result.verdict) < card.index("Miscalibration costs") < card.index("Remedy") < card.index("<thead>")
+    )
 
 
 def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():

@@ -213,7 +213,9 @@ def test_merged_is_whole(rng, exact_limit):
 def test_merged_is_whole_for_two_classes_and_their_verdict(rng, exact_limit, temperature):
     y, p = softmax_forecasts(rng, 600, 2, temperature=temperature)
     whole = assess(y, p, exact_limit=exact_limit)
-    parts = [Tally.of(y[i], p[i], parts=PARTS, exact_limit=exact_limit) for i in np.array_split(rng.permutation(600), 5)]
+    parts = [
+        Tally.of(y[i], p[i], parts=PARTS, exact_limit=exact_limit) for i in np.array_split(rng.permutation(600), 5)
+    ]
     merged = assess(sum(parts, Tally()))
     assert merged.to_json() == whole.to_json()
     assert merged.diagnosis.made
@@ -484,15 +486,18 @@ class TestGaps:
         y, p = softmax_forecasts(rng, 4000, 4)
         skewed = p * [1, 1, 2, 1]
         skewed /= skewed.sum(axis=1, keepdims=True)
-        result = assess(y, skewed, labels=list("abcd"), view="each-class", resamples=0)
+        result = assess(np.array(list("abcd"))[y], skewed, labels=list("abcd"), view="each-class", resamples=0)
+        assert result.diagnosis.errors == ("bias",)
         assert result.verdict.startswith("Overpredicts 'c' (mean prediction 0.")
-        assert [finding.label for finding in result.diagnosis.findings if finding.error == "bias"][0] in ("c", None)
         assert result.classes.gap_p_value[result.classes.label.index("c")] < 1e-9
 
     def test_without_a_bias_it_says_so(self, rng):
         y, p = softmax_forecasts(rng, 500, 3)
         result = assess(y, p, view="each-class", resamples=0)
-        assert re.match(r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\)\.\n500 rows show, with 80% power, a bias of ", str(result))
+        assert re.match(
+            r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\)\.\n500 rows show, with 80% power, a bias of ",
+            str(result),
+        )
         assert result.diagnosis.findings == ()
         assert "overpredicts" not in str(result) + result._repr_html_() + result.to_html()
 
