@@ -29,8 +29,13 @@ HOSTILE = "</pre><b>"
 
 
 @pytest.fixture
-def result(rng):
-    return assess(*softmax_forecasts(rng, 1000, 3, temperature=1.5))
+def forecasts(rng):
+    return softmax_forecasts(rng, 1000, 3, temperature=1.5)
+
+
+@pytest.fixture
+def result(forecasts):
+    return assess(*forecasts)
 
 
 def test_headline_figures_by_hand():
@@ -53,7 +58,7 @@ def test_headline_figures_by_hand():
 
 
 def test_bin_table_by_hand():
-    result = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], measured="equal-width", bins=2)
+    result = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], view="all-classes", measured="equal-width", bins=2)
     bins = result.bins
     # Pairs below 1/2: .2 .4 .3* .1 ; above: .8* .6* .7 .9* (* happened).
     assert bins.lowest == pytest.approx([0.1, 0.6])
@@ -65,6 +70,36 @@ def test_bin_table_by_hand():
     assert bins.decisiveness == pytest.approx([0.3, (0.8 + 0.6 + 0.9) / 3])
     assert bins.geometric_accuracy == pytest.approx([0.3, (0.8 * 0.6 * 0.9) ** (1 / 3)])
     assert bins.contribution == pytest.approx([np.log(0.3) / 4, np.log(0.8 * 0.6 * 0.9) / 4])
+
+
+def test_bins_of_two_classes_by_hand():
+    """They are those of the positive class; only the contributions are of both."""
+    bins = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], measured="equal-width", bins=2).bins
+    # Pairs of the positive class: .1 ; .8* .6* .7 (* happened). Those of the other: .2 .4 .3* ; .9*.
+    assert bins.label == ()
+    assert bins.lowest == pytest.approx([0.1, 0.6])
+    assert bins.highest == pytest.approx([0.1, 0.8])
+    assert bins.mean_reported == pytest.approx([0.1, 0.7])
+    assert bins.happened.tolist() == [0, 2]
+    assert bins.total.tolist() == [1, 3]
+    assert bins.measured == pytest.approx([0, 2 / 3])
+    assert bins.decisiveness == pytest.approx([np.nan, 0.7], nan_ok=True)
+    assert bins.geometric_accuracy == pytest.approx([np.nan, 0.48**0.5], nan_ok=True)
+    assert bins.contribution == pytest.approx([np.log(0.9) / 4, np.log(0.8 * 0.6 * 0.3) / 4])
+
+
+@pytest.mark.parametrize("measured", sorted(ESTIMATORS))
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_contributions_of_two_classes_sum_to_the_log_of_the_accuracy(rng, measured, exact_limit):
+    y, p = softmax_forecasts(rng, 2000, 2)
+    result = assess(y, p, measured=measured, exact_limit=exact_limit)
+    assert result.view == "each-class"
+    # Cells of both classes, and of the positive class alone, have means that differ in their last digits.
+    rel = 1e-12 if exact_limit else 1e-9
+    assert result.bins.contribution.sum() == pytest.approx(np.log(result.reported.geometric_accuracy), rel=rel)
+    assert result.bins.happened.sum() == y.sum()
+    assert result.bins.total.sum() == 2000
+    assert (result.bins.lowest[1:] > result.bins.highest[:-1]).all()
 
 
 @pytest.mark.parametrize("measured", sorted(ESTIMATORS))
@@ -80,8 +115,23 @@ def test_contributions_sum_to_the_log_of_the_accuracy(rng, measured, exact_limit
 
 
 def test_rows_and_tally_give_the_same(rng):
-    y, p = softmax_forecasts(rng, 500, 3)
+    y, p = softmax_forecasts(rng, 500, 2, temperature=1.5)
+    assert assess(y, p).diagnosis.errors == ("confidence",)
     assert assess(Tally.of(y, p)).to_json() == assess(y, p).to_json()
+
+
+def test_rows_and_a_tally_of_three_classes_give_the_same_but_for_the_verdict(rng):
+    """With more than two classes it is made from rows, read several times; a tally says so."""
+    y, p = softmax_forecasts(rng, 500, 3)
+    counted, whole = assess(Tally.of(y, p)), assess(y, p)
+    assert whole.diagnosis.made
+    assert not counted.diagnosis.made
+    assert counted.verdict.startswith("No verdict: with more than two classes the rows are read several times")
+    assert str(counted).startswith("No verdict:")
+    plain = [json.loads(each.to_json()) for each in (counted, whole)]
+    for each in plain:
+        del each["verdict"], each["diagnosis"]
+    assert plain[0] == plain[1]
 
 
 def test_a_tally_takes_no_arguments_for_rows():
@@ -110,7 +160,8 @@ def test_top_label_view(rng):
         assert math.isnan(value)
     assert result.reported == assess(y, p).reported
     assert "none in this view" in str(result)
-    assert "no verdict: none is made in the top-label view" in str(result)
+    assert result.diagnosis == assess(y, p).diagnosis  # it does not depend on the view
+    assert str(result).startswith("No evidence of miscalibration (n = 2,000, p = ")
 
 
 def test_isotonic_top_label_uses_the_rows_top_class():
@@ -172,6 +223,55 @@ def test_it_can_be_pickled_and_copied(result):
         assert again.to_json() == result.to_json()
 
 
+def test_a_copy_keeps_the_verdict_of_the_rows_it_leaves_behind(rng):
+    """Also of an assessment that nobody has asked for its verdict before."""
+    y, p = softmax_forecasts(rng, 1000, 3, temperature=1.5)
+    verdict = assess(y, p).verdict
+    assert verdict.startswith("Overconfident (calibration slope 0.")
+    for again in (pickle.loads(pickle.dumps(assess(y, p))), copy.deepcopy(assess(y, p))):
+        assert again.verdict == verdict
+        assert again.diagnosis.findings[0].error == "confidence"
+        assert pickle.loads(pickle.dumps(again)).verdict == verdict
+
+
+SETTINGS = [
+    {"floor": 0.05},
+    {"measured": "equal-width", "bins": 4},
+    {"seed": 3, "resamples": 0},
+    {"limit": "both"},
+    {"view": "top-label"},
+    {"view": "all-classes"},
+    {"confidence": 0.5},
+]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_verdict_does_not_depend_on_settings(rng, classes, settings):
+    y, p = softmax_forecasts(rng, 1000, classes, temperature=1.5)
+    first = assess(y, p).diagnosis
+    assert first.errors == ("confidence",)
+    assert assess(y, p, **settings).diagnosis == first
+
+
+@pytest.mark.parametrize(("temperature", "word"), [(1.6, "Overconfident"), (0.6, "Underconfident")])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, temperature, word, classes):
+    result = assess(*softmax_forecasts(rng, 3000, classes, temperature=temperature), resamples=0)
+    first = " ".join(str(result).partition("\n\n")[0].split())
+    verdict, cost, remedy = first.split(". ")[:3]
+    slope = 1 + result.diagnosis.findings[0].parameter
+    assert slope == pytest.approx(1 / temperature, rel=0.12)
+    assert verdict.startswith(f"{word} (calibration slope {slope:.2f}, 95% CI ")
+    assert cost.startswith(f"Miscalibration costs about {result.diagnosis.gain:.2g} nats a row")
+    assert remedy.startswith("Remedy: ")
+    assert f"{1 / slope:.2f}" in remedy
+    card = result._repr_html_()
+    assert (
+        card.index(result.verdict) < card.index("Miscalibration costs") < card.index("Remedy") < card.index("<thead>")
+    )
+
+
 def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
     """assess and Tally.of take what Forecasts takes; a tally, whose rows are counted, takes none of it."""
     of_parts = {
@@ -192,16 +292,20 @@ def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
             assess(Tally.of([1, 0], [0.6, 0.3]), **{name: True})
 
 
-def test_dictionary_and_json_have_the_attributes_names(result):
+def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
     names = {field.name for field in dataclasses.fields(Assessment)} - {"_source", "surprises"}
-    names |= {"uncertainty", "measured_profile", "divergence_profile"}
+    names |= {"uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis"}
     parsed = json.loads(result.to_json())
     assert set(result.to_dict()) == set(parsed) == names
     assert parsed["reported"]["robustness"] == result.reported.robustness
     assert parsed["slope"] == result.slope
+    assert parsed["verdict"] == parsed["diagnosis"]["verdict"] == result.verdict
+    assert parsed["diagnosis"]["findings"][0]["error"] == "confidence"
     assert parsed["profile"]["values"] == result.profile.values.tolist()
+    assert parsed["floor"] == pytest.approx(0.01 / 3, rel=1e-15)
     assert parsed["floor_sensitivity"][2]["floor"] == 0.005
-    assert parsed["floor_sensitivity"][2]["decisiveness"] == result.reported.decisiveness
+    at_that = json.loads(assess(*forecasts, floor=0.005, resamples=0).to_json())
+    assert parsed["floor_sensitivity"][2] == {"floor": 0.005, **at_that["reported"]}
     assert json.loads(assess([1, 0], [0.5, 0.5]).to_json())["slope"] == "NaN"
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 from dataclasses import fields, replace
 
 import numpy as np
@@ -199,7 +200,26 @@ def test_merged_is_whole(rng, exact_limit):
     parts = [
         Tally.of(y[i], p[i], parts=PARTS, exact_limit=exact_limit) for i in np.array_split(rng.permutation(600), 5)
     ]
-    assert assess(sum(parts, Tally()), **EACH).to_json() == whole.to_json()
+    plain = [json.loads(each.to_json()) for each in (assess(sum(parts, Tally()), **EACH), whole)]
+    verdicts = [each.pop("verdict") for each in plain]
+    made = [each.pop("diagnosis")["made"] for each in plain]
+    assert plain[0] == plain[1]
+    assert made == [False, True]  # with more than two classes it takes the rows
+    assert verdicts[0].startswith("No verdict: with more than two classes")
+
+
+@pytest.mark.parametrize("exact_limit", [0, 100, 1 << 16])
+@pytest.mark.parametrize("temperature", [1, 2])
+def test_merged_is_whole_for_two_classes_and_their_verdict(rng, exact_limit, temperature):
+    y, p = softmax_forecasts(rng, 600, 2, temperature=temperature)
+    whole = assess(y, p, exact_limit=exact_limit)
+    parts = [
+        Tally.of(y[i], p[i], parts=PARTS, exact_limit=exact_limit) for i in np.array_split(rng.permutation(600), 5)
+    ]
+    merged = assess(sum(parts, Tally()))
+    assert merged.to_json() == whole.to_json()
+    assert merged.diagnosis.made
+    assert merged.diagnosis.errors == (("confidence",) if temperature > 1 else ())
 
 
 def test_weight_two_is_the_row_twice(rng):
@@ -319,7 +339,10 @@ def test_a_thousand_classes(rng):
     text = str(result).splitlines()
     assert text.count("... and 990 more: --json") == 2
     assert max(map(len, text)) <= 80
-    assert len(text) < 50
+    assert text[0].startswith("No evidence of miscalibration (n = 1,500, p = ")
+    assert "above 1." not in str(result).split("\n\n")[0].split()  # a calibration slope of 1 is no error
+    beyond_the_verdict = text[text.index("") :]
+    assert len(beyond_the_verdict) < 50
 
 
 def test_a_tally_needs_the_parts():
@@ -438,53 +461,92 @@ class TestGaps:
             found += bool((assess(y, p, view="each-class", resamples=0).classes.gap_p_value < 0.05 / 4).any())
         assert found <= 27  # 15 are expected at most; 28 or more happen once in 600 times
 
-    def test_a_bias_that_the_pooled_view_cannot_see_is_seen(self, rng):
+    @pytest.mark.parametrize(("shift", "verb"), [(-0.1, "overpredicts"), (0.1, "underpredicts")])
+    def test_a_bias_that_the_pooled_view_cannot_see_is_seen(self, rng, shift, verb):
         p = rng.uniform(0.25, 0.75, 5000)
-        y = np.where(rng.uniform(size=5000) < p - 0.1, "yes", "no")
+        y = np.where(rng.uniform(size=5000) < p + shift, "yes", "no")
         pooled, each = (
             assess(y, p, pos_label="yes", view=view, resamples=100) for view in ("all-classes", "each-class")
         )
-        assert pooled.verdict == "not distinguishable from calibrated"
-        assert "\nyes was said too often: given 0.5" in str(pooled)
-        assert "\notherwise not distinguishable from calibrated with 5,000" in str(pooled)
-        assert "<h1>Biased</h1>" in pooled.to_html()
-        assert "\nsaid too often: yes; too seldom: no (for chance, with 95 %" in str(each)
-        assert "Said too often: yes; too seldom: no" in each.to_html()
+        assert pooled.slope == pytest.approx(1, abs=0.3)  # where a bias cancels
+        mean, frequency = f"{p.mean():.3f}", f"{(y == 'yes').mean():.3f}"
+        says = f"{verb.capitalize()} 'yes' (mean prediction {mean}, observed frequency {frequency})."
+        for result in (pooled, each):
+            assert result.verdict == says
+            assert result.diagnosis.errors == ("bias",)
+            finding = result.diagnosis.findings[0]
+            assert finding.label == "yes"
+            low, high = finding.interval
+            assert low < finding.parameter < high < 0 if shift < 0 else 0 < low < finding.parameter < high
+            assert str(result).startswith(says)
+            assert " ".join(str(result).split()).count("Mean prediction") == 0  # the verdict has it
+            assert f"<h1>{verb.capitalize()} &#39;yes&#39;</h1>" in result.to_html()
+
+    def test_biased_classes_of_more_than_two_are_named(self, rng):
+        y, p = softmax_forecasts(rng, 4000, 4)
+        skewed = p * [1, 1, 2, 1]
+        skewed /= skewed.sum(axis=1, keepdims=True)
+        result = assess(np.array(list("abcd"))[y], skewed, labels=list("abcd"), view="each-class", resamples=0)
+        assert result.diagnosis.errors == ("bias",)
+        assert result.verdict.startswith("Overpredicts 'c' (mean prediction 0.")
+        assert result.classes.gap_p_value[result.classes.label.index("c")] < 1e-9
 
     def test_without_a_bias_it_says_so(self, rng):
         y, p = softmax_forecasts(rng, 500, 3)
-        text = " ".join(str(assess(y, p, view="each-class", resamples=0)).split())
-        assert "no class is said too often or too seldom (for chance, with 95 % confidence" in text
+        result = assess(y, p, view="each-class", resamples=0)
+        assert re.match(
+            r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\)\.\n500 rows show, with 80% power, a bias of ",
+            str(result),
+        )
+        assert result.diagnosis.findings == ()
+        assert "overpredicts" not in str(result) + result._repr_html_() + result.to_html()
 
     @pytest.mark.parametrize(
-        ("a", "b", "n", "most"),
-        [(1, 9, 300, 2), (2, 2, 300, 2), (9, 1, 120, 2), (0.05, 0.05, 100, 4), (1e9, 1e9, 50, 2)],
+        ("a", "b", "n"), [(1, 9, 300), (2, 2, 300), (9, 1, 120), (0.05, 0.05, 100), (1e9, 1e9, 50)]
     )
-    def test_of_two_classes_pairs_and_one_sum_tell_as_much(self, rng, a, b, n, most):
-        """Without knowing which pairs are whose, the p-value is at least the exact one, and not much larger."""
+    @pytest.mark.parametrize("view", ["all-classes", "each-class", "top-label"])
+    def test_the_bias_of_two_classes_is_that_of_the_rows_in_every_view(self, rng, a, b, n, view):
         p = rng.beta(a, b, n)
         mean, sd = p.sum(), np.sqrt((p * (1 - p)).sum())
         for off in (-3, -2, 0, 2, 3):
             y = np.arange(n) < round(float(mean + off * sd))
-            bias, alone = assess(y, p, resamples=0).bias, assess(y, p, resamples=0, view="each-class").classes
+            bias = assess(y, p, resamples=0, view=view).bias
             assert (bias.label, bias.gap) == (True, pytest.approx(p.mean() - y.mean(), abs=1e-9))
+            assert (bias.mean_reported, bias.frequency) == (pytest.approx(p.mean(), abs=1e-9), y.mean())
             assert bias.standard_error == pytest.approx(sd / n)
-            assert 0.8 * self.exact(p, int(y.sum())) <= bias.p_value <= most * self.exact(p, int(y.sum()))
-            assert bias.p_value >= alone.gap_p_value.max() * (1 - 1e-9)
+
+    def test_the_diagnosis_of_a_constant_forecast_is_the_test_of_its_bias(self, rng):
+        """No other error can show, so that its p-value must be near the exact one of the count."""
+        for p, n in ((0.5, 50), (0.3, 200), (0.1, 400)):
+            for off in (-3, -2, 0, 2, 3):
+                count = round(float(n * p + off * np.sqrt(n * p * (1 - p))))
+                found = assess(np.arange(n) < count, np.full(n, p), labels=(False, True), resamples=0).diagnosis
+                exact = self.exact(np.full(n, p), count)
+                assert 0.5 * exact <= found.p_value <= 2 * exact
+                assert found.miscalibrated == (found.p_value < 0.05)
+                assert set(found.errors) <= {"bias"}
 
     def test_a_forecaster_of_one_half_is_biased_where_all_happens(self):
         for y in ([1] * 100, [0] * 100, [1] * 10 + [0] * 90):
-            assert assess(y, [0.5] * 100, labels=(0, 1), resamples=0).bias.p_value < 1e-9
+            result = assess(y, [0.5] * 100, labels=(0, 1), resamples=0)
+            assert result.diagnosis.p_value < 1e-9
+            assert result.diagnosis.errors == ("bias",)
+            verb = "Under" if sum(y) > 50 else "Over"
+            assert result.verdict.startswith(f"{verb}predicts '1' (mean prediction 0.500, observed frequency ")
 
     def test_they_are_told_of_independent_rows_of_one_weight_with_enough_errors(self, rng):
         y, p = softmax_forecasts(rng, 200, 3)
         two = assess([1, 0, 1], [0.9, 0.1, 0.4], sample_weight=[1, 2, 3], resamples=0).bias
         assert (two.mean_reported, two.frequency) == (pytest.approx(2.3 / 6), pytest.approx(4 / 6))
-        assert np.isnan([two.standard_error, two.p_value]).all()
+        assert two.standard_error == pytest.approx(np.sqrt((1 + 4) * 0.09 + 9 * 0.24) / 6)
+        clustered = assess([1, 0, 1], [0.9, 0.1, 0.4], groups=[1, 1, 2], resamples=0).bias
+        assert np.isnan(clustered.standard_error)
         for more in ({"sample_weight": np.full(200, 2.0)}, {"groups": np.arange(200) // 2}):
             table = assess(y, p, view="each-class", resamples=0, **more).classes
             assert np.isnan([table.gap_standard_error, table.gap_p_value]).all()
-            assert "too often" not in str(assess(y, p, view="each-class", resamples=0, **more))
+            result = assess(y, p, view="each-class", resamples=0, **more)
+            assert result.verdict.startswith("No evidence of miscalibration (n = 200")
+            assert (", p = " in result.verdict, "in 100 clusters" in result.verdict) == (True, "groups" in more)
 
     def test_impossible_events_are_beyond_chance_and_certain_ones_are_not(self):
         right, wrong = (

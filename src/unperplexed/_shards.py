@@ -18,16 +18,21 @@ N_SHARDS = 1000
 def shards_of_rows(source: str, rows: Ints) -> Ints:
     """Shard of each row by its number in a source."""
     start = _mixed(np.array([zlib.crc32(source.encode(errors="surrogatepass"))], dtype=np.uint64))
-    return _shard(_mixed(rows.astype(np.uint64) + start))
+    return shard_of(_mixed(rows.astype(np.uint64) + start))
 
 
 def shards_of_groups(groups: Any, first_row: int = 0) -> Ints:
-    """Shard of each row by its group: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
+    """Shard of each row by its group."""
+    return shard_of(hashes_of_groups(groups, first_row))
+
+
+def hashes_of_groups(groups: Any, first_row: int = 0) -> NDArray[np.uint64]:
+    """Hash of each row's group: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
     first, *others = group_columns(groups)
     mixed = _mixed(_hashes(first, first_row))
     for column in others:
         mixed = _mixed(mixed + _hashes(column, first_row))
-    return _shard(mixed)
+    return mixed
 
 
 def _hashes(column: NDArray[Any], first_row: int) -> NDArray[np.uint64]:
@@ -57,5 +62,6 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _shard(x: NDArray[np.uint64]) -> Ints:
+def shard_of(x: NDArray[np.uint64]) -> Ints:
+    """Shard that a hash is in."""
     return (x % np.uint64(N_SHARDS)).astype(np.int64)

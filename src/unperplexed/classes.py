@@ -40,7 +40,7 @@ class ClassTable(ReadOnlyArrays):
     mean_reported: Floats
     """Mean probability that the class was given in all rows."""
     gap: Floats
-    """mean_reported - frequency: above 0, the class is said more often than it happens. 0 is best."""
+    """mean_reported - frequency: above 0, the class is overpredicted. 0 is best."""
     gap_standard_error: Floats
     """Of the gap, were the forecasts calibrated. NaN of rows with weights or in groups."""
     gap_p_value: Floats
@@ -64,7 +64,7 @@ class ClassTable(ReadOnlyArrays):
     loss: Floats
     """frequency * ln(measured / reported geometric accuracy), 0 where the class never happened.
 
-    It is what the class adds to -ln(divergence probability) of all. Below 0 it was said too often, and gained by it.
+    It is what the class adds to -ln(divergence probability) of all. Below 0 the class is overpredicted, and gains by it.
     """
     miscalibration: Floats
     """loss + gap: what recalibrating the class would save of the log loss, in nats. Smaller is better.
@@ -77,14 +77,6 @@ class ClassTable(ReadOnlyArrays):
     def __len__(self) -> int:
         """Count the classes."""
         return len(self.label)
-
-
-def biased(table: ClassTable, confidence: float) -> tuple[Ints, Ints]:
-    """Places of the classes said too often, and too seldom, for chance, at a confidence for all classes together."""
-    with np.errstate(invalid="ignore"):
-        beyond = table.gap_p_value < (1 - confidence) / len(table)
-    places = np.argsort(table.gap_p_value, kind="stable")
-    return places[beyond[places] & (table.gap[places] > 0)], places[beyond[places] & (table.gap[places] < 0)]
 
 
 @dataclass(frozen=True)
@@ -132,7 +124,7 @@ class PredictedTable(ReadOnlyArrays):
 
 @dataclass(frozen=True)
 class Bias:
-    """How often the second of two classes, the positive one, was said, and how often it happened."""
+    """Mean prediction of the second of two classes, the positive one, and its observed frequency."""
 
     label: Label | None
     mean_reported: float
@@ -140,7 +132,7 @@ class Bias:
     frequency: float
     """Share of the rows in which it happened."""
     gap: float
-    """mean_reported - frequency: above 0, it is said more often than it happens. 0 is best."""
+    """mean_reported - frequency: above 0, it is overpredicted. 0 is best."""
     standard_error: float
     """Of the gap, were the forecasts calibrated. NaN for clusters of dependent rows."""
 
@@ -240,7 +232,7 @@ def predicted_table(
 
 
 def _chance(each: EachGroup, off: Floats, independent: bool) -> tuple[Floats, Floats]:
-    """Standard errors and p-values of gaps: how many times too often each class was said, if it is known what counts.
+    """Standard errors and p-values of gaps, which are numbers of rows, where rows are independent and of equal weight.
 
     Calibrated, the number of rows in which a class happens is a sum of independent coins.
     """

@@ -23,7 +23,7 @@ from ._kernels import (
     row_primitives,
     softmax,
 )
-from ._shards import shards_of_groups, shards_of_rows
+from ._shards import hashes_of_groups, shard_of, shards_of_rows
 from ._typing import AnyFloats, Bools, Floats, Ints
 from ._wording import number_of
 from .errors import InputError, rows_text
@@ -206,9 +206,9 @@ class Forecasts:
             self._weights = np.require(checked, requirements=["C", "A"])
             if self.n_rows and whole and not self._weights.sum() > 0:
                 raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
-        self._shards = None if groups is None else shards_of_groups(groups, first_row=first_row)
-        if self._shards is not None and self._shards.size != self.n_rows:
-            rows = number_of(self._shards.size, "row")
+        self._groups = None if groups is None else hashes_of_groups(groups, first_row=first_row)
+        if self._groups is not None and self._groups.size != self.n_rows:
+            rows = number_of(self._groups.size, "row")
             raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
         if not drop_invalid and self._codes.min(initial=0) < 0 and (self._codes == MISSING).any():
             missing = np.flatnonzero(self._codes == MISSING)
@@ -262,7 +262,7 @@ class Forecasts:
         part, rows = copy(self), slice(start, stop)
         part._columns, part._codes = self._columns[rows], self._codes[rows]
         part._weights = None if self._weights is None else self._weights[rows]
-        part._shards = None if self._shards is None else self._shards[rows]
+        part._groups = None if self._groups is None else self._groups[rows]
         part._first_row, part._whole, part.n_rows = self._first_row + start, self._whole or self, stop - start
         return part
 
@@ -316,11 +316,19 @@ class Forecasts:
     @property
     def grouped(self) -> bool:
         """Whether it was said which rows belong together."""
-        return self._shards is not None
+        return self._groups is not None
 
     def shards(self, index: Ints) -> Ints:
         """Shard of rows by their group, or else by source and row number."""
-        return shards_of_rows(self.source, index) if self._shards is None else self._shards[index - self._first_row]
+        if self._groups is None:
+            return shards_of_rows(self.source, index)
+        return shard_of(self._groups[index - self._first_row])
+
+    def clusters(self, index: Ints) -> Ints | None:
+        """Number of the group of each row, the same in all parts of an input; None where no groups are known."""
+        if self._groups is None:
+            return None
+        return (self._groups[index - self._first_row] >> np.uint64(1)).astype(np.int64)
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
         """Probability given to what happened, row by row, and the weights (None if all are 1)."""

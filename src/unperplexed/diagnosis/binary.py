@@ -44,6 +44,9 @@ _BOTH_SIDES = 0.05
 _AS_GOOD = 4.0
 """Sets of errors within so much of the best cannot be told apart from it."""
 
+_ROUNDING = 1e-5
+"""Of a likelihood ratio, found by iterations."""
+
 _IN_CELLS = 4096
 _CELLS = 128
 """More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
@@ -168,7 +171,9 @@ class _Search:
 
     def best(self, sizes: range) -> tuple[str, ...]:
         some = [names for names in self.fits if len(names) in sizes]
-        return max(some, key=lambda names: self.fits[names].worth)
+        most = max(self.fits[names].worth for names in some)
+        # Errors that mean the same here, such as all of a constant forecast, differ by rounding: the plainest is named.
+        return next(names for names in some if self.fits[names].worth >= most - _ROUNDING)
 
     def ratio(self, names: tuple[str, ...]) -> float:
         return self.fits[names].ratio if names else 0.0

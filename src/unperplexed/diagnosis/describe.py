@@ -64,8 +64,9 @@ def seen(d: Diagnosis) -> Iterator[str]:
     bias, slope = d.detectable.bias, d.detectable.calibration_slope
     if not (math.isfinite(bias) and math.isfinite(slope)):
         return
-    digits = f".{-math.floor(math.log10(slope))}f" if slope < 0.1 else ".2g"
-    slopes = f"below {1 - slope:{digits}} or above {1 + slope:{digits}}" if slope < 1 else f"above {1 + slope:.2g}"
+    digits = max(2, 1 - math.floor(math.log10(slope)))
+    above = f"above {1 + slope:.{digits}f}"
+    slopes = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
     or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
     rows = f"{d.n_rows:,} row{' shows' if d.n_rows == 1 else 's show'}"
     yield f"{rows}, with 80% power, a bias of {bias:.2g} in log-odds{or_slope}."

@@ -7,8 +7,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._keys import group_numbers
-from .._typing import Ints
 from .._views import refuse_rows
 from ..errors import InputError
 from ..forecasts import Forecasts
@@ -101,19 +99,17 @@ def diagnose(
     if y_prob is None:
         raise InputError("y_prob: missing; diagnose takes outcomes and probabilities, or a Tally.")
     forecasts = Forecasts(y_true, y_prob, **reading)
-    numbers = None if groups is None else group_numbers(groups, forecasts.n_rows)
-    return diagnosis_of_rows(rows_of(lambda: [forecasts], numbers), forecasts.labels)
+    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels)
 
 
 Chunks = Callable[[], Iterable[Forecasts]]
 """Reads all rows, each time from the beginning."""
 
 
-def rows_of(chunks: Chunks, clusters: Ints | None = None, numbered: bool = True) -> Rows:
+def rows_of(chunks: Chunks, numbered: bool = True) -> Rows:
     """Return the rows of forecasts, of positive weight, as a diagnosis reads them.
 
-    Clusters are those given, by row number; else those that the forecasts know. Findings name rows by their numbers
-    where these are from one source.
+    Findings name rows by their numbers where these are from one source.
     """
 
     def rows() -> Iterator[RowBlock]:
@@ -121,10 +117,8 @@ def rows_of(chunks: Chunks, clusters: Ints | None = None, numbered: bool = True)
             for block in forecasts.blocks():
                 some = block if block.weights is None else block[block.weights > 0]
                 index = some.index if numbered else None
-                cluster = None if clusters is None else clusters[some.index - forecasts.first_row]
-                if clusters is None and forecasts.grouped:
-                    cluster = forecasts.shards(some.index)
                 if len(some):
+                    cluster = forecasts.clusters(some.index)
                     yield RowBlock(some.probabilities, some.truth, some.weights, cluster, index)
 
     return rows

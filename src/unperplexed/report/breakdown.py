@@ -68,7 +68,8 @@ def _value_text(value: Value) -> str:
 
 
 def _header(b: Breakdown) -> Iterator[str]:
-    yield from header(b.whole)
+    for line in header(b.whole):
+        yield from textwrap.wrap(line, _WIDTH, break_on_hyphens=False)
     order = ORDERS[b.sort]
     if b.shrinkage is not None:
         order = order.replace("reported", "shrunken")

@@ -37,7 +37,8 @@ def assessment_text(assessment: Assessment) -> str:
     """Give the whole assessment, headline figures first."""
     a = assessment
     between = confidence_text(a)
-    text = [*conclusion(a), "", *header(a), "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
+    how = [part for line in header(a) for part in textwrap.wrap(line, 80, break_on_hyphens=False)]
+    text = [*conclusion(a), "", *how, "", f"{'':20}{'reported':>9}{between:>17}{'measured':>11}{between:>17}"]
     for name in MEANS:
         cells = [cell for kind in ("reported", "measured") for cell in mean_and_interval(a, kind, name)]
         text.append("{:20}{:>9} {:>16}{:>11} {:>16}".format(name.replace("_", " "), *cells).rstrip())
@@ -46,7 +47,7 @@ def assessment_text(assessment: Assessment) -> str:
         text.append(f"{name:22}{value:>7} {interval:>16}   {meaning}".rstrip())
     text.append("")
     for remark in remarks(a):
-        text += textwrap.wrap(f"({remark})", 80)
+        text += textwrap.wrap(f"({remark})", 80, break_on_hyphens=False)
     if text[-1] == "":
         text.pop()
     for title, table in class_tables(a):
