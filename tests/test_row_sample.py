@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from unperplexed import Tally, calibration_test
+from unperplexed import InputError, Tally, calibration_test
 from unperplexed._calibrated import calibrated
 from unperplexed._kernels import COARSE
 from unperplexed._resampling import coarse_counts
@@ -16,6 +16,11 @@ from unperplexed._row_sample import ROOM
 def forecasts(rng, n, classes):
     p = rng.dirichlet(np.ones(classes), n)
     return drawn(rng, p), p
+
+
+def resampled(*data, **settings):
+    """The test that draws samples, by the rows that are kept."""
+    return calibration_test(*data, test="resampled", **settings)
 
 
 def drawn(rng, p):
@@ -31,8 +36,8 @@ def test_the_same_in_any_split_and_order_of_rows(rng, n):
     for other in (sum(parts, Tally()), Tally.from_bytes(whole.to_bytes())):
         for name, column in vars(whole.row_sample).items():
             assert (getattr(other.row_sample, name) == column).all()
-        assert calibration_test(other) == calibration_test(whole)
-    assert calibration_test(y, p) == calibration_test(whole)
+        assert resampled(other) == resampled(whole)
+    assert resampled(y, p) == resampled(whole)
 
 
 def test_equal_rows_are_kept_once_with_their_number(rng):
@@ -50,22 +55,31 @@ def test_rows_without_weight_are_not_there(rng):
     some, all_ = Tally.of(y[:150], p[:150], labels=range(3)), Tally.of(y, p, sample_weight=weights)
     assert (some.row_sample.key == all_.row_sample.key).all()
     assert not all_.uneven
-    assert calibration_test(all_).p_value == calibration_test(some).p_value
+    assert resampled(all_).p_value == resampled(some).p_value
 
 
 def test_what_the_samples_keep_to(rng):
     y, p = forecasts(rng, 300, 3)
     tally = Tally.of(y, p)
-    assert calibration_test(tally).by == "rows"
-    assert calibration_test(replace(tally, row_sample=None)).by == "pairs"
-    assert calibration_test(y, p, sample_weight=rng.random(300)).by == "shards"
+    assert resampled(tally).by == "rows"
+    assert resampled(replace(tally, row_sample=None)).by == "pairs"
+    assert resampled(y, p, sample_weight=rng.random(300)).by == "shards"
     assert Tally.of([0, 1, 1], [0.2, 0.7, 0.6]).row_sample is None
-    assert calibration_test([0, 1, 1], [0.2, 0.7, 0.6]).by == "rows"
+    assert resampled([0, 1, 1], [0.2, 0.7, 0.6]).by == "rows"
+
+
+def test_the_score_test_needs_more_than_the_rows_that_are_kept(rng):
+    y, p = forecasts(rng, 300, 3)
+    with pytest.raises(InputError, match="test: with more than two classes the rows are read .* test='resampled'"):
+        calibration_test(Tally.of(y, p))
+    score = calibration_test(y, p)
+    assert (score.by, resampled(y, p).by) == ("rows", "rows")
+    assert score.statistic != resampled(y, p).statistic
 
 
 def test_only_ratios_of_weights_matter(rng):
     y, p = forecasts(rng, 200, 3)
-    plain, weighted = calibration_test(y, p), calibration_test(y, p, sample_weight=np.full(200, 3.0))
+    plain, weighted = resampled(y, p), resampled(y, p, sample_weight=np.full(200, 3.0))
     assert (weighted.p_value, weighted.by) == (plain.p_value, "rows")
     assert weighted.statistic == pytest.approx(plain.statistic, rel=1e-9)
 
@@ -119,5 +133,5 @@ def test_two_plausible_classes_a_row():
         p = np.full((8000, 10), 0.02 / 8)
         first = rng.integers(0, 10, 8000)
         p[np.arange(8000), first], p[np.arange(8000), (first + 3) % 10] = likely, 0.98 - likely
-        rejected += calibration_test(drawn(rng, p), p, resamples=99, seed=run).p_value <= 0.05
+        rejected += resampled(drawn(rng, p), p, resamples=99, seed=run).p_value <= 0.05
     assert rejected <= stats.binom.ppf(0.9999, 150, 0.05)

@@ -10,7 +10,7 @@ from torch import distributed
 from torchmetrics import MetricCollection, MetricTracker
 from torchmetrics.classification import MulticlassAccuracy
 
-from unperplexed import SCORES, InputError, Tally, assess
+from unperplexed import SCORES, InputError, Tally, assess, diagnose
 from unperplexed.integrations._figures import HEADLINE
 from unperplexed.integrations.torchmetrics import ForecastMetric
 
@@ -35,9 +35,13 @@ def assert_same(metric, expected, **tolerance):
 
 
 def assert_tables(found, expected):
-    """All columns of the tables of both views are the same, and in the same cells."""
-    for view in ("all-classes", "top-label"):
-        one, other = found._table(view), expected._table(view)
+    """All columns of the tables of both views, and of two classes by outcome, are the same, and in the same cells."""
+    tables = [(tally._table("all-classes"), tally._table("top-label")) for tally in (found, expected)]
+    assert (found.binary is not None) == (expected.n_classes == 2)
+    if found.binary is not None:
+        binary = [(tally.binary.negative, tally.binary.positive) for tally in (found, expected)]
+        tables = [here + rows for here, rows in zip(tables, binary, strict=True)]
+    for one, other in zip(*tables, strict=True):
         np.testing.assert_array_equal(one.key, other.key)
         for column in fields(one)[1:]:
             np.testing.assert_allclose(getattr(one, column.name), getattr(other, column.name), rtol=1e-12, atol=1e-12)
@@ -184,6 +188,78 @@ class TestCounts:
         )
 
 
+class TestTwoClasses:
+    """Rows are counted by their outcome too: the each-class view and the diagnosis are those of a tally in cells."""
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("one_column", [False, True])
+    def test_rows_by_outcome(self, weighted, one_column):
+        z, y = forecasts(3000, 2)
+        p = torch.sigmoid(z[:, 0] + 1)
+        p[:30], p[30:40], p[40:50] = 0.5, 0, 1
+        p = p if one_column else torch.stack([1 - p, p], dim=1)
+        y[::11] = -1
+        w = torch.rand(3000, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        w[::5] = 0
+        metric = in_batches(ForecastMetric(ignore_index=-1), p, y, *([w] if weighted else []))
+        kept = (y >= 0).numpy()
+        weights = w.numpy()[kept] if weighted else None
+        tally = Tally.of(y.numpy()[kept], p.numpy()[kept], labels=(0, 1), sample_weight=weights, exact_limit=0)
+        assert_tables(metric.tally(), tally)
+        found, expected = metric.assessment(resamples=0), assess(tally, resamples=0)
+        assert found.view == expected.view == "each-class"
+        near = 1e-9 if one_column else 1e-12  # of one column the other's scores are read off cells
+        assert found.figures() == pytest.approx(expected.figures(), rel=near)
+        assert found.diagnosis.errors == expected.diagnosis.errors != ()
+        assert found.verdict == expected.verdict
+        assert found.diagnosis.p_value == pytest.approx(expected.diagnosis.p_value, rel=1e-9)
+        np.testing.assert_allclose(found.curve.measured, expected.curve.measured, rtol=1e-9)
+
+    def test_the_verdict_is_that_of_the_rows(self):
+        z, y = forecasts(4000, 2)
+        found = in_batches(ForecastMetric(from_logits=True), z, y).assessment(resamples=0)
+        rows = diagnose(y.numpy(), z.softmax(dim=1).numpy())
+        assert found.diagnosis.errors == rows.errors == ("confidence",)
+        assert found.diagnosis.findings[0].parameter == pytest.approx(rows.findings[0].parameter, rel=0.01)
+
+    def test_merged_saved_and_loaded(self):
+        z, y = forecasts(1000, 2)
+        whole = in_batches(ForecastMetric(from_logits=True), z, y)
+        first, second = (
+            in_batches(ForecastMetric(from_logits=True), z[s], y[s]) for s in (slice(700), slice(700, None))
+        )
+        first.merge_state(second)
+        assert_tables(first.tally(), whole.tally())
+        assert first.assessment(resamples=0).verdict == whole.assessment(resamples=0).verdict
+        tally = whole.tally()
+        assert_tables(Tally.from_bytes(tally.to_bytes()), tally)
+        assert_tables(pickle.loads(pickle.dumps(whole)).tally(), tally)
+
+    def test_each_class_figures_are_logged(self):
+        z, y = forecasts(1000, 2)
+        names = ("measured_geometric_accuracy", "slope")
+        found = {}
+        for view in ("auto", "each-class", "all-classes"):
+            metric = in_batches(ForecastMetric(names, from_logits=True, view=view), z, y)
+            found[view] = {name: value.item() for name, value in metric.compute().items()}
+        assert found["auto"] == found["each-class"] != found["all-classes"]
+
+    def test_of_more_classes_the_rows_are_needed(self):
+        metric = in_batches(ForecastMetric(from_logits=True), *forecasts(300, 3))
+        assert metric.tally().binary is None
+        assert not metric.counts[2:].any()
+        found = metric.assessment(resamples=0)
+        assert (found.view, found.diagnosis.made) == ("all-classes", False)
+        assert "the rows are read several times" in found.verdict
+        with pytest.raises(InputError, match="view: counts of each of 3 classes are not kept"):
+            metric.assessment(view="each-class")
+
+    @pytest.mark.parametrize(("bits", "megabytes"), [(7, 8), (9, 33)])
+    def test_memory(self, bits, megabytes):
+        state = ForecastMetric(fraction_bits=bits).metric_state.values()
+        assert sum(x.numel() * x.element_size() for x in state) == pytest.approx(megabytes * 1e6, rel=0.05)
+
+
 class TestContract:
     def test_merged_states_are_the_whole(self):
         z, y = forecasts(1000, 4)
@@ -261,23 +337,27 @@ def of_a_process(rank, folder):
     """One of two processes that count a part of the rows each; the second has a few rows only."""
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     torch.set_num_threads(1)
-    z, y = forecasts(1000, 4)
     mine = slice(0, 900) if rank == 0 else slice(900, 1000)
-    metric = in_batches(ForecastMetric(from_logits=True), z[mine], y[mine])
-    found = metric.compute()
-    torch.save(({name: value.item() for name, value in found.items()}, metric.counts), f"{folder}/{rank}.pt")
+    for classes in (2, 4):
+        z, y = forecasts(1000, classes)
+        metric = in_batches(ForecastMetric(from_logits=True), z[mine], y[mine])
+        found = {name: value.item() for name, value in metric.compute().items()}
+        verdict = metric.assessment(resamples=0).verdict
+        torch.save((found, metric.counts, verdict), f"{folder}/{rank}-{classes}.pt")
     distributed.destroy_process_group()
 
 
 @pytest.mark.filterwarnings("default")
 def test_two_processes_are_the_whole(tmp_path):
     torch.multiprocessing.spawn(of_a_process, (str(tmp_path),), nprocs=2)
-    whole = in_batches(ForecastMetric(from_logits=True), *forecasts(1000, 4))
-    expected = {name: value.item() for name, value in whole.compute().items()}
-    for rank in (0, 1):
-        found, own = torch.load(tmp_path / f"{rank}.pt")
-        assert found == pytest.approx(expected, rel=1e-12)
-        assert own.sum() < whole.counts.sum()  # its own counts again after the sum was taken
+    for classes in (2, 4):
+        whole = in_batches(ForecastMetric(from_logits=True), *forecasts(1000, classes))
+        expected = {name: value.item() for name, value in whole.compute().items()}
+        for rank in (0, 1):
+            found, own, verdict = torch.load(tmp_path / f"{rank}-{classes}.pt")
+            assert found == pytest.approx(expected, rel=1e-12)
+            assert own.sum() < whole.counts.sum()  # its own counts again after the sum was taken
+            assert verdict == whole.assessment(resamples=0).verdict
 
 
 @pytest.mark.parametrize(
@@ -301,7 +381,7 @@ def test_invalid_rows_are_refused_when_asked_for_figures(p, y):
     ("make", "message"),
     [
         (lambda: ForecastMetric("accuracy"), "figures: no figure 'accuracy'. Known: brier_score, "),
-        (lambda: ForecastMetric(view="each-class"), "view: counts of each class are not kept"),
+        (lambda: ForecastMetric(view="each"), "view"),
         (lambda: ForecastMetric(floor=2), "floor"),
         (lambda: ForecastMetric(measured="magic"), "magic"),
         (lambda: ForecastMetric(fraction_bits=2), "fraction_bits"),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from .._binary import BinaryRows
 from .._counting import ScoreSums
 from .._devices import places
 from .._kernels import SUM_TOLERANCE, moments
@@ -22,7 +23,7 @@ from ..errors import InputError
 from ..forecasts import Notes
 from ..means import DEFAULT_FLOOR, Floor
 from ..scores import SCORES
-from ..tally import FRACTION_BITS, Tally
+from ..tally import FRACTION_BITS, Tally, View
 from ._figures import HEADLINE, check_figures, larger_is_better
 
 try:
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 _SUMS = ("total", "happened", "squared", *MOMENTS)
 """Columns of cells that add up, in the order in which they are kept."""
+
+_TABLES = ("pairs", "top labels", "negative", "positive")
+"""What is counted: the last two are the rows of two classes by their outcome, at the probability of the positive."""
 
 _ROWS = ("counted", "weighing", "weighted", "ignored", "invalid", "nan")
 """What numbers of rows are kept."""
@@ -63,9 +67,9 @@ class ForecastMetric(Metric):
     ignore_index : int, optional
         Targets of this number are left out.
     floor, measured, view
-        As in `unperplexed.assess`; not the each-class view.
+        As in `unperplexed.assess`; the each-class view, which is the default of two classes, of these alone.
     fraction_bits : int, default 9
-        Cells have relative width 2**-fraction_bits: four megabytes of state at 7, sixteen at 9.
+        Cells have relative width 2**-fraction_bits: eight megabytes of state at 7, 33 at 9.
     **settings
         Of `torchmetrics.Metric`.
 
@@ -75,6 +79,9 @@ class ForecastMetric(Metric):
     that are NaN, as those of a model that has diverged, make the figures NaN, with a warning. With ``sync_dist`` or
     under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is exact. States
     keep their data types, whatever that of the module they are in. Devices without float64 (MPS) are not supported.
+
+    With two classes rows are counted by their outcome as well, from which ``assessment().diagnosis`` is made. With more
+    it says that it needs the rows: assess them, or their files, with `unperplexed.assess`.
 
     A `MetricCollection` lets metrics share counts that were equal after the first batch. Where members differ in
     ``ignore_index``, give it ``compute_groups=False``.
@@ -114,13 +121,11 @@ class ForecastMetric(Metric):
         ignore_index: int | None = None,
         floor: Floor = DEFAULT_FLOOR,
         measured: str = "shrunk-isotonic",
-        view: str = "all-classes",
+        view: View | Literal["auto"] = "auto",
         fraction_bits: int = FRACTION_BITS,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
-        if view == "each-class":
-            raise InputError("view: counts of each class are not kept; 'all-classes' or 'top-label'.")
         self.figures = figures if isinstance(figures, str) else tuple(figures)
         self.from_logits, self.ignore_index = from_logits, ignore_index
         self._how: dict[str, Any] = {"floor": floor, "measured": measured, "view": view}
@@ -128,9 +133,9 @@ class ForecastMetric(Metric):
         check_figures(self._names, **self._how)
         self.whole: Tally | None = None
         size = grid_of(Tally.count([], fraction_bits=fraction_bits).fraction_bits).size
-        self.add_state("counts", torch.zeros(2, len(_SUMS), size, dtype=torch.float64), "sum")
-        self.add_state("lowest", torch.full((2, size), math.inf, dtype=torch.float64), "min")
-        self.add_state("highest", torch.full((2, size), -math.inf, dtype=torch.float64), "max")
+        self.add_state("counts", torch.zeros(len(_TABLES), len(_SUMS), size, dtype=torch.float64), "sum")
+        self.add_state("lowest", torch.full((len(_TABLES), size), math.inf, dtype=torch.float64), "min")
+        self.add_state("highest", torch.full((len(_TABLES), size), -math.inf, dtype=torch.float64), "max")
         self.add_state("sums", torch.zeros(len(SCORES), 3, dtype=torch.float64), "sum")
         self.add_state("weights", torch.zeros(2, dtype=torch.float64), "sum")
         self.add_state("rows", torch.zeros(len(_ROWS), dtype=torch.int64), "sum")
@@ -240,22 +245,29 @@ class ForecastMetric(Metric):
         rows = (counted, w > 0, weighted, ~kept, invalid & numbers, invalid & ~numbers)
         self.rows += torch.stack([x.sum() for x in rows])
         self.weights += torch.stack([w.sum(), w.square().sum()])
-        happened, rate = torch.stack([correct, top]), torch.stack([w, w * hit])
         self.counts[0, 0].index_add_(0, self._places(p.reshape(-1))[0], w.repeat_interleave(n_classes))
-        for table in (0, 1):
-            x, weight = happened[table], rate[table]
-            code, place = self._places(x)
-            if table == 1:  # of the top labels what is counted is what can happen
-                self.counts[1, 0].index_add_(0, code, w)
-            for column, amount in enumerate((weight, weight * weight, *moments(place, weight)), 1):
-                self.counts[table, column].index_add_(0, code, amount)
-            some = weight > 0
-            ends = torch.where(some, x, math.inf), torch.where(some, x, -math.inf)
-            self.lowest[table].scatter_reduce_(0, code, ends[0], "amin")
-            self.highest[table].scatter_reduce_(0, code, ends[1], "amax")
+        self._count_happened(0, correct, w)
+        self._count_happened(1, top, w * hit, w)  # of the top labels what is counted is what can happen
+        if n_classes == 2:
+            positive = p[:, 1].double()
+            for outcome in (0, 1):
+                happened = torch.where(y == outcome, w, 0.0)
+                self._count_happened(2 + outcome, positive, happened, happened)
         for at, x in enumerate(_scores(correct, squares, hit, n_classes)):
             x = torch.where(w > 0, x, 0.0)  # noqa: PLW2901
             self.sums[at] += torch.stack([(w * x).sum(), (w * w * x).sum(), (w * w * x * x).sum()])
+
+    def _count_happened(self, table: int, x: Tensor, weight: Tensor, total: Tensor | None = None) -> None:
+        """Count values by the weight with which they happened, and unless it is counted already by that of all."""
+        code, place = self._places(x)
+        if total is not None:
+            self.counts[table, 0].index_add_(0, code, total)
+        for column, amount in enumerate((weight, weight * weight, *moments(place, weight)), 1):
+            self.counts[table, column].index_add_(0, code, amount)
+        some = weight > 0
+        ends = torch.where(some, x, math.inf), torch.where(some, x, -math.inf)
+        self.lowest[table].scatter_reduce_(0, code, ends[0], "amin")
+        self.highest[table].scatter_reduce_(0, code, ends[1], "amax")
 
     def _places(self, p: Tensor) -> tuple[Tensor, Tensor]:
         """Cell of each probability, and where in it: as `Grid.places`."""
@@ -283,7 +295,7 @@ class ForecastMetric(Metric):
         if rows["counted"] and int(self.fewest_classes) != n_classes:
             raise InputError(f"preds: of {n_classes} classes and of {int(self.fewest_classes)}; they do not add up.")
         weight, weight_squared = self.weights.tolist()
-        pairs, top = self._tables()
+        pairs, top, *by_outcome = self._tables()
         sums = dict(zip(SCORES, self.sums.tolist(), strict=True))
         return Tally(
             exact_limit=0,
@@ -300,10 +312,11 @@ class ForecastMetric(Metric):
             top_tables={1: top},
             score_sums={name: _score_sums(values) for name, values in sums.items()},
             notes=Notes(ignored=rows["ignored"]),
+            binary=BinaryRows(*by_outcome) if n_classes == 2 else None,
         )
 
     def _tables(self) -> Iterable[Cells]:
-        for table in (0, 1):
+        for table in range(len(_TABLES)):
             total = self.counts[table, 0].cpu().numpy()
             key = total.nonzero()[0]
             columns = [self.counts[table, at].cpu().numpy()[key] for at in range(len(_SUMS))]
@@ -311,7 +324,7 @@ class ForecastMetric(Metric):
             yield Cells(key, *columns, *ends)
 
     def assessment(self, tally: Tally | None = None, **settings: Any) -> Assessment:
-        """Assess what was counted, with intervals.
+        """Assess what was counted, with intervals and with two classes the diagnosis.
 
         Parameters
         ----------
@@ -319,9 +332,19 @@ class ForecastMetric(Metric):
             What to assess instead of `whole`, or of what this process has counted where nothing was computed since.
         **settings
             Of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``, ``floor`` ...
+
+        Raises
+        ------
+        InputError
+            As `tally`; for the each-class view of more than two classes.
         """
-        tally = tally or self.whole or self.tally()
-        return assess(tally, **(self._how | settings))
+        tally, how = tally or self.whole or self.tally(), self._how | settings
+        if how["view"] == "each-class" and not tally.knows_classes:
+            raise InputError(
+                f"view: counts of each of {tally.n_classes:,} classes are not kept; 'all-classes' or 'top-label', or"
+                " assess the rows."
+            )
+        return assess(tally, **how)
 
     def compute(self) -> Tensor | dict[str, Tensor]:
         """Give the figures that were asked for, as float64 scalars; of all processes, whose tally is then `whole`."""
