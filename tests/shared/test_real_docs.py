@@ -33,7 +33,7 @@ def limits(result, figure, digits):
 
 def in_words(number):
     """As pages write it."""
-    words = {2: "two", 3: "three", 6: "six", 7: "seven", 14: "fourteen"}
+    words = {2: "two", 3: "three", 6: "six", 7: "seven", 9: "nine", 10: "ten", 11: "eleven", 12: "twelve", 13: "thirteen", 14: "fourteen"}
     return words.get(number, f"{number:,}")
 
 
@@ -287,11 +287,14 @@ def test_language_models(answers):
     )
     states("language-models", f"### {in_words(models).capitalize()} models", f"None of the {in_words(models)} models")
     parsed = answers.filter(pl.col("grade") != "Unparseable")
-    over = shown = 0
+    over = slow = shown = 0
     for (model,), rows in parsed.group_by("model"):
         y, p = rows["right"].to_numpy(), rows["confidence_level"].to_numpy()
         result, share = assess(y, p, resamples=60), y.mean()
-        over += result.verdict == "overconfident"
+        found = result.diagnosis
+        assert found.miscalibrated
+        over += p.mean() > share
+        slow += any(each.error == "confidence" and each.parameter < 0 for each in found.findings)
         constant = share**share * (1 - share) ** (1 - share)
         assert result.reported.geometric_accuracy < constant
         figures = (share, p.mean(), result.reported.geometric_accuracy, result.slope, constant)
@@ -303,12 +306,16 @@ def test_language_models(answers):
         if model == "Mistral":
             states("language-models", f"Mistral to {percent(sure)}, of which {percent(y[sure])} were right")
         if model == "gpt-4-turbo":
-            words = f"0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
+            words = f"assigned 0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
             states("language-models", words, f"geometric accuracy is {result.measured.geometric_accuracy:.3f}")
         if model == "Falcon-7b":
-            assert result.verdict == "underconfident"
-    assert (over, shown) == (models - 1, 5)
-    states("language-models", "All but Falcon-7b are overconfident")
+            [slope] = (each for each in found.findings if each.error == "confidence")
+            words = slope_of(slope).replace("-", "−")
+            states("language-models", f"Falcon-7b's is {result.slope:.2f}, but its calibration slope is {words}")
+    assert shown == 5
+    states("language-models", f"All {in_words(models)} are miscalibrated")
+    states("language-models", f"{in_words(over).capitalize()} have a mean confidence above their share")
+    states("language-models", f"{in_words(slow)} have a calibration slope below 1")
 
 
 def test_language_models_zeros_and_floors(answers):
