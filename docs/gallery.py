@@ -72,7 +72,7 @@ def _groups() -> Figure:
         figure.subfigures(1, 3, squeeze=False)[0], ("under 25", "25 to 30", "30 or more"), strict=True
     ):
         group = data.filter(pl.col("bmi") == bmi)
-        found = assess(group["progressed"], group["without_bmi"], pos_label="yes", view="each-class", resamples=0)
+        found = assess(group["progressed"], group["without_bmi"], pos_label="yes", resamples=0)
         found.plot(part.subplots())
         part.suptitle(f"body mass index {bmi}", y=1.08)
     return figure

@@ -33,12 +33,19 @@ def limits(result, figure, digits):
 
 def in_words(number):
     """As pages write it."""
-    words = {2: "two", 3: "three", 6: "six", 7: "seven", 14: "fourteen"}
+    words = {2: "two", 3: "three", 6: "six", 7: "seven", 9: "nine", 10: "ten", 11: "eleven", 12: "twelve", 13: "thirteen", 14: "fourteen"}
     return words.get(number, f"{number:,}")
 
 
-def percent(values, digits=0):
-    return f"{100 * np.mean(values):.{digits}f} %"
+def percent(values, digits=0, unit=" %"):
+    return f"{100 * np.mean(values):.{digits}f}{unit}"
+
+
+def slope_of(finding):
+    """Calibration slope and its interval, as pages write them."""
+    assert finding.error == "confidence"
+    low, high = finding.interval
+    return f"{1 + finding.parameter:.2f} (95% CI {1 + low:.2f} to {1 + high:.2f})"
 
 
 @cache
@@ -59,7 +66,7 @@ def season(team):
 def test_weather_teams(team):
     y, p, _, invalid = flusight(team)
     result = season(team)
-    cells = [f"{result.reported.geometric_accuracy:.3f}", f"{result.slope:.2f}", result.verdict]
+    cells = [f"{result.reported.geometric_accuracy:.3f}", f"{result.slope:.2f}", result.diagnosis.headline]
     cells.append(f"{result.prediction_accuracy:.3f}")
     cells.append(f"{ranked_probability_score(y, p, labels=range(27)):.2f}")
     states("weather", f"| {team} | {' | '.join(cells)} |")
@@ -72,13 +79,26 @@ def test_weather_season():
     worth = f"{season('KOT').independent_rows:.0f}"
     states("weather", f"There are {np.unique(week).size} weeks of it, worth {worth} when independent")
     states("weather", f"1/{p.shape[1]}, or {1 / p.shape[1]:.3f}")
-    y, p, _, _ = flusight("Delphi-Stat")
-    assert assess(y, p).verdict == "underconfident"
-    low, high = season("Delphi-Stat").intervals["slope"]
-    assert 0.98 < low < 1 < high
-    assert "miscalibrated, towards underconfidence" in str(season("Delphi-Stat"))
-    states("weather", f"NEU gave 0 to what happened in {season('NEU').zero_given:.0f} rows")
-    states("weather", f"{in_words(flusight('NEU')[3]).capitalize()} of its rows hold NaN")
+    rows, weeks = assess(*flusight("Delphi-Stat")[:2], resamples=0).diagnosis, season("Delphi-Stat").diagnosis
+    assert "bias" in rows.errors
+    assert weeks.errors == ("tail", "confidence")
+    states("weather", f"its calibration slope is {slope_of(weeks.findings[1])}")
+    kot = season("KOT")
+    assert kot.diagnosis.errors == ("bias",)
+    states("weather", f"KOT's slope is {kot.slope:.2f} (95% CI {limits(kot, 'slope', 2)})")
+    states("weather", f"One bias for each class would save {kot.diagnosis.gain:.2f} nats a row")
+    y, p, _, _ = flusight("KOT")
+    top = [2, 3, 4]
+    assert all(f"'{each}'" in kot.verdict for each in top)
+    share, assigned = percent(np.isin(y, top), unit="%"), percent(p[:, top].sum(axis=1), unit="%")
+    states("weather", f"one of three bins {share} of the time, and KOT assigned them {assigned} together")
+    [slow] = season("4Sight").diagnosis.findings
+    states("weather", f"its calibration slope is {slope_of(slow)}")
+    states("weather", f"NEU assigned 0 to the observed class in {season('NEU').zero_given:.0f} rows")
+    coarse = assess(*flusight("NEU")[:2], floor=0.005, resamples=0).reported.geometric_accuracy
+    default = season("NEU").reported.geometric_accuracy
+    states("weather", f"it is {default:.3f} here and {coarse:.3f} at a floor of 0.005")
+    states("weather", f"{in_words(flusight('NEU')[3]).capitalize()} of its rows contain NaN")
     times = season("4Sight").prediction_accuracy / season("KOT").prediction_accuracy
     states("weather", f"is right {in_words(round(times))} times as often as KOT's")
     y, kot, week, _ = flusight("KOT")
@@ -99,21 +119,26 @@ def games(name):
 def test_elections_games():
     y, p, drawn = games("nba_games.csv")
     nba = assess(y, p)
-    assert (drawn, nba.verdict) == (0, "overconfident")
+    assert (drawn, nba.diagnosis.errors) == (0, ("bias", "confidence"))
+    bias, slope = nba.diagnosis.findings
     accuracy = f"{nba.reported.geometric_accuracy:.3f} ({limits(nba, 'reported_geometric_accuracy', 3)})"
-    both, happened = np.concatenate([p, 1 - p]), np.concatenate([y, 1 - y])
-    here = (both >= 0.8) & (both < 0.9)
     states(
         "elections",
         f"{nba.n_rows:,} NBA games of the seasons 2016 to 2022 have a geometric accuracy of {accuracy}",
-        f"The slope is {nba.slope:.2f} ({limits(nba, 'slope', 2)}), *overconfident*",
-        f"given 80 to 90 %, on average {percent(both[here], 1)}, {percent(happened[here], 1)} happened",
-        f"a divergence probability of {nba.divergence_probability:.3f}",
+        f"mean prediction is {p.mean():.3f} and observed frequency {y.mean():.3f}",
+        f"the calibration slope is {slope_of(slope)}",
+        f"The bias costs {bias.gain:.4f} nats a game, overconfidence {slope.gain:.4f}",
+        f"by −{-bias.parameter:.2f} in log-odds",
     )
-    *forecasts, drawn = games("nfl_games.csv")
-    nfl = assess(*forecasts)
-    assert nfl.verdict == "not distinguishable from calibrated"
-    states("elections", f"{nfl.n_rows:,} NFL games have a slope of {nfl.slope:.2f} ({limits(nfl, 'slope', 2)})")
+    y, p, drawn = games("nfl_games.csv")
+    nfl = assess(y, p)
+    assert nfl.diagnosis.errors == ("bias",)
+    assert nfl.diagnosis.alternatives == (("asymmetry",), ("confidence",))
+    states(
+        "elections",
+        f"{nfl.n_rows:,} NFL games show the same bias (mean prediction {p.mean():.3f}, observed frequency "
+        f"{y.mean():.3f}), which costs {nfl.diagnosis.gain:.4f} nats",
+    )
     states("elections", f"NFL games {in_words(drawn)} were drawn")
 
 
@@ -142,17 +167,18 @@ def test_elections_world_cup():
     assert all(max(before) < min(after) for before, after in zip(dates[0]["date"][1:], dates[1]["date"], strict=True))
     assert knock_out["probtie_outcome"].sum() == 0
     y, p = of_three(groups)
-    result, each = assess(y, p), assess(y, p, view="each-class")
-    assert result.verdict == "not distinguishable from calibrated"
-    [chance] = each.frame("classes").filter(pl.col("label") == "1")["gap_p_value"]
-    assert "no class is said too often or too seldom" in str(each)
+    result = assess(y, p)
+    found = result.diagnosis
+    assert found.findings == ()
+    bias, slope = found.detectable.bias, found.detectable.calibration_slope
     assert not (p.argmax(axis=1) == 1).any()
     accuracy = f"{result.reported.geometric_accuracy:.3f} ({limits(result, 'reported_geometric_accuracy', 3)})"
     states(
         "elections",
         f"the {len(y)} group matches of the World Cups of 2014, 2018 and 2022 have {accuracy}",
-        f"given {percent(p[:, 1])} on average and happened in {percent(y[:, 1])}, which is not beyond chance "
-        f"(p = {chance:.2f})",
+        f"no evidence of miscalibration (n = {len(y)}, p = {found.p_value:.2f})",
+        f"a bias of {bias:.2g} in log-odds or a calibration slope below {1 - slope:.2g} or above {1 + slope:.2g}",
+        f"mean prediction of {percent(p[:, 1], unit='%')} and an observed frequency of {percent(y[:, 1], unit='%')}",
     )
     two = assess(knock_out["prob1_outcome"].to_numpy(), knock_out["prob1"].to_numpy())
     low, high = two.intervals["reported_geometric_accuracy"]
@@ -174,24 +200,29 @@ def test_elections_during_matches():
     assert set(groups.select(MATCH).rows()) == {match for match in before[0] if match[0] > 2014}
     assert set(knock_out.select(MATCH).rows()) == before[1]
     rows, whole = assess(*of_three(groups)), assess(*of_three(groups), groups=groups.select(MATCH))
+    slope = whole.diagnosis.detectable.calibration_slope
     states(
         "elections",
         f"minute by minute of the {groups.select(MATCH).n_unique()} group matches of the World Cups of 2018 and 2022",
-        f"| as rows | {rows.n_rows:,} | {rows.slope:.2f}, {limits(rows, 'slope', 2)} | {rows.verdict} |",
+        f"| as rows | {rows.n_rows:,} | {rows.slope:.2f}, {limits(rows, 'slope', 2)} | {rows.diagnosis.headline} |",
         f"team1 team2` | {whole.independent_rows:.0f} | {whole.slope:.2f}, {limits(whole, 'slope', 2)} "
-        f"| {whole.verdict} |",
+        f"| {whole.diagnosis.headline} |",
+        f"{groups.select(MATCH).n_unique()} matches show, with 80% power, no more than a calibration slope below "
+        f"{1 - slope:.2g} or above {1 + slope:.2g}",
     )
 
 
 def test_elections_2018():
     frame = pl.read_csv(DATA / "fte_review_2018/forecast_results_2018.csv")
     y, p = frame["Democrat_Won"].to_numpy(), frame["Democrat_WinProbability"].to_numpy()
-    rows = assess(y, p)
-    assert rows.verdict == "underconfident"
+    rows, races = assess(y, p).diagnosis, assess(y, p, groups=frame["race"]).diagnosis
+    assert rows.errors == races.errors == ("confidence",)
     assert frame["version"].n_unique() == 3
-    states("elections", f"slope {rows.slope:.2f}", f"as one and not as {frame['race'].n_unique()}", "all three models")
+    states("elections", f"calibration slope {slope_of(rows.findings[0])}")
+    states("elections", f"the interval is {slope_of(races.findings[0]).split('CI ')[1].rstrip(')')}")
+    states("elections", f"as one and not as {frame['race'].n_unique()}", "all three models")
     night = assess(y, p, groups=frame["cycle"])
-    assert night.verdict not in ("underconfident", "overconfident")
+    assert not night.diagnosis.findings
     assert np.isnan(night.intervals["slope"]).all()
     uncalled = frame["uncalled"].to_numpy() == 1
     six, others = (assess(y[some], p[some], resamples=0, labels=[0, 1]) for some in (uncalled, ~uncalled))
@@ -256,11 +287,14 @@ def test_language_models(answers):
     )
     states("language-models", f"### {in_words(models).capitalize()} models", f"None of the {in_words(models)} models")
     parsed = answers.filter(pl.col("grade") != "Unparseable")
-    over = shown = 0
+    over = slow = shown = 0
     for (model,), rows in parsed.group_by("model"):
         y, p = rows["right"].to_numpy(), rows["confidence_level"].to_numpy()
         result, share = assess(y, p, resamples=60), y.mean()
-        over += result.verdict == "overconfident"
+        found = result.diagnosis
+        assert found.miscalibrated
+        over += p.mean() > share
+        slow += any(each.error == "confidence" and each.parameter < 0 for each in found.findings)
         constant = share**share * (1 - share) ** (1 - share)
         assert result.reported.geometric_accuracy < constant
         figures = (share, p.mean(), result.reported.geometric_accuracy, result.slope, constant)
@@ -272,12 +306,16 @@ def test_language_models(answers):
         if model == "Mistral":
             states("language-models", f"Mistral to {percent(sure)}, of which {percent(y[sure])} were right")
         if model == "gpt-4-turbo":
-            words = f"0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
+            words = f"assigned 0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
             states("language-models", words, f"geometric accuracy is {result.measured.geometric_accuracy:.3f}")
         if model == "Falcon-7b":
-            assert result.verdict == "underconfident"
-    assert (over, shown) == (models - 1, 5)
-    states("language-models", "All but Falcon-7b are overconfident")
+            [slope] = (each for each in found.findings if each.error == "confidence")
+            words = slope_of(slope).replace("-", "−")
+            states("language-models", f"Falcon-7b's is {result.slope:.2f}, but its calibration slope is {words}")
+    assert shown == 5
+    states("language-models", f"All {in_words(models)} are miscalibrated")
+    states("language-models", f"{in_words(over).capitalize()} have a mean confidence above their share")
+    states("language-models", f"{in_words(slow)} have a calibration slope below 1")
 
 
 def test_language_models_zeros_and_floors(answers):
