@@ -95,7 +95,8 @@ def calibration_test(
 
     Notes
     -----
-    The score test is that of `diagnose`. Score, in two classes: ``W = sum w_k Z_k^2`` with Z_k the components for bias,
+    The score test is that of `diagnose`; where rows predicted as certain erred, the p-value of that is combined with it
+    (Bonferroni). With two classes ``W = sum w_k Z_k^2`` with Z_k the components for bias,
     confidence, tails, asymmetry and four further shapes, orthonormal under the variances p (1 - p), corrected for
     skewness; its p-value is the saddlepoint approximation of the weighted chi-squared distribution (Kuonen 1999).
 
@@ -112,7 +113,7 @@ def calibration_test(
         found = diagnose(y_true, y_prob, **reading)
         if not found.made:
             raise InputError(f"test: {found.verdict.removeprefix('No verdict: ')} Or choose test='resampled'.")
-        return CalibrationTest(found.statistic, found.p_value, found.by)  # type: ignore[arg-type]
+        return CalibrationTest(found.statistic, found.overall_p_value, found.by)  # type: ignore[arg-type]
     if not sampling.resamples:
         raise InputError("resamples: a test takes samples, got 0.")
     parts = [] if sample_weight is None and groups is None else ["shards"]

@@ -300,7 +300,7 @@ def _diagnosed(
                 some, place = block[here], place[here]
                 if len(some):
                     of = None if cluster is None else cluster[place]
-                    yield RowBlock(some.probabilities, some.truth, some.weights, of)
+                    yield RowBlock(some.probabilities, some.truth, some.weights, of, numbers[here])
 
     return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -35,6 +35,7 @@ from .classes import (
 )
 from .diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
 from .diagnosis.result import Diagnosis
+from .diagnosis.words import not_made
 from .errors import InputError, check_choice
 from .forecasts import Forecasts, Notes
 from .intervals import Interval, Sampling, of_groups, wilson
@@ -277,7 +278,11 @@ class Assessment(Reported):
 
     def __getstate__(self) -> dict[str, Any]:
         """Diagnose before the rows are left behind."""
-        return {**vars(self), "diagnosis": self.diagnosis}
+        try:
+            diagnosis = self.diagnosis
+        except InputError as error:  # the rows cannot be read any more
+            diagnosis = not_made(str(error).rstrip("."), self.n_rows, self.labels)
+        return {**vars(self), "diagnosis": diagnosis}
 
     def diagnosed_by(self, diagnose: Callable[[], Diagnosis]) -> Assessment:
         """Return the same assessment with another way to its diagnosis, which is made when asked for."""
@@ -632,7 +637,17 @@ def assess(
     result = _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
     if isinstance(y_true, Tally) or tally.n_classes == 2:
         return result
-    return result.diagnosed_by(lambda: diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels))
+    return result.diagnosed_by(partial(_diagnosed, forecasts, tally))
+
+
+def _diagnosed(forecasts: Forecasts, tally: Tally) -> Diagnosis:
+    """Diagnose rows in memory, which are still those that were assessed."""
+    p, w = forecasts.correct_class_probabilities()
+    points = tally.points()
+    before, now = (np.average(each, weights=weight) for each, weight in ((points.p, points.weight), (p, w)))
+    if not math.isclose(before, now, rel_tol=1e-6):
+        raise InputError("y_prob: the array was changed after it was assessed. Pass a copy, or ask for .verdict first.")
+    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels)
 
 
 def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:

@@ -305,8 +305,11 @@ def _diagnoses(forecasts: Forecasts, by: Any) -> Diagnoses:
     places = dict(row_keys(by, forecasts.n_rows).groups())
 
     def of(key: Key) -> Callable[[], Diagnosis]:
-        rows = forecasts[places[key]] if key else forecasts
-        return lambda: diagnosis_of_rows(rows_of(lambda: [rows]), forecasts.labels)
+        def diagnose() -> Diagnosis:
+            rows = forecasts[places[key]] if key else forecasts
+            return diagnosis_of_rows(rows_of(lambda: [rows]), forecasts.labels)
+
+        return diagnose
 
     return of
 

@@ -7,7 +7,6 @@ names leave over is tested once more.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +20,12 @@ from scipy.stats import chi2
 from .._typing import Floats, Ints
 from .._wording import p_value_text
 from ..labels import Label
+from .binary_search import Fitted, Search, costliest_first
+from .binary_search import gains as gains_of
 from .gate import ClusterSums, Gate, Scored, gate, information_time, orthonormal
-from .log_odds_maps import NAMES, NOISE, Counted, FittedMap, features, fit, fit_with_lapse, log_likelihood
+from .log_odds_maps import features
 from .result import Detectable, Diagnosis, Finding, MendedProbability
-from .words import Told, tells_sizes, told, worded
+from .words import Told, certainty_words, rows_words, tells_sizes, told, worded
 
 LEVEL = 0.05
 """Of the gate."""
@@ -33,23 +34,10 @@ _CERTAIN = 0.01
 """So many errors are expected of all rows predicted as certain together, at most."""
 
 _MOST_ERRORS = 3
-_PLAIN = ("bias", "confidence")
-_SURCHARGE = 2.0
-"""What an error that is not one of these costs more."""
-
 _LEAST_INFORMATION = 0.05
-_BOTH_SIDES = 0.05
-"""Of the information on either side of even odds, for an asymmetry to be a candidate."""
 
 _AS_GOOD = 4.0
 """Sets of errors within so much of the best cannot be told apart from it."""
-
-_ROUNDING = 1e-5
-"""Of a likelihood ratio, found by iterations."""
-
-_IN_CELLS = 4096
-_CELLS = 128
-"""More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
 
 _POWER = 3.2
 """Standard errors that a test at 5% sees with 80% power, with the other errors fitted beside it."""
@@ -87,7 +75,7 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
         return told(data.labels, found, Told(n=n, p_value=math.nan, by=data.by))
     tested = gate(rows, None if data.clusters is None else data.clusters(kept))
-    detectable = Detectable(*(_POWER / math.sqrt(max(x, 1e-300)) for x in _informations(rows, tested)))
+    detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in _informations(rows, tested)))
     if tested.p_value >= LEVEL:
         return told(data.labels, found, Told(n=n, p_value=tested.p_value, statistic=tested.statistic,
                                              detectable=detectable, by=data.by))  # fmt: skip
@@ -120,7 +108,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        f"certain and wrong {_times(m)} ({expected:.2g} expected in {_count(counts.sum())})",
+        certainty_words(round(m), expected),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=float(pdtrc(0 if data.clusters else m - 1, expected)) if expected > 0 else 0.0,
@@ -128,71 +116,6 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
         " data, mix the predictions with a small share of even odds (a lapse).",
         rows=rows,
     )
-
-
-def _times(m: float) -> str:
-    return "once" if round(m) == 1 else f"{round(m):,} times"
-
-
-def _count(rows: float) -> str:
-    n = round(float(rows))
-    return f"{n:,} row{'s' if n != 1 else ''} predicted as certain"
-
-
-class _Fitted(NamedTuple):
-    map: FittedMap
-    ratio: float
-    """Likelihood ratio against the predictions as they are, divided by the design effect."""
-    worth: float
-    """That less what the errors cost."""
-
-
-class _Search:
-    """Fits every candidate set of errors."""
-
-    def __init__(self, rows: Scored, tested: Gate, most: int) -> None:
-        self.counted = in_cells(rows)
-        c = self.counted
-        v = c.total * expit(c.s) * expit(-c.s)
-        base = log_likelihood(c.s, c)
-        cost = max(math.log(max(4 * tested.information / tested.design_effect, 1e-300)), 3.84)
-        sides = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum()))
-        names = [x for x in NAMES if x != "asymmetry" or sides >= _BOTH_SIDES * v.sum()]
-        self.fits: dict[tuple[str, ...], _Fitted] = {}
-        for size in range(1, most + 1):
-            for names_here in itertools.combinations(names, size):
-                plain = [x for x in names_here if x != NOISE]
-                if {NOISE, "tail"} <= set(names_here) or not _apart(plain, c.s, v):
-                    continue
-                found = fit_with_lapse(plain, c) if NOISE in names_here else fit(plain, c)
-                ratio = max(0.0, 2 * (found.log_likelihood - base) / tested.design_effect)
-                costs = sum(cost + (0 if x in _PLAIN else _SURCHARGE) for x in names_here)
-                self.fits[names_here] = _Fitted(found, ratio, ratio - costs)
-
-    def best(self, sizes: range) -> tuple[str, ...]:
-        some = [names for names in self.fits if len(names) in sizes]
-        most = max(self.fits[names].worth for names in some)
-        # Errors that mean the same here, such as all of a constant forecast, differ by rounding: the plainest is named.
-        return next(names for names in some if self.fits[names].worth >= most - _ROUNDING)
-
-    def ratio(self, names: tuple[str, ...]) -> float:
-        return self.fits[names].ratio if names else 0.0
-
-
-def _apart(names: list[str], s: Floats, v: Floats) -> bool:
-    """Whether the directions of errors are different at these log-odds."""
-    return all(column is not None for column in orthonormal(list(features(names, s).T), v))
-
-
-def in_cells(rows: Scored) -> Counted:
-    """Return what is fitted: the rows at their log-odds, or in narrow cells of these where they are many."""
-    if rows.s.size <= _IN_CELLS:
-        return Counted(rows.s, rows.total, rows.positive)
-    _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
-    total, positive, moment = (
-        np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
-    )
-    return Counted(moment / total, total, positive)
 
 
 class _Naming:
@@ -204,7 +127,7 @@ class _Naming:
         self.alternatives: tuple[tuple[str, ...], ...] = ()
         self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
         self.mended: tuple[MendedProbability, ...] = ()
-        search = _Search(rows, tested, _MOST_ERRORS)
+        search = Search(rows, tested, _MOST_ERRORS)
         best = search.best(range(1, _MOST_ERRORS + 1)) if search.fits else ()
         if best and search.fits[best].worth <= 0:  # no name pays for itself: the best alone, if it is significant
             best = search.best(range(1, 2))
@@ -225,29 +148,26 @@ class _Naming:
         rows, chosen = self.rows, _most_surprising(self.rows, self.data, self.kept)
         total, positive = rows.total.copy(), rows.positive.copy()
         for k, (at, outcome, _) in enumerate(chosen, 1):
-            weight = rows.squared[at] / rows.total[at]
+            weight = _mean_weight(rows, at, outcome)
             total[at] -= weight
             positive[at] -= weight * outcome
             left = total > 1e-9 * rows.total
             without = rows._replace(total=total, positive=positive).only(left)
-            fits = _Search(without, self.tested, 1).fits
+            fits = Search(without, self.tested, 1).fits
             if max(x.ratio for x in fits.values()) < chi2.ppf(1 - LEVEL / len(fits), 1):
-                given = ", ".join(f"{math.exp(each.log_p):.2g}" for each in chosen[:k])
-                outcomes = "1 surprising outcome" if k == 1 else f"{k} surprising outcomes"
-                verb = "carries" if k == 1 else "carry"
-                words = f"{outcomes} (assigned probability {given}) {verb} all the evidence of miscalibration"
+                words = rows_words([math.exp(each.log_p) for each in chosen[:k]])
                 numbers: tuple[int, ...] = ()
                 if self.data.rows_at is not None:
                     places = np.flatnonzero(self.kept)
-                    numbers = tuple(row for each in chosen[:k] for row in
-                                    self.data.rows_at(places[[each.at]], bool(each.outcome))[:1])  # fmt: skip
+                    of = [self.data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
+                    numbers = tuple(rows[of[:at].count(rows)] for at, rows in enumerate(of))
                 return Finding("rows", words, float(k), p_value=self.tested.p_value, remedy=_ROWS, rows=numbers)
         return None
 
-    def _name(self, search: _Search, best: tuple[str, ...]) -> None:
+    def _name(self, search: Search, best: tuple[str, ...]) -> None:
         whole, effect, n = search.fits[best], self.tested.design_effect, self.data.n
-        order = _costliest_first(search, best)
-        gains = _gains(search, order, effect / (2 * n))
+        order = costliest_first(search, best)
+        gains = gains_of(search, order, effect / (2 * n))
         self.gain = sum(gains)
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
@@ -269,7 +189,7 @@ class _Naming:
             if names != best and search.fits[names].worth > whole.worth - _AS_GOOD and len(names) <= len(best)
         )[:3]
 
-    def _rest(self, whole: _Fitted) -> None:
+    def _rest(self, whole: Fitted) -> None:
         """Test what the named errors leave over."""
         rows, found = self.rows, whole.map
         q, t = found.probability(rows.s), found.log_odds(rows.s)
@@ -288,6 +208,13 @@ class _Naming:
         self.mostly_rest = statistic > whole.ratio
 
 
+def _mean_weight(rows: Scored, at: int, outcome: int) -> float:
+    """Return the weight of a row with an outcome at an entry: there they are taken to weigh the same."""
+    if outcome:
+        return float(rows.squared_positive[at] / rows.positive[at])
+    return float((rows.squared[at] - rows.squared_positive[at]) / (rows.total[at] - rows.positive[at]))
+
+
 class _Surprise(NamedTuple):
     at: int
     outcome: int
@@ -304,29 +231,6 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
         for at in some[np.argsort(log_p[some], kind="stable")][:3].tolist():
             found += [_Surprise(at, outcome, float(log_p[at]))] * min(3, round(float(times[at])))
     return sorted(found, key=lambda each: each.log_p)[:3]
-
-
-def _costliest_first(search: _Search, best: tuple[str, ...]) -> tuple[str, ...]:
-    """Order errors so that each adds the most to those before it."""
-    order: tuple[str, ...] = ()
-    while len(order) < len(best):
-        left = [x for x in best if x not in order]
-        order += (max(left, key=lambda x: search.ratio(_sorted((*order, x)))),)
-    return order
-
-
-def _sorted(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(x for x in NAMES if x in names)
-
-
-def _gains(search: _Search, order: tuple[str, ...], scale: float) -> list[float]:
-    """Return the gain of each error after those before it, in nats a row, as cross-validation would show it."""
-    gains, before = [], 0.0
-    for k in range(1, len(order) + 1):
-        together = max(before, (search.ratio(_sorted(order[:k])) - 2 * k) * scale)
-        gains.append(together - before)
-        before = together
-    return gains
 
 
 _SHAPE = "Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows."

@@ -17,6 +17,8 @@ CERTAIN = 0.01
 CHUNK_VALUES = 2**17
 """Probabilities that are read at once: small enough to stay in cache."""
 WIDE_ROWS = 1024
+MOST_NAMED = 20
+"""Row numbers that a finding names."""
 KEPT_VALUES = 2**24
 """Up to so many probabilities the prepared rows stay in memory; beyond, each pass reads them again."""
 
@@ -51,7 +53,9 @@ class Chunk:
     """Their mean over all rows is 1."""
     cluster: Ints | None
     number: Ints
-    """Numbers of the rows among all, from 0."""
+    """Numbers of the rows among all that are read, from 0."""
+    named: Ints
+    """Numbers by which the user knows them; -1 where there are none."""
     floor: float
     _tail: AnyFloats | None = field(default=None, repr=False)
 
@@ -76,7 +80,7 @@ class Chunk:
         keep = np.isin(self.number, numbers)
         cluster = None if self.cluster is None else self.cluster[keep]
         rows = self.p[keep], self.log_p[keep], self.truth[keep], self.weights[keep], cluster, self.number[keep]
-        return Chunk(*rows, self.floor)
+        return Chunk(*rows, self.named[keep], self.floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +128,10 @@ class Certain:
 
     rows: int = 0
     """Rows that stay out of all else."""
-    wrong: tuple[int, ...] = ()
-    """Numbers of those in which the outcome was certain not to occur."""
+    wrong: int = 0
+    """How many of these were wrong: the outcome was certain not to occur."""
+    named: tuple[int, ...] = ()
+    """Numbers of these by which the user knows them."""
     expected: float = 0.0
     """How many of all rows were expected to be such, by the forecasts."""
     observed: Floats | float = 0.0
@@ -142,17 +148,18 @@ class PreparedRows:
         self._source = rows
         self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
         observed, predicted, out = np.zeros(counts.classes), np.zeros(counts.classes), 0
-        wrong: list[int] = []
+        wrong, named = 0, list[int]()
         for chunk in self._raw():
             certain, erred = _certain(chunk.p, chunk.truth, counts.limit)
             out += int(certain.sum())
-            wrong += chunk.number[erred].tolist()
+            wrong += int(erred.sum())
+            named += chunk.named[erred][chunk.named[erred] >= 0].tolist()
             observed += np.bincount(chunk.truth[certain], chunk.weights[certain], counts.classes)
             predicted += chunk.weights[certain] @ chunk.p[certain]
             if self._kept is not None:
                 self._kept.append(_prepared(chunk, ~certain))
         expected = sum(float(_certain_mass(c.p, counts.limit).sum()) for c in self._raw()) if wrong else 0.0
-        self.certain = Certain(out, tuple(wrong), expected, observed, predicted)
+        self.certain = Certain(out, wrong, tuple(named[:MOST_NAMED]), expected, observed, predicted)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunk by chunk."""
@@ -194,24 +201,23 @@ class PreparedRows:
                 if block.cluster is not None and self.counts.clusters is not None:
                     cluster = np.searchsorted(self.counts.clusters, block.cluster[here]).astype(np.int64)
                 number = np.arange(start + first, start + first + len(p))
-                if block.number is not None:
-                    number = block.number[here]
-                yield Chunk(p, p, truth, weights, cluster, number, self.counts.floor)
+                named = np.full(len(p), -1) if block.number is None else block.number[here]
+                yield Chunk(p, p, truth, weights, cluster, number, named, self.counts.floor)
             start += len(block.truth)
 
-    def most_surprising(self, most: int = 3) -> list[tuple[float, int, float]]:
-        """(surprise, row number, probability of the outcome) of the rows with the least surprise, below 1/N each.
+    def most_surprising(self, most: int = 3) -> list[tuple[float, int, float, int]]:
+        """(surprise, number, probability of the outcome, number for the user) of the rows with the least surprise, below 1/N each.
 
         The surprise is the probability that the row assigned to outcomes at most as probable as the observed one.
         """
-        found: list[tuple[float, int, float]] = []
+        found: list[tuple[float, int, float, int]] = []
         level = 1 / max(self.counts.rows, 1)
         for chunk in self:
             mine = chunk.pick(chunk.p)
             for at in np.flatnonzero(mine < level):
                 mass = at_most(chunk.p[at : at + 1], mine[at : at + 1])[0]
                 if mass < level:
-                    found.append((float(mass), int(chunk.number[at]), float(mine[at])))
+                    found.append((float(mass), int(chunk.number[at]), float(mine[at]), int(chunk.named[at])))
             found = sorted(found)[:most]
         return found
 
@@ -228,6 +234,7 @@ def _joined(chunks: list[Chunk]) -> Chunk:
         np.concatenate([each.weights for each in chunks]),
         np.concatenate(cluster) if cluster else None,
         np.concatenate([each.number for each in chunks]),
+        np.concatenate([each.named for each in chunks]),
         chunks[0].floor,
         np.concatenate([each.tail() for each in chunks]),
     )
@@ -260,4 +267,6 @@ def _prepared(chunk: Chunk, keep: Bools) -> Chunk:
     p = chunk.p[keep]
     log_p = np.log(np.maximum(p, p.dtype.type(chunk.floor)))
     cluster = None if chunk.cluster is None else chunk.cluster[keep]
-    return Chunk(p, log_p, chunk.truth[keep], chunk.weights[keep], cluster, chunk.number[keep], chunk.floor)
+    return Chunk(
+        p, log_p, chunk.truth[keep], chunk.weights[keep], cluster, chunk.number[keep], chunk.named[keep], chunk.floor
+    )

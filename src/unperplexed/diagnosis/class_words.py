@@ -91,17 +91,3 @@ def tail_words(parameter: float) -> str:
 def noise_words(share: float) -> str:
     """Outcomes as if drawn at random."""
     return f"extreme probabilities are overstated, as if {100 * share:.2g}% of the outcomes were drawn at random"
-
-
-def certainty_words(count: int, expected: float) -> str:
-    """Outcomes that the forecasts were certain would not occur."""
-    times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
-    return f"certain and wrong {times} ({expected:.2g} expected)"
-
-
-def rows_words(probabilities: Sequence[float]) -> str:
-    """A few surprising outcomes that carry all the evidence."""
-    many = len(probabilities) > 1
-    given = ", ".join(f"{p:.2g}" for p in probabilities)
-    what = f"{len(probabilities)} surprising outcomes" if many else "1 surprising outcome"
-    return f"{what} (assigned probability {given}) {'carry' if many else 'carries'} all the evidence of miscalibration"

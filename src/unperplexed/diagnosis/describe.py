@@ -62,9 +62,10 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
 def seen(d: Diagnosis) -> Iterator[str]:
     """Say which errors so many rows would have shown."""
     bias, slope = d.detectable.bias, d.detectable.calibration_slope
-    if not (math.isfinite(bias) and math.isfinite(slope)):
+    if not math.isfinite(bias):
         return
-    digits = max(2, 1 - math.floor(math.log10(slope)))
+    slope = slope if math.isfinite(slope) else math.inf
+    digits = max(2, 1 - math.floor(math.log10(slope))) if slope < _LARGEST else 0
     above = f"above {1 + slope:.{digits}f}"
     slopes = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
     or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""

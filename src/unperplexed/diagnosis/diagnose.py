@@ -72,7 +72,8 @@ def diagnose(
 
     Examples
     --------
-    >>>     >>> from unperplexed import diagnose
+    >>> import numpy as np
+    >>> from unperplexed import diagnose
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(0, 2, 5000)
     >>> rain = rng.random(5000) < 1 / (1 + np.exp(-truth))
@@ -148,4 +149,4 @@ _CLASSES = (
     "with more than two classes the rows are read several times, which neither a tally nor standard input nor an"
     " engine allows; assess the rows, or the files that hold them"
 )
-_EARLIER = "the tally was counted by an earlier version, which did not keep the positive class apart; count it anew"
+_EARLIER = "the tally does not keep the positive class apart, as those of earlier versions do not; count it anew"

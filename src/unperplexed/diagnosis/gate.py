@@ -16,6 +16,7 @@ from scipy.special import expit, ndtr, ndtri, stdtr
 from scipy.stats import chi2
 
 from .._typing import Floats
+from .class_tails import hall
 from .log_odds_maps import tail
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
@@ -107,7 +108,7 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     # v (1 - 2p), whose square root of 1 - 4v is right next to 0 and 1 too.
     third = rows.variance * np.sqrt(np.maximum(1 - 4 * rows.variance, 0)) * -np.sign(rows.s)
     skewness = q**3 @ (rows.cubed * third)
-    return np.asarray(z - skewness / 6 * (z**2 - 1) + skewness**2 * z**3 / 108)
+    return hall(z, skewness)
 
 
 def _clustered(rows: Scored, q: Floats, sums: Floats) -> tuple[Floats, float]:

@@ -20,7 +20,7 @@ from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import Gate, gate
 from .result import Detectable, Diagnosis, Finding
-from .words import Told, not_made, told
+from .words import Told, certainty_words, not_made, rows_words, told
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -83,13 +83,13 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     """Outcomes that the forecasts held for certain not to occur; rows of a cluster may err together."""
-    wrong = len(certain.wrong)
+    wrong = certain.wrong
     if not wrong:
         return ()
     p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
-    words = say.certainty_words(wrong, certain.expected)
+    words = certainty_words(wrong, certain.expected)
     remedy = say.remedy("certainty", math.nan)
-    return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.wrong),)
+    return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)
 
 
 def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> say.ClassMeans:
@@ -108,12 +108,13 @@ def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
 def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: float) -> Finding | None:
     """One to three surprising outcomes without which the gate does not reject."""
     found = prepared.most_surprising()
-    numbers = np.array([number for _, number, _ in found], dtype=np.int64)
+    numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
     few = [chunk.only(numbers) for chunk in prepared] if found else []
     for drop in range(1, len(found) + 1):
         out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
         if not gate(reduce(sub, out, statistics)).p_value < alpha:
-            words = say.rows_words([p for _, _, p in found[:drop]])
-            rows = tuple(number for _, number, _ in found[:drop])
-            return Finding("rows", words, float(drop), remedy=say.remedy("rows", math.nan), rows=rows)
+            words = rows_words([p for _, _, p, _ in found[:drop]])
+            rows = tuple(named for *_, named in found[:drop] if named >= 0)
+            p_value = gate(statistics).p_value
+            return Finding("rows", words, float(drop), p_value=p_value, remedy=say.remedy("rows", math.nan), rows=rows)
     return None

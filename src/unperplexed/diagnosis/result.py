@@ -26,7 +26,8 @@ class Finding:
     interval: tuple[float, float] = (math.nan, math.nan)
     """Confidence interval of the parameter at 95%; NaN where there is none."""
     p_value: float = math.nan
-    """Of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"."""
+    """Of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"; the gate's for
+    "rows" and "shape"."""
     gain: float = math.nan
     """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
     label: Label | None = None
@@ -68,7 +69,8 @@ class Diagnosis:
     alternatives: tuple[tuple[str, ...], ...] = ()
     """Names of other sets of errors that the data cannot tell apart from the findings."""
     p_value: float = math.nan
-    """Of the test whether anything is wrong (the gate W), at 5%; NaN where nothing could be tested."""
+    """Of the test whether anything is wrong (the gate W), at 5%, without the rows predicted as certain; NaN where
+    nothing could be tested. `overall_p_value` has those too."""
     statistic: float = math.nan
     """W itself."""
     gain: float = 0.0
@@ -81,9 +83,19 @@ class Diagnosis:
     n_rows: int = 0
     n_classes: int = 0
     by: str = ""
-    """What was read: "rows", or "cells" of a tally that no longer has them."""
+    """What was read: "rows", or the "values" or "cells" of a tally."""
     made: bool = True
     """Whether a diagnosis could be made; else the verdict says why not."""
+
+    @property
+    def overall_p_value(self) -> float:
+        """The p-value for whether anything is wrong, rows predicted as certain included (Bonferroni); 1 if none can be.
+
+        ``p_value`` is that of the gate alone, which leaves those rows out.
+        """
+        certain = [finding.p_value for finding in self.findings if finding.error == "certainty"]
+        tested = [p for p in (self.p_value, *certain) if not math.isnan(p)]
+        return min(1.0, len(tested) * min(tested)) if tested else 1.0
 
     @property
     def miscalibrated(self) -> bool:

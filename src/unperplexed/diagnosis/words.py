@@ -214,3 +214,17 @@ def _digits(x: float) -> int:
 
 def _share(share: float) -> str:
     return f"{share:.3g}" if share < 0.1 else f"{share:.3f}"
+
+
+def certainty_words(count: int, expected: float) -> str:
+    """Say how often outcomes that were predicted as certain did not occur."""
+    times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+    return f"certain and wrong {times} ({expected:.2g} expected)"
+
+
+def rows_words(probabilities: Sequence[float]) -> str:
+    """Say that a few surprising outcomes carry all the evidence."""
+    many = len(probabilities) > 1
+    given = ", ".join(f"{p:.2g}" for p in probabilities)
+    what = f"{len(probabilities)} surprising outcomes" if many else "1 surprising outcome"
+    return f"{what} (assigned probability {given}) {'carry' if many else 'carries'} all the evidence of miscalibration"

@@ -93,18 +93,26 @@ _MOST_LISTED = 8
 
 
 def _rows_text(a: Assessment) -> Iterator[str]:
-    """List the rows that were certain and wrong, or that carry the evidence: the most surprising ones."""
-    counts = [round(f.parameter) for f in a.diagnosis.findings if f.error in ("certainty", "rows")]
-    if not counts or a.surprises is None:
+    """List the rows that were certain and wrong, or that carry the evidence, with what they assigned to the outcome."""
+    findings = [f for f in a.diagnosis.findings if f.error in ("certainty", "rows")]
+    if not findings or a.surprises is None:
         return
-    s, n = a.surprises, min(sum(counts), len(a.surprises), _MOST_LISTED)
-    several = len(set(s.source)) > 1
+    s, count = a.surprises, sum(round(f.parameter) for f in findings)
+    assigned = dict(zip(s.row.tolist(), s.probability.tolist(), strict=True)) if len(set(s.source)) == 1 else {}
     shown = [
-        f"{int(s.row[at]):,}{f' of {printable(s.source[at])}' if several else ''} (assigned {s.probability[at]:.2g})"
-        for at in range(n)
+        f"{row:,} (assigned {assigned[row]:.2g})" if row in assigned else f"{row:,}"
+        for finding in findings
+        for row in finding.rows
     ]
-    more = sum(counts) - n
-    yield f"Rows, counted from 0: {', '.join(shown)}{f' and {more:,} more' if more > 0 else ''}."
+    if not shown and a.n_classes == 2:  # counts have no row numbers, but the most surprising rows are these
+        several = len(set(s.source)) > 1
+        shown = [
+            f"{int(s.row[at]):,}{f' of {printable(s.source[at])}' if several else ''} (assigned {s.probability[at]:.2g})"
+            for at in range(min(count, len(s)))
+        ]
+    if shown:
+        more = count - len(shown[:_MOST_LISTED])
+        yield f"Rows, counted from 0: {', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}."
 
 
 def remarks(a: Assessment) -> Iterator[str]:
