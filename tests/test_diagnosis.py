@@ -169,7 +169,7 @@ def test_the_certain_and_wrong_are_told_apart(rng):
     assert "ertain and wrong once" in found.verdict
     assert found.findings[0].p_value < 1e-9
     p[8], y[8] = 0.0, 1
-    assert "ertain and wrong 2 times" in diagnose(y, p).verdict
+    assert "ertain and wrong twice" in diagnose(y, p).verdict
 
 
 def test_certain_and_right_is_no_error(rng):
@@ -267,7 +267,7 @@ def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
 
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
-    assert list(describe.lines(seen))[1].endswith("below 0.995 or above 1.005.")
+    assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052.")
     finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
     found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"

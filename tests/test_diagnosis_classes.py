@@ -39,7 +39,7 @@ def blocks(p, y, weights=None, cluster=None, size=10**9):
     def rows():
         for first in range(0, len(y), size):
             here = slice(first, first + size)
-            yield RowBlock(p[here], y[here], part(weights, here), part(cluster, here))
+            yield RowBlock(p[here], y[here], part(weights, here), part(cluster, here), np.arange(len(y))[here])
 
     return rows
 
@@ -405,19 +405,18 @@ def test_only_certain_rows():
 def test_words_of_many_classes():
     means = class_words.ClassMeans(tuple("abcdef"), np.full(6, 0.114), np.full(6, 0.1))
     words = class_words.bias_words(means, range(6))
-    assert words.startswith("overpredicts 'a' (mean prediction 0.114, observed frequency 0.100), overpredicts 'b'")
-    assert words.endswith(" and 2 more")
-
-
-def test_words_of_alternatives():
-    words = class_words.alternatives_words((("tail",), ("confidence", "noise")))
-    assert words == "overstated or understated extremes, or over- or underconfidence with random outcomes"
+    assert words.startswith("overpredicts 'a' (mean prediction 0.114, observed frequency 0.100) and 'b' (mean prediction")
+    assert words.endswith("; 3 more classes are biased")
+    assert class_words.bias_words(means, range(4)).endswith("; 1 more class is biased")
+    mixed = class_words.ClassMeans(("a", "b"), np.array([0.6, 0.4]), np.array([0.5, 0.5]))
+    assert class_words.bias_words(mixed, [1, 0]).startswith("overpredicts 'a' (")
+    assert ", underpredicts 'b' (" in class_words.bias_words(mixed, [1, 0])
 
 
 def test_words_of_the_slope():
     words = class_words.confidence_words(0.49, 0.47, 0.5)
     assert words == "overconfident (calibration slope 0.49, 95% CI 0.47 to 0.50; temperature 2.04)"
-    assert class_words.noise_words(0.012) == "extremes overstated, as if 1.2% of the outcomes were drawn at random"
+    assert class_words.noise_words(0.012) == "extreme probabilities are overstated, as if 1.2% of the outcomes were drawn at random"
 
 
 # ---- anything that can come in
