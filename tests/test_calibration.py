@@ -15,8 +15,9 @@ from unperplexed import (
     expected_calibration_error,
     smooth_calibration_error,
 )
+from unperplexed._binary import mirror
 from unperplexed._tables import Pairs
-from unperplexed._views import PAIR_VIEWS, mirrored
+from unperplexed._views import PAIR_VIEWS
 from unperplexed.calibration import binned_error, smooth_error
 
 BINNINGS = ["equal-width", "equal-population"]
@@ -296,7 +297,7 @@ def test_cells_are_close(view):
 
 
 def test_pairs_of_the_opposite():
-    pairs = mirrored(Pairs(np.array([0.1, 0.7]), np.array([1.0, 2]), np.array([4.0, 3])))
+    pairs = mirror(Pairs(np.array([0.1, 0.7]), np.array([1.0, 2]), np.array([4.0, 3])))
     assert pairs.reported.tolist() == [0.3, 0.9]
     assert pairs.happened.tolist() == [1, 3]
     assert pairs.total.tolist() == [3, 4]
