@@ -334,11 +334,15 @@ def test_bad_arguments(case):
 
 
 def test_a_tally_must_have_what_the_view_needs():
-    tally = Tally.of([1, 0], [0.5, 0.4])
+    two = Tally.of([1, 0], [0.5, 0.4])  # whose rows are counted by outcome
+    assert list(calibration_errors(two)) == ["top-label", "each-class", "all-classes"]
+    for call in (expected_calibration_error, smooth_calibration_error):
+        assert call(two) == call([1, 0], [0.5, 0.4])
+    tally = Tally.of([1, 0, 2], np.full((3, 3), 1 / 3))
     assert list(calibration_errors(tally)) == ["top-label", "all-classes"]
     for call in (expected_calibration_error, smooth_calibration_error):
         with pytest.raises(InputError, match=r"parts=\['classes'\] \(--parts classes\)"):
-            call(tally)
+            call(tally, view="each-class")
     for call in (expected_calibration_error, smooth_calibration_error, calibration_errors):
         with pytest.raises(InputError, match="sample_weight: a tally's rows are already counted"):
             call(tally, sample_weight=[1, 1])

@@ -1,5 +1,7 @@
 """Diagnosis of more than two classes: laws of its sums, tests against exact distributions, and what it names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
