@@ -350,4 +350,4 @@ def test_a_tally_must_have_what_the_view_needs():
             call([1, 0])
         with pytest.raises(InputError, match="no rows"):
             call(Tally())
-    assert expected_calibration_error(tally, view="top-label") == pytest.approx(0.2)
+    assert expected_calibration_error(two, view="top-label") == pytest.approx(0.2)

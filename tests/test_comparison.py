@@ -21,8 +21,8 @@ from unperplexed import (
     InputError,
     assess,
     compare,
-    diagnose,
     compare_sequentially,
+    diagnose,
     generalized_surprisal,
     log_loss,
     row_scores,
@@ -710,8 +710,8 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
         if "lag" in dependence:
             assert (each.assessment.diagnosis.made, each.assessment.verdict) == (False, reason)
         elif name == "bold":
-            assert each.assessment.diagnosis.errors[0] == "confidence"
-            assert each.assessment.verdict.startswith("Overconfident (calibration slope 0.")
+            assert "confidence" in each.assessment.diagnosis.errors
+            assert "overconfident (calibration slope 0." in each.assessment.verdict.lower()
         else:
             alone = diagnose(y, p[name], groups=dependence["groups"])
             assert each.assessment.verdict == alone.verdict

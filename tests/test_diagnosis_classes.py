@@ -424,7 +424,8 @@ def test_words_of_alternatives(rng):
     found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))
     text = "\n".join(lines(found))
     assert text.endswith(
-        "\nThese rows do not distinguish this from: misstated extremes; or over- or underconfidence and outcomes at random."
+        "\nThese rows do not distinguish this from: misstated extremes; or over- or underconfidence and outcomes at"
+        " random."
     )
     assert "do not distinguish" not in "\n".join(lines(replace(found, alternatives=())))
 
