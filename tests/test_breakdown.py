@@ -410,7 +410,7 @@ def test_the_printed_table(rows):
     lines = table.splitlines()
     assert lines[0].split() == ["knows", "rows", "reported", "s.e.", "measured", "verdict", "cost", "right"]
     printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[1:]}
-    assert list(printed)[0] == "whole"
+    assert next(iter(printed)) == "whole"
     assert len(printed) == 6
     for name, a in {"whole": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
         assert printed[name][:2] == [f"{a.n_rows:,}", f"{a.reported.geometric_accuracy:.3f}"]
