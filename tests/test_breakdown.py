@@ -392,7 +392,8 @@ def test_names_that_would_mislead_are_quoted():
     """A blank one, and those that the table itself uses."""
     names = [" ", "whole", "(missing)", "plain words", None]
     lines = str(assess_by([1, 0] * 5, [0.7, 0.2] * 5, by=names * 2)).splitlines()
-    first = [line[:17].rstrip() for line in lines[5:11]]
+    start = next(at for at, line in enumerate(lines) if line.startswith("whole"))
+    first = [line[:17].rstrip() for line in lines[start : start + 6]]
     assert first == ["whole*", '" "*', '"(missing)"*', "plain words*", '"whole"*', "(missing)*"]
     two = str(assess_by([1, 0], [0.7, 0.2], by={"a": ["whole", "x"], "b": ["x ", "x"]}))
     assert '"whole", "x "*' in two
@@ -401,18 +402,33 @@ def test_names_that_would_mislead_are_quoted():
 def test_the_printed_table(rows):
     y, p, group = rows
     result = assess_by(y, p, by={"knows": group})
-    lines = str(result).splitlines()
+    conclusion, header, table, *_ = str(result).split("\n\n")
+    assert " ".join(conclusion.split()).startswith(result.whole.verdict)
+    lines = header.splitlines()
     assert lines[0] == "4,030 forecasts of 2 classes (0, 1)"
     assert lines[2] == "5 groups by knows, the lowest reported geometric accuracy first, small ones last"
-    assert lines[4].split() == ["knows", "rows", "reported", "s.e.", "measured", "slope", "verdict", "cost", "right"]
-    printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[5:11]}
+    lines = table.splitlines()
+    assert lines[0].split() == ["knows", "rows", "reported", "s.e.", "measured", "verdict", "cost", "right"]
+    printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[1:]}
+    assert next(iter(printed)) == "whole"
+    assert len(printed) == 6
     for name, a in {"whole": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
         assert printed[name][:2] == [f"{a.n_rows:,}", f"{a.reported.geometric_accuracy:.3f}"]
         assert printed[name][3] == f"{a.measured.geometric_accuracy:.3f}"
-        assert printed[name][4] == ("-" if name == "3" else f"{a.slope:.3f}")
+        assert printed[name][4] == "-"
+        assert a.verdict.startswith("No evidence of miscalibration (n = ")
         assert printed[name][-1] == f"{a.prediction_accuracy:.3f}"
-        assert printed[name][5] == "-" if name == "3" else a.verdict == "not distinguishable from calibrated"
-    shrunken = str(assess_by(y, p, by=group, shrink=True))
+    assert "-: no evidence of any" in str(result)
+    p = p.clip(1e-9, 1 - 1e-9)
+    odds = np.log(p) - np.log1p(-p)
+    bold = assess_by(y, 1 / (1 + np.exp(-2.5 * odds)), by={"knows": group}, resamples=0)
+    words = [line.split() for line in str(bold).split("\n\n")[2].splitlines()[1:]]
+    cells = {first.rstrip("*"): " ".join(others[4:-2]) for first, *others in words}
+    assert "over" in cells["whole"].split(", ")
+    assert "confidence" in bold.whole.diagnosis.errors
+    for number in range(1, 6):
+        assert (cells[str(number)] == "-") == (not bold[number].diagnosis.miscalibrated)
+    shrunken = str(assess_by(*rows[:2], by=group, shrink=True))
     assert "the lowest shrunken geometric accuracy first" in shrunken
     assert "beyond chance, groups differ by a factor of " in shrunken
 

@@ -15,8 +15,9 @@ from unperplexed import (
     expected_calibration_error,
     smooth_calibration_error,
 )
+from unperplexed._binary import mirror
 from unperplexed._tables import Pairs
-from unperplexed._views import PAIR_VIEWS, mirrored
+from unperplexed._views import PAIR_VIEWS
 from unperplexed.calibration import binned_error, smooth_error
 
 BINNINGS = ["equal-width", "equal-population"]
@@ -296,7 +297,7 @@ def test_cells_are_close(view):
 
 
 def test_pairs_of_the_opposite():
-    pairs = mirrored(Pairs(np.array([0.1, 0.7]), np.array([1.0, 2]), np.array([4.0, 3])))
+    pairs = mirror(Pairs(np.array([0.1, 0.7]), np.array([1.0, 2]), np.array([4.0, 3])))
     assert pairs.reported.tolist() == [0.3, 0.9]
     assert pairs.happened.tolist() == [1, 3]
     assert pairs.total.tolist() == [3, 4]
@@ -333,11 +334,15 @@ def test_bad_arguments(case):
 
 
 def test_a_tally_must_have_what_the_view_needs():
-    tally = Tally.of([1, 0], [0.5, 0.4])
+    two = Tally.of([1, 0], [0.5, 0.4])  # whose rows are counted by outcome
+    assert list(calibration_errors(two)) == ["top-label", "each-class", "all-classes"]
+    for call in (expected_calibration_error, smooth_calibration_error):
+        assert call(two) == call([1, 0], [0.5, 0.4])
+    tally = Tally.of([1, 0, 2], np.full((3, 3), 1 / 3))
     assert list(calibration_errors(tally)) == ["top-label", "all-classes"]
     for call in (expected_calibration_error, smooth_calibration_error):
         with pytest.raises(InputError, match=r"parts=\['classes'\] \(--parts classes\)"):
-            call(tally)
+            call(tally, view="each-class")
     for call in (expected_calibration_error, smooth_calibration_error, calibration_errors):
         with pytest.raises(InputError, match="sample_weight: a tally's rows are already counted"):
             call(tally, sample_weight=[1, 1])
@@ -345,4 +350,4 @@ def test_a_tally_must_have_what_the_view_needs():
             call([1, 0])
         with pytest.raises(InputError, match="no rows"):
             call(Tally())
-    assert expected_calibration_error(tally, view="top-label") == pytest.approx(0.2)
+    assert expected_calibration_error(two, view="top-label") == pytest.approx(0.2)

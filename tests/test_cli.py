@@ -125,7 +125,8 @@ def test_profile(forecasts, tmp_path, capsys):
 def test_demo(tmp_path, capsys):
     assert run("demo", "--plot", tmp_path / "d.png") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("1,797 forecasts of 10 classes")
+    assert out.startswith("Certain and wrong 164 times (0.0002 expected); overconfident (calibration slope\n0.33, ")
+    assert "\n\n1,797 forecasts of 10 classes\nfloor 0.001; " in out
     assert "digits" in err
 
 
@@ -232,7 +233,7 @@ def choices(command, option):
 def test_choices_are_those_of_the_library():
     for command in ("assess", "demo"):
         assert set(choices(command, "--measured")) == set(ESTIMATORS)
-        assert set(choices(command, "--view")) == set(VIEWS)
+        assert set(choices(command, "--view")) == {"auto", *VIEWS}
     assert choices("tally", "--parts") == PARTS
     assert choices("assess", "--engine") == get_args(EngineName)
     for flag in _FLAGS:
@@ -250,6 +251,23 @@ def test_the_each_class_view_of_tallies(forecasts, tmp_path, capsys):
     capsys.readouterr()
     assert run("assess", with_parts, "--view", "each-class", "--json", "-") == 0
     assert capsys.readouterr().out == whole
+    # Rows of two classes are counted by outcome: it takes no parts, and it is the default.
+    for view in (["--view", "each-class"], ["--view", "auto"], []):
+        assert run("assess", without, *view, "--json", "-") == 0
+        assert json.loads(capsys.readouterr().out)["classes"] == json.loads(whole)["classes"]
+
+
+def test_the_each_class_view_of_tallies_of_three_classes(tmp_path, capsys):
+    path, columns = tmp_path / "three.csv", ["--truth", "y", "--prob", "a", "b", "c"]
+    path.write_text("y,a,b,c\na,0.8,0.1,0.1\nb,0.2,0.5,0.3\nc,0.1,0.1,0.8\n")
+    with_parts, without = tmp_path / "with.tally", tmp_path / "without.tally"
+    assert run("tally", path, *columns, "--parts", *CLASS_PARTS, "-o", with_parts) == 0
+    assert run("tally", path, *columns, "-o", without) == 0
+    capsys.readouterr()
+    assert run("assess", path, *columns, "--view", "each-class", "--json", "-") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert run("assess", with_parts, "--view", "each-class", "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == whole["classes"]
     assert run("assess", without, "--view", "each-class") == 2
     assert "(--parts classes predictions)" in capsys.readouterr().err
 
@@ -678,12 +696,22 @@ def test_pictures_are_the_same_each_time(forecasts, tmp_path, monkeypatch, suffi
 
 
 def test_verdicts_are_in_colour_and_nothing_else():
-    text = """slope   0.6   0.5 to 0.7   below 1: overconfident
+    """With which a text begins; the same words further on are names, or remedies."""
+    rest = """ (calibration slope 0.6).
+Remedy (overconfident): Multiply the log-odds by 0.60.
 
-overconfident: the slope's interval lies below 1
-not distinguishable from calibrated with 9 forecasts
-overconfident-model   0.5
-overconfident         0.5
-(over-, underconfident, or off: miscalibrated otherwise)"""
-    assert coloured(text).count("\x1b[33m") == 2
-    assert coloured(text).count("\x1b[") == 6
+Overconfident         0.5
+No evidence of miscalibration (n = 9, p = 0.500).
+Biased                0.4"""
+    for verdict, colour in (
+        ("Overconfident", 33),
+        ("Underconfident", 33),
+        ("Overpredicts", 35),
+        ("Biased", 35),
+        ("Certain", 35),
+        ("2 surprising", 35),
+        ("No evidence of miscalibration", 36),
+    ):
+        assert coloured(verdict + rest) == f"\x1b[{colour}m{verdict}\x1b[0m{rest}"
+    assert coloured(f"12 forecasts{rest}") == f"12 forecasts{rest}"
+    assert coloured("No verdict: it needs rows.") == "No verdict: it needs rows."

@@ -22,6 +22,7 @@ from unperplexed import (
     assess,
     compare,
     compare_sequentially,
+    diagnose,
     generalized_surprisal,
     log_loss,
     row_scores,
@@ -139,8 +140,10 @@ def test_each_assessment_is_that_of_the_forecaster_alone(data):
     for name, each in comparison.forecasters.items():
         alone = assess(y, p[name], floor=0.01, scores=FURTHER, sample_weight=w).to_dict()
         found = each.assessment.to_dict()
-        for said in (found, alone):
-            del said["uncertainty"]  # of weights, for which more is counted when one forecaster is assessed
+        del found["uncertainty"], alone["uncertainty"]
+        for profile in ("measured_profile", "divergence_profile"):
+            for limit in ("low", "high"):  # with weights, more is counted when one forecaster is assessed
+                del found[profile][limit], alone[profile][limit]
         assert json.dumps(found, default=str) == json.dumps(alone, default=str)
     for name, each in compare(p, y).forecasters.items():
         assert each.assessment.to_json() == assess(y, p[name]).to_json()
@@ -673,40 +676,62 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
     powers = {"right": 1.0, "bold": 2.0, "timid": 0.4}
     forecasts = {name: p**power / (p**power).sum(axis=1, keepdims=True) for name, power in powers.items()}
     comparison = compare(forecasts, y, resamples=200, confidence=0.99, seed=5)
-    verdicts = {name: each.assessment.verdict for name, each in comparison.forecasters.items()}
-    assert verdicts == {
-        "right": "not distinguishable from calibrated",
-        "bold": "overconfident",
-        "timid": "underconfident",
-    }
+    verdicts = {name: each.assessment.verdict.split(" (")[0] for name, each in comparison.forecasters.items()}
+    assert verdicts == {"right": "No evidence of miscalibration", "bold": "Overconfident", "timid": "Underconfident"}
+    for name, power in powers.items():
+        if name != "right":
+            [found] = comparison.forecasters[name].assessment.diagnosis.findings
+            assert found.interval[0] < 1 / power - 1 < found.interval[1]
+            assert assess(y, forecasts[name]).diagnosis == comparison.forecasters[name].assessment.diagnosis
     alone = assess(y, forecasts["bold"], resamples=200, confidence=0.99, seed=5)
     assert comparison.forecasters["bold"].assessment.intervals == alone.intervals
     lines = str(comparison).splitlines()
-    start = next(at for at, line in enumerate(lines) if line.endswith(" slope")) + 1
-    ends = {line.split()[0]: line.split()[-1] for line in lines[start : start + 3]}
-    slope = comparison.forecasters["right"].assessment.slope
-    assert ends == {"right": f"{slope:.2f}", "bold": "over", "timid": "under"}
+    start = next(at for at, line in enumerate(lines) if line.endswith(" slope verdict")) + 1
+    ends = {line.split()[0]: line.split()[-2:] for line in lines[start : start + 3]}
+    slopes = {name: f"{each.assessment.slope:.2f}" for name, each in comparison.forecasters.items()}
+    words = {"right": "-", "bold": "over", "timid": "under"}
+    assert ends == {name: [slopes[name], words[name]] for name in powers}
+    rows = comparison.to_html()
+    for name in ("Overconfident", "Underconfident", "No evidence of miscalibration"):
+        assert f">{name}</td>" in rows
 
 
 @pytest.mark.parametrize("dependence", [{"groups": np.arange(300) % 40}, {"lag": 3}])
 def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence):
     y, p = data
     comparison = compare({**p, "bold": p["f0"] ** 5 / (p["f0"] ** 5).sum(axis=1, keepdims=True)}, y, **dependence)
-    assert all(each.assessment.verdict is None for each in comparison.forecasters.values())
-    assert all("uncertainty" not in each["assessment"] for each in comparison.to_dict()["forecasters"].values())
-    assert "over" not in str(comparison).split("difference")[0].replace("overconfidence", "")
     assert not comparison.assessed_for_sure
+    text = " ".join(str(comparison).split())
+    assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
+    sampled = {"uncertainty", "measured_profile", "divergence_profile"}
+    assert not any(sampled & each["assessment"].keys() for each in comparison.to_dict()["forecasters"].values())
+    reason = "No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag."
+    for name, each in comparison.forecasters.items():
+        if "lag" in dependence:
+            assert (each.assessment.diagnosis.made, each.assessment.verdict) == (False, reason)
+        elif name == "bold":
+            assert "confidence" in each.assessment.diagnosis.errors
+            assert "overconfident (calibration slope 0." in each.assessment.verdict.lower()
+        else:
+            alone = diagnose(y, p[name], groups=dependence["groups"])
+            assert each.assessment.verdict == alone.verdict
+            assert each.assessment.diagnosis.statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert (f"({reason})" in text) == ("lag" in dependence)
+    assert (" over " in text) == ("groups" in dependence)
 
 
 @pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 0, "lag": 0}])
-def test_without_samples_there_is_no_verdict_but_intervals_in_closed_form(data, settings):
+def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, settings):
     y, p = data
     comparison = compare(p, y, **settings)
     found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
-    assert found["verdict"] is None
     low, high = found["intervals"]["reported_geometric_accuracy"]
     assert 0 < low < high < 1
-    assert "it shows" not in str(comparison)
+    assert np.isnan(found["intervals"]["slope"]).all()
+    assert found["resamples"] == 0
+    for name, each in compare(p, y).forecasters.items():
+        assert comparison.forecasters[name].assessment.diagnosis == each.assessment.diagnosis
+        assert each.assessment.diagnosis.made
 
 
 # Data frames
@@ -833,13 +858,14 @@ def test_long_names_and_many_forecasters_stay_apart(data):
     many = {name: q / q.sum(axis=1, keepdims=True) for name, q in many.items()}
     comparison = compare(many, y, resamples=40)
     text = str(comparison)
-    sampled = ["uncertainty" in vars(each.assessment) for each in comparison.forecasters.values()]
-    assert sampled == [True] * 20 + [False] * 5  # it takes time, and nobody sees the last five
+    diagnosed = ["diagnosis" in vars(each.assessment) for each in comparison.forecasters.values()]
+    assert diagnosed == [True] * 20 + [False] * 5  # it takes time, and nobody sees the last five
+    assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
     assert "... and 5 more: --json" in text
     assert "... and 294 more: --json" in text
-    table = text[text.index("slope\n") : text.index("... and 5 more")].splitlines()[1:]
+    table = text[text.index("slope verdict\n") : text.index("... and 5 more")].splitlines()[1:]
     assert len({line[:20] for line in table}) == 20
     assert len(comparison.pairs) == 300
 
@@ -892,7 +918,10 @@ def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said
 def test_the_text_says_what_is_missing_and_what_is_what(data):
     y, p = data
     text = " ".join(str(compare(p, y, lag=3)).split())
-    assert "(no verdict on calibration: it needs independent rows of equal weight)" in text
+    assert (
+        "(No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag.)" in text
+    )
+    assert "no evidence" not in text
     assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
     assert "p-values in the verdict Holm-adjusted for 3 pairs" in text
     assert "(rows are counted from 0; share of the difference: below 0 in the other direction)" in text

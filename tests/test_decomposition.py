@@ -261,9 +261,11 @@ def test_bad_arguments():
         decompose([1, 0], [0.5, 0.4], score="brier")
     with pytest.raises(InputError, match="view: expected one of"):
         decompose([1, 0], [0.5, 0.4], view="classes")
-    tally = Tally.of([1, 0], [0.5, 0.4])
+    two = Tally.of([1, 0], [0.5, 0.4])  # whose rows are counted by outcome
+    assert decompose(two) == decompose([1, 0], [0.5, 0.4])
+    tally = Tally.of([1, 0, 2], np.full((3, 3), 1 / 3))
     with pytest.raises(InputError, match="--parts classes"):
-        decompose(tally)
+        decompose(tally, view="each-class")
     with pytest.raises(InputError, match="labels: a tally's rows are already counted"):
         decompose(tally, labels=[0, 1])
     assert isinstance(decompose(tally, view="all-classes"), Decomposition)

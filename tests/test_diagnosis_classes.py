@@ -1,5 +1,7 @@
 """Diagnosis of more than two classes: laws of its sums, tests against exact distributions, and what it names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -14,6 +16,7 @@ from unperplexed.diagnosis.class_search import forward
 from unperplexed.diagnosis.class_statistics import ClassStatistics, statistics_of
 from unperplexed.diagnosis.class_tails import upper_tail
 from unperplexed.diagnosis.class_tests import gate
+from unperplexed.diagnosis.describe import lines
 from unperplexed.diagnosis.gate import weighted_chi2_sf
 from unperplexed.diagnosis.multiclass import diagnose_classes
 
@@ -361,7 +364,7 @@ def test_certain_and_wrong(rng):
     found = diagnose(p, y)
     assert found.errors == ("certainty",)
     assert found.findings[0].rows == (0, 1)
-    assert found.findings[0].words == "certain and wrong twice (expected 3e-09)"
+    assert found.findings[0].words == "certain and wrong twice (3e-09 expected)"
     assert found.findings[0].p_value < 1e-12
 
 
@@ -405,18 +408,34 @@ def test_only_certain_rows():
 def test_words_of_many_classes():
     means = class_words.ClassMeans(tuple("abcdef"), np.full(6, 0.114), np.full(6, 0.1))
     words = class_words.bias_words(means, range(6))
-    assert words.startswith("overpredicts 'a' (mean prediction 0.114, observed frequency 0.100) and 'b' (mean prediction")
-    assert words.endswith("; 3 more classes are biased")
-    assert class_words.bias_words(means, range(4)).endswith("; 1 more class is biased")
-    mixed = class_words.ClassMeans(("a", "b"), np.array([0.6, 0.4]), np.array([0.5, 0.5]))
-    assert class_words.bias_words(mixed, [1, 0]).startswith("overpredicts 'a' (")
-    assert ", underpredicts 'b' (" in class_words.bias_words(mixed, [1, 0])
+    each = "(mean prediction 0.114, observed frequency 0.100)"
+    assert words == f"overpredicts 'a' {each} and 'b' {each} and 'c' {each}; 3 more classes are biased"
+    means = class_words.ClassMeans((*"abc", None), np.array([0.2, 0.3, 0.5, 0.3]), np.array([0.1, 0.4, 0.5, 0.0012]))
+    first = "'a' (mean prediction 0.200, observed frequency 0.100)"
+    second = "'b' (mean prediction 0.300, observed frequency 0.400)"
+    assert class_words.bias_words(means, [1, 0]) == f"overpredicts {first}, underpredicts {second}"
+    last = "column 3 (mean prediction 0.300, observed frequency 0.00120)"
+    assert class_words.bias_words(means, [3]) == f"overpredicts {last}"
+    assert class_words.bias_words(means, []) == "biased between classes (no single class stands out)"
+
+
+def test_words_of_alternatives(rng):
+    p, y = simulate(rng, 1000, 4, confidence=-0.4)
+    found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))
+    text = "\n".join(lines(found))
+    assert text.endswith(
+        "\nThese rows do not distinguish this from: misstated extremes; or over- or underconfidence and outcomes at"
+        " random."
+    )
+    assert "do not distinguish" not in "\n".join(lines(replace(found, alternatives=())))
 
 
 def test_words_of_the_slope():
     words = class_words.confidence_words(0.49, 0.47, 0.5)
     assert words == "overconfident (calibration slope 0.49, 95% CI 0.47 to 0.50; temperature 2.04)"
-    assert class_words.noise_words(0.012) == "extreme probabilities are overstated, as if 1.2% of the outcomes were drawn at random"
+    assert class_words.noise_words(0.012) == (
+        "extreme probabilities are overstated, as if 1.2% of the outcomes were drawn at random"
+    )
 
 
 # ---- anything that can come in

@@ -1,7 +1,7 @@
-"""Intervals, calibration test and verdict: laws, reference values from SciPy, and small simulations."""
+"""Intervals and calibration tests: laws, reference values from SciPy, and small simulations."""
 
 import math
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,14 +9,15 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from conftest import softmax_forecasts
-from unperplexed import ESTIMATORS, CalibrationTest, InputError, Interval, Tally, assess, calibration_test
+from unperplexed import ESTIMATORS, InputError, Tally, assess, calibration_test, diagnose
 from unperplexed._calibrated import calibrated
 from unperplexed._resampling import Sample, coarse_counts
 from unperplexed._shard_sums import independent_share
-from unperplexed.intervals import SAMPLED, Sampling, wilson
+from unperplexed.intervals import SAMPLED, wilson
 from unperplexed.means import t_quantile
 from unperplexed.measured import estimator, measured_of_samples
-from unperplexed.uncertainty import _verdict
+
+resampled_test = partial(calibration_test, test="resampled")
 
 
 def binary(rng, n, sharpness=1.0, shift=0.0):
@@ -131,7 +132,12 @@ def test_groups_of_copies_are_one_row_each(rng):
         widths = [result.intervals[name].high - result.intervals[name].low for result in (once, copies, blind)]
         assert widths[1] == pytest.approx(widths[0], rel=0.25), name
         assert widths[2] < 0.55 * widths[1], name
-    assert copies.uncertainty.calibration_test.p_value > 0.05 > blind.uncertainty.calibration_test.p_value
+    assert copies.diagnosis.p_value > 0.05 > blind.diagnosis.p_value
+    assert copies.verdict.startswith("No evidence of miscalibration")
+    assert not blind.verdict.startswith("No evidence of miscalibration")
+    repeated = np.repeat(y, 8), np.repeat(p, 8)
+    groups = np.repeat(np.arange(700), 8)
+    assert resampled_test(*repeated, groups=groups).p_value > 0.05 > resampled_test(*repeated).p_value
     assert copies.score_standard_errors["log_loss"] == pytest.approx(once.score_standard_errors["log_loss"], rel=0.1)
     np.testing.assert_allclose(copies.profile.standard_errors, once.profile.standard_errors, rtol=0.2)
 
@@ -177,82 +183,99 @@ def test_few_groups_are_said(rng):
     assert any("few groups (7" in each for each in assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings)
     one = assess(y, p, groups=np.zeros(600, dtype=int))
     assert all(math.isnan(low) for low, _ in one.intervals.values())
-    assert one.verdict is None
-    assert "no verdict: it takes rows or groups that are worth two at least" in str(one)
+    assert one.diagnosis.findings == ()
 
 
 @pytest.mark.parametrize(
-    ("sharpness", "shift", "verdict"),
+    ("sharpness", "shift", "errors", "verdict"),
     [
-        (1.8, 0.0, "overconfident"),
-        (0.55, 0.0, "underconfident"),
-        (1.0, 0.0, "not distinguishable from calibrated"),
+        (1.8, 0.0, ("confidence",), "Overconfident (calibration slope 0."),
+        (0.55, 0.0, ("confidence",), "Underconfident (calibration slope 1."),
+        (1.0, 0.0, (), "No evidence of miscalibration (n = 3,000, p = 0."),
+        (1.0, 0.5, ("bias",), "Overpredicts '1' (mean prediction 0."),
+        (1.0, -0.5, ("bias",), "Underpredicts '1' (mean prediction 0."),
     ],
 )
-def test_verdicts(rng, sharpness, shift, verdict):
-    result = assess(*binary(np.random.default_rng(5), 3000, sharpness, shift))
-    assert result.verdict == verdict
-    assert verdict in str(result)
-    assert (result.uncertainty.calibration_test.p_value < 0.05) == (verdict[:3] != "not")
+def test_verdicts(sharpness, shift, errors, verdict):
+    y, p = binary(np.random.default_rng(7), 3000, sharpness, shift)
+    result = assess(y, p)
+    assert result.verdict.startswith(verdict)
+    assert result.diagnosis.errors == errors
+    assert " ".join(str(result).split()).startswith(result.verdict)
+    assert (calibration_test(y, p).p_value < 0.05) == bool(errors)
+    assert calibration_test(y, p).p_value == pytest.approx(result.diagnosis.p_value, rel=1e-6)
+    if errors == ("confidence",):
+        low, high = result.diagnosis.findings[0].interval
+        assert low < 1 / sharpness - 1 < high
+    if errors == ("bias",):
+        low, high = result.diagnosis.findings[0].interval
+        assert low < -shift < high
+    if not shift:  # pooled, a bias cancels in part
+        assert (resampled_test(y, p).p_value < 0.05) == bool(errors)
 
 
-def test_wrong_without_a_direction_is_miscalibrated():
-    wrong, right = CalibrationTest(9.0, 0.001, "rows"), CalibrationTest(1.0, 0.3, "rows")
-    assert _verdict(Interval(0.9, 1.1), wrong, Sampling()) == "miscalibrated"
-    for slope, verdict, t in ((Interval(0.7, 0.9), "overconfident", 9.0), (Interval(1.1, 1.3), "underconfident", -9.0)):
-        assert _verdict(slope, wrong, Sampling()) == verdict
-        assert _verdict(slope, right, Sampling()) == "not distinguishable from calibrated"
-        assert _verdict(slope, CalibrationTest(t, 0.002, "shards"), Sampling()) == "miscalibrated"
-        assert _verdict(slope, CalibrationTest(-t, 0.002, "shards"), Sampling()) == verdict
+def test_a_bias_moves_the_slope_and_is_not_called_confidence():
+    """The verdict that was read off the slope's interval called it overconfident, or underconfident."""
+    y, p = binary(np.random.default_rng(6), 5000, 1.0, 1.2)
+    result = assess(y, p)
+    low, high = result.intervals["slope"]
+    assert not low <= 1 <= high
+    assert result.diagnosis.errors == ("bias",)
+    assert "confident" not in result.verdict
 
 
-def test_with_too_few_samples_for_such_confidence_there_is_no_verdict(rng):
+@pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 40}, {"confidence": 0.999}, {"seed": 9}])
+def test_the_verdict_takes_no_samples_and_no_confidence(rng, settings):
     y, p = binary(rng, 400, 3.0)
-    for settings, some in (({"resamples": 998}, False), ({"resamples": 999}, True)):
-        result = assess(y, p, confidence=0.999, **settings)
-        assert (result.verdict is not None) == some
-        assert ("with 99.9 % confidence it takes 1,000 samples" in str(result)) == (not some)
-    groups = assess(y, p, confidence=0.99, resamples=150, groups=np.arange(400))
-    assert groups.verdict is None
-    assert "with 99 % confidence it takes 200 samples" in str(groups)
+    result = assess(y, p, **settings)
+    assert result.diagnosis == assess(y, p).diagnosis
+    assert result.diagnosis.errors[0] == "confidence"
+    assert "takes" not in str(result)
 
 
 def test_what_cancels_between_two_classes_is_not_seen():
-    """The page says so: .3 and .7 were said, .1 and .5 happen; of the two classes pooled that is .3 and .7."""
+    """By the resampled test: predicted are .3 and .7, observed .1 and .5; with both classes pooled .3 and .7."""
     rng = np.random.default_rng(3)
     p = np.repeat([0.3, 0.7], 5000)
-    assert calibration_test(rng.random(10_000) < p - 0.2, p).p_value > 0.01
+    y = rng.random(10_000) < p - 0.2
+    assert resampled_test(y, p).p_value > 0.01
+    assert calibration_test(y, p).p_value < 1e-9
 
 
 def test_what_was_held_impossible_and_happened_is_not_calibrated():
-    result = assess([1, 0, 1] * 20, [0.0, 0.3, 0.8] * 20)
-    assert result.uncertainty.calibration_test.statistic == math.inf
-    assert result.uncertainty.calibration_test.p_value == pytest.approx(1 / 401)
+    y, p = [1, 0, 1] * 20, [0.0, 0.3, 0.8] * 20
+    test = resampled_test(y, p, resamples=400)
+    assert test.statistic == math.inf
+    assert test.p_value == pytest.approx(1 / 401)
+    assert assess(y, p).verdict.startswith("Certain and wrong 20 times (0 expected in 20 rows predicted as certain)")
 
 
-def test_a_handful_of_rows_has_no_verdict():
+def test_a_handful_of_rows_is_no_evidence():
     for y, p in (([1, 1], [0.8, 0.7]), ([1, 1, 0], [0.8, 0.7, 0.2]), ([1] * 10, [0.8] * 10), ([0, 1], [0.3, 0.3])):
-        result = assess(y, p)
-        assert result.verdict == "not distinguishable from calibrated"
+        result = assess(y, p, labels=(0, 1))
+        assert result.verdict.startswith(f"No evidence of miscalibration (n = {len(y)}, p = ")
         assert "few errors" in str(result)
 
 
-def test_rows_needed_are_as_many_as_make_the_interval_exclude_1(rng):
-    y, p = binary(rng, 400, 1.15)
-    result = assess(y, p)
-    low, high = np.log(result.intervals["slope"])
-    needed = result.uncertainty.rows_needed
-    half = (high - low) / 2 * math.sqrt(400 / needed)
-    assert abs(math.log(result.slope)) == pytest.approx(half)
-
-
-def test_no_fewer_rows_are_said_to_be_needed_than_there_are(rng):
-    """The interval of the slope may exclude 1 where the calibration test does not reject."""
-    result = assess(*binary(rng, 400, 1.1), resamples=80)
-    assert result.verdict == "not distinguishable from calibrated"
-    for needed, said in ((401.0, True), (400.0, False), (100.0, False)):
-        vars(result)["uncertainty"] = replace(result.uncertainty, rows_needed=needed)
-        assert ("a slope like this one would be" in " ".join(str(result).split())) == said
+def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
+    """And is said where nothing was found; it would be found with 80% power."""
+    y, p = binary(rng, 400)
+    few, many = assess(y, p), assess(np.tile(y, 16), np.tile(p, 16))
+    for name in ("bias", "calibration_slope"):
+        assert getattr(few.diagnosis.detectable, name) == pytest.approx(4 * getattr(many.diagnosis.detectable, name))
+    assert not few.diagnosis.miscalibrated
+    d = few.diagnosis.detectable
+    said = (
+        f"400 rows show, with 80% power, a bias of {d.bias:.2g} in log-odds or a calibration slope below"
+        f" {1 - d.calibration_slope:.2f} or above {1 + d.calibration_slope:.2f}."
+    )
+    assert said in " ".join(str(few).split())
+    found = 0
+    for run in range(100):
+        own = np.random.default_rng([50, run])
+        odds = own.normal(0, 1.5, 400)
+        found += diagnose((own.random(400) < expit(odds)).astype(int), expit(odds + d.bias)).miscalibrated
+    assert stats.binom.ppf(0.001, 100, 0.7) <= found <= stats.binom.ppf(0.999, 100, 0.95)
 
 
 def test_same_seed_same_numbers_and_the_seed_is_told(rng):
@@ -296,8 +319,9 @@ def test_without_samples_the_closed_ones_remain(rng):
         math.isnan(result.intervals[name].low) for name in result.intervals.keys() - {*SAMPLED, "orientation"}
     )
     u = result.uncertainty
-    assert (u.verdict, u.calibration_test, u.curve, u.consistent, u.resamples) == (None, None, None, None, 0)
-    assert "no verdict" in str(result)
+    assert (u.curve, u.consistent, u.resamples) == (None, None, 0)
+    assert result.diagnosis == assess(y, p).diagnosis
+    assert str(result).startswith("No evidence of miscalibration (n = 300, p = ")
 
 
 @pytest.mark.parametrize(
@@ -319,22 +343,35 @@ def test_bad_settings(settings, message):
         assess([1, 0], [0.8, 0.3], **settings)
 
 
-def test_the_test_by_itself_is_that_of_the_assessment(rng):
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_test_by_itself_is_that_of_the_verdict(rng, classes):
+    y, p = softmax_forecasts(rng, 500, classes)
+    weights, groups = rng.exponential(size=500), np.arange(500) // 5
+    for more in ({}, {"sample_weight": weights}, {"groups": groups}):
+        test, found = calibration_test(y, p, **more), diagnose(y, p, **more)
+        assert (test.statistic, test.p_value, test.by) == (found.statistic, found.p_value, found.by)
+        assert calibration_test(y, p, seed=5, resamples=0, **more) == test  # nothing is drawn
+    near = partial(pytest.approx, rel=1e-6)  # by values, and by rows, in which sums go another way
+    assert calibration_test(y, p).p_value == near(assess(y, p).diagnosis.p_value)
+    assert calibration_test(y, p, sample_weight=weights).p_value == near(
+        assess(y, p, sample_weight=weights).diagnosis.p_value, rel=0.05
+    )
+
+
+def test_the_resampled_test_by_itself(rng):
     y, p = softmax_forecasts(rng, 500, 3)
-    assert calibration_test(y, p, seed=5, resamples=400) == assess(y, p, seed=5).uncertainty.calibration_test
-    assert (
-        calibration_test(Tally.of(y, p), measured="logistic", resamples=100)
-        == assess(y, p, measured="logistic", resamples=100).uncertainty.calibration_test
-    )
+    assert resampled_test(y, p, seed=5) == resampled_test(Tally.of(y, p), seed=5)
+    assert resampled_test(y, p, seed=5) != resampled_test(y, p, seed=6)
     with pytest.raises(InputError, match="resamples: a test takes samples"):
-        calibration_test(y, p, resamples=0)
+        resampled_test(y, p, resamples=0)
     weights = rng.exponential(size=500)
-    assert (
-        calibration_test(y, p, sample_weight=weights, resamples=400)
-        == assess(y, p, sample_weight=weights).uncertainty.calibration_test
-    )
+    assert resampled_test(y, p, sample_weight=weights).by == "shards"
     with pytest.raises(InputError, match="weights: a test needs the tally's part 'shards'"):
-        calibration_test(Tally.of(y, p, sample_weight=weights))
+        resampled_test(Tally.of(y, p, sample_weight=weights))
+    with pytest.raises(InputError, match="test: with more than two classes .* Or choose test='resampled'"):
+        calibration_test(Tally.of(y, p))
+    with pytest.raises(InputError, match="test: expected one of"):
+        calibration_test(y, p, test="chi-squared")
 
 
 def test_bands_hold_the_curve_and_the_diagonal(rng):
@@ -361,7 +398,7 @@ def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
         for run in range(150):
             at = rng.integers(0, true.size, 400)
             result = assess(rng.random(400) < true[at], said[at], resamples=80, seed=run)
-            rejected += result.uncertainty.calibration_test.p_value <= 0.05
+            rejected += result.diagnosis.miscalibrated
             for name, (low, high) in result.intervals.items():
                 held[name] += low <= truth[name] <= high
         for name, count in held.items():
@@ -387,7 +424,7 @@ def test_the_test_is_right_about_calibrated_groups():
         for run in range(300):
             y, p, group = in_groups(np.random.default_rng([20, run]), 20 if sharpness == 1 else 200, sharpness)
             tally = Tally.of(y, p, groups=group, parts=["shards"])
-            rejected[sharpness] += calibration_test(tally, resamples=99, seed=run).p_value <= 0.05
+            rejected[sharpness] += resampled_test(tally, resamples=99, seed=run).p_value <= 0.05
     assert rejected[1.0] <= stats.binom.ppf(0.9999, 300, 0.05)
     assert rejected[2.5] > 240 < rejected[0.5]
 
@@ -405,7 +442,7 @@ def test_the_test_of_groups_of_many_classes(sureness, size):
         y = (p.cumsum(axis=1)[:, :-1] < rng.random((60, 1))).sum(axis=1)
         group = np.repeat(np.arange(60), rng.integers(1, size + 1, 60))
         tally = Tally.of(y[group], p[group], labels=range(5), groups=group, parts=["shards"])
-        rejected += calibration_test(tally, resamples=99, seed=run).p_value <= 0.05
+        rejected += resampled_test(tally, resamples=99, seed=run).p_value <= 0.05
     assert rejected <= stats.binom.ppf(0.9999, 300, 0.05)
 
 
@@ -414,7 +451,7 @@ def test_what_cannot_vary_is_calibrated(classes):
     """Everybody gets 1/C: what comes out is the same however it goes, and rounding decides nothing."""
     for n in range(20, 60):
         y = np.arange(n) % classes
-        assert calibration_test(y, np.full((n, classes), 1 / classes), labels=range(classes)).p_value == 1
+        assert resampled_test(y, np.full((n, classes), 1 / classes), labels=range(classes)).p_value == 1
 
 
 def test_one_row_said_many_times_does_not_decide():
@@ -424,15 +461,15 @@ def test_one_row_said_many_times_does_not_decide():
         rng = np.random.default_rng([31, run])
         p = np.repeat(rng.dirichlet(np.ones(20), 6001), [1] * 6000 + [30_000], axis=0)
         y = (p.cumsum(axis=1)[:, :-1] < rng.random((36_000, 1))).sum(axis=1)
-        p_values.append(calibration_test(y, p, labels=range(20), resamples=99, seed=run).p_value)
+        p_values.append(resampled_test(y, p, labels=range(20), resamples=99, seed=run).p_value)
     most = stats.binom.ppf(0.9999, 40, 0.05)
     assert np.count_nonzero(np.array(p_values) <= 0.05) <= most >= np.count_nonzero(np.array(p_values) > 0.95)
     sharper = p**1.2 / (p**1.2).sum(axis=1, keepdims=True)
-    assert calibration_test(y, sharper, labels=range(20), resamples=99).p_value == 0.01
+    assert resampled_test(y, sharper, labels=range(20), resamples=99).p_value == 0.01
 
 
 def grouped_test(y, p, group, **settings):
-    return calibration_test(Tally.of(y, p, groups=group, parts=["shards"], labels=range(2)), **settings)
+    return resampled_test(Tally.of(y, p, groups=group, parts=["shards"], labels=range(2)), **settings)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 5, 7, 10])
@@ -440,7 +477,7 @@ def test_equal_probabilities_in_groups_are_calibrated(rng, classes):
     """What everybody gets is right on average, whatever happens: no rounding of it is a deviation."""
     y, group = rng.integers(0, classes, 300), rng.integers(0, 40, 300)
     tally = Tally.of(y, np.full((300, classes), 1 / classes), groups=group, parts=["shards"])
-    assert calibration_test(tally).p_value == 1
+    assert resampled_test(tally).p_value == 1
 
 
 @pytest.mark.parametrize("p", [0.6, 0.7, 0.75, 0.9])
@@ -453,19 +490,20 @@ def test_groups_in_which_all_happened(p):
 
 def test_groups_beside_rows_are_those_of_the_tally(rng):
     y, p, group = in_groups(rng, 60)
-    assert calibration_test(y, p, groups=group) == grouped_test(y, p, group)
-    found = assess(y, p, groups=group).uncertainty.calibration_test
-    assert calibration_test(y, p, groups=group, resamples=400) == found
+    assert resampled_test(y, p, groups=group) == grouped_test(y, p, group)
+    assert calibration_test(Tally.of(y, p, groups=group, parts=["shards"])).p_value == pytest.approx(
+        assess(y, p, groups=group).diagnosis.p_value, rel=1e-12
+    )
     with pytest.raises(InputError, match="groups: a tally's rows are already counted"):
-        calibration_test(Tally.of(y, p), groups=group)
+        resampled_test(Tally.of(y, p), groups=group)
 
 
 def test_fewer_than_six_groups_are_no_test():
     y, p, group = in_groups(np.random.default_rng(2), 5)
     assert math.isnan(grouped_test(y, p, group).p_value)
     result = assess(y, p, groups=group)
-    assert result.verdict is None
-    assert "it takes six groups at least" in str(result)
+    assert "few groups" in str(result)
+    assert result.verdict.startswith("No evidence of miscalibration")
 
 
 @pytest.mark.parametrize("impossible", [0.0, 1e-100])
@@ -473,16 +511,23 @@ def test_what_was_given_nothing_and_happened_in_groups_is_refuted(impossible):
     said = np.repeat([impossible, 1 - impossible], 500)
     y = (np.random.default_rng(3).random(1000) < 0.3) ^ (said > 0.5)
     for settings in ({"groups": np.arange(1000) // 5}, {"sample_weight": np.linspace(0.5, 1.5, 1000)}):
+        test = resampled_test(y, said, resamples=400, **settings)
+        assert test.p_value == pytest.approx(2 / 401)
         result = assess(y, said, **settings)
-        assert result.uncertainty.calibration_test.p_value == pytest.approx(2 / 401)
-        assert result.verdict == "overconfident"
+        assert result.diagnosis.errors == ("certainty",)
+        wrong = int((y != (said > 0.5)).sum())
+        words = f"Certain and wrong {wrong:,} times"
+        assert diagnose(y, said, **settings).verdict.startswith(words)
+        assert result.verdict.startswith(words if "groups" in settings else "Certain and wrong ")
 
 
 def test_always_right_and_too_careful_is_not_overconfident_in_groups():
-    """The slope of forecasts that were all right is next to 0, for the spread of 1 is; the test knows the side."""
-    result = assess([0, 1] * 50, [0.3, 0.8] * 50, groups=np.arange(100) // 2)
-    assert result.verdict == assess([0, 1] * 50, [0.3, 0.8] * 50).verdict == "miscalibrated"
-    assert result.uncertainty.calibration_test.statistic > 0
+    """The slope of forecasts that were all right is next to 0, for the spread of 1 is; the diagnosis knows the side."""
+    y, p, groups = [0, 1] * 50, [0.3, 0.8] * 50, np.arange(100) // 2
+    for more in ({}, {"groups": groups}):
+        result = assess(y, p, **more)
+        assert result.verdict.startswith("Underconfident (the outcomes are separated")
+    assert resampled_test(y, p, groups=groups).statistic > 0
 
 
 def test_the_test_of_independent_rows_in_groups():

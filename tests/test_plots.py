@@ -51,7 +51,20 @@ def bubbles_of(ax):
     return found
 
 
-@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_two_classes_have_one_colour_and_one_curve(rng):
+    """Those of the positive class, which the other's mirror."""
+    y, p = softmax_forecasts(rng, 200, 2)
+    result = assess(y, p, view="each-class")
+    ax = Figure().subplots()
+    result.plot(ax)
+    [(offsets, _)] = bubbles_of(ax).values()
+    assert result.bins.label == result.curve.label == ()
+    np.testing.assert_allclose(offsets[:, 1], result.bins.measured)
+    assert result.bins.total.sum() == 200
+    assert result.bins.happened.sum() == y.sum()
+
+
+@pytest.mark.parametrize("classes", [3, 6])
 def test_few_classes_have_a_colour_each(rng, classes):
     y, p = softmax_forecasts(rng, 200, classes)
     result = assess(y, p, view="each-class")

@@ -57,16 +57,26 @@ def test_the_policy_lets_nothing_run_but_the_two_scripts(sharp):
 def test_the_verdict_comes_first_in_plain_words(sharp):
     html = sharp.to_html()
     assert "<h1>Overconfident</h1>" in html
+    verdict = unescape(own(html))
+    assert verdict.index("<h1>Overconfident</h1>") < verdict.index(sharp.verdict) < verdict.index("Remedy: Multiply")
+    assert re.match(r"Overconfident \(calibration slope 0\.6\d, 95% CI 0\.5\d to 0\.\d\d\)\.$", sharp.verdict)
+    assert f"Miscalibration costs about {sharp.diagnosis.gain:.2g} nats a row" in verdict
     said = plain_verdict(sharp)
-    given, happened, low, high = map(float, re.findall(r"[\d.]+(?= %| to \d)", said.partition("on average ")[2]))
-    pairs = sharp.observed(0.85, 0.95)
-    assert said.startswith("What was given 85 to 95 %, on average ")
-    assert said.endswith(" %), 0 and 1 alike.")
-    assert given == pytest.approx(100 * pairs.mean_reported, abs=0.05)
-    assert low <= happened <= high < given
-    assert happened == round(100 * pairs.happened)
-    assert said in html
-    assert "What was given 30 %" not in html
+    given, observed, low, high, forecasts = map(
+        float,
+        re.fullmatch(
+            r"Where '1' was assigned 85% to 95% \(mean ([\d.]+)%\), it was observed in (\d+)%"
+            r" \(95% CI (\d+)% to (\d+)%\) of (\d+) forecasts\.",
+            said,
+        ).groups(),
+    )
+    rows = sharp.observed(0.85, 0.95)
+    assert given == pytest.approx(100 * rows.mean_reported, abs=0.05)
+    assert low <= observed <= high < given
+    assert observed == round(100 * rows.happened)
+    assert forecasts == rows.total
+    assert said in unescape(html)
+    assert "was assigned 25%" not in html
 
 
 @pytest.mark.parametrize(
@@ -75,12 +85,12 @@ def test_the_verdict_comes_first_in_plain_words(sharp):
         (
             [1] * 25 + [0] * 75,
             [1.0] * 100,
-            "What was given 100 % happened 25 % of the time (18 to 34 %), 0 and 1 alike.",
+            "Where '1' was assigned probability 100%, it was observed in 25% (95% CI 18% to 34%) of 100 forecasts.",
         ),
         (
             [1] * 50 + [0] * 50,
             [0.7] * 100,
-            "What was given 70 % happened 50 % of the time (40 to 60 %), 0 and 1 alike.",
+            "Where '1' was assigned probability 70%, it was observed in 50% (95% CI 40% to 60%) of 100 forecasts.",
         ),
         ([1, 0, 1], [0.9, 0.2, 0.6], ""),
     ],
@@ -92,20 +102,29 @@ def test_plain_words_are_about_what_was_given(y, p, expected):
 def test_forecasts_that_point_the_wrong_way_are_asked_about():
     y, p = binary(1.0)
     names = np.where(y == 1, "yes", "no")
-    assert "is no the positive label?" in " ".join(str(assess(names, p, pos_label="no", resamples=80)).split())
+    wrong = assess(names, p, pos_label="no", resamples=80)
+    assert "is 'no' the positive label?" in " ".join(str(wrong).split())
+    assert "is &#39;no&#39; the positive label?" in wrong.to_html()
+    assert wrong.verdict.startswith("Overconfident (calibration slope \u22121.0")
     assert "the positive label?" not in str(assess(names, p, pos_label="yes", resamples=80))
 
 
 def test_a_floor_above_what_knowing_nothing_gives_is_told(rng):
     p = rng.dirichlet(np.ones(250), 60)
     y = rng.integers(0, 250, 60)
-    assert "the floor is not below 1/250" in assess(y, p, labels=range(250), resamples=0).to_html()
-    assert "the floor is not below" not in str(assess(y, p, labels=range(250), floor=0.003, resamples=0))
+    assert "the floor is not below 1/250" in assess(y, p, labels=range(250), floor=0.005, resamples=0).to_html()
+    for settings in ({"floor": 0.003}, {}):
+        assert "the floor is not below" not in str(assess(y, p, labels=range(250), **settings, resamples=0))
 
 
 def test_what_was_observed_between_two_probabilities(rng):
+    """Of the positive class where it alone is measured, else of both."""
     y, p = binary(1.0)
-    found = assess(y, p, resamples=0).observed(0.6, 0.8)
+    found, here = assess(y, p, resamples=0).observed(0.6, 0.8), (p >= 0.6) & (p <= 0.8)
+    assert found.total == here.sum()
+    assert found[1:5] == pytest.approx((p[here].min(), p[here].max(), p[here].mean(), y[here].mean()))
+    assert found.interval.low < found.happened < found.interval.high
+    found = assess(y, p, view="all-classes", resamples=0).observed(0.6, 0.8)
     both, came = np.concatenate([p, 1 - p]), np.concatenate([y, 1 - y])
     here = (both >= 0.6) & (both <= 0.8)
     assert found.total == here.sum()
@@ -197,7 +216,7 @@ def test_a_name_and_a_command_are_told_where_they_are_known(sharp):
 def test_settings_are_shown_as_in_the_text(sharp):
     shown = dict(rows_of(own(sharp.to_html()), "Data and settings")[1:])
     assert re.fullmatch(r"shrunk-isotonic, \d+% isotonic", shown["measured by"])
-    assert f"measured: {shown['measured by']}, all-classes" in str(sharp)
+    assert f"measured: {shown['measured by']}, each-class" in str(sharp)
     assert "command" not in shown
 
 
@@ -206,7 +225,7 @@ def test_a_comparison_tells_its_settings_and_who_gave_0():
     hard = np.where(np.arange(300) < 3, 1.0 - y, p)
     comparison = compare({"soft": p, "hard": hard}, y, resamples=80)
     shown = dict(rows_of(own(comparison.to_html()), "Data and settings")[1:])
-    assert (shown["measured by"], shown["view"], shown["samples"]) == ("shrunk-isotonic", "all-classes", "80")
+    assert (shown["measured by"], shown["view"], shown["samples"]) == ("shrunk-isotonic", "each-class", "80")
     in_groups = compare({"soft": p, "hard": p / 2}, y, groups=np.arange(300) % 40)
     assert dict(rows_of(own(in_groups.to_html()), "Data and settings")[1:])["samples"] == "none"
     assert shown["log loss and geometric accuracy"].startswith("at the floor 0.005 (probability 0 assigned to observed")

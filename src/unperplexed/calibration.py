@@ -225,7 +225,7 @@ def calibration_errors(
     """
     check_whole("bins", bins)
     tally = counted_for(PAIR_VIEWS, y_true, y_prob, sample_weight, labels, pos_label)
-    views = [view for view in PAIR_VIEWS if view != "each-class" or "classes" in tally.parts]
+    views = [view for view in PAIR_VIEWS if view != "each-class" or tally.knows_classes]
     return {view: _errors(groups_of(tally, view), bins) for view in views}
 
 

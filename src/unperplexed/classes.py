@@ -64,7 +64,7 @@ class ClassTable(ReadOnlyArrays):
     loss: Floats
     """frequency * ln(measured / reported geometric accuracy), 0 where the class never happened.
 
-    It is what the class adds to -ln(divergence probability) of all. Below 0 the class is overpredicted and gains by it.
+    It is what the class adds to -ln(divergence probability) of all. Below 0 it is overpredicted, and gains by it.
     """
     miscalibration: Floats
     """loss + gap: what recalibrating the class would save of the log loss, in nats. Smaller is better.

@@ -40,8 +40,8 @@ class Forecaster:
     """One of the forecasters compared."""
 
     assessment: Assessment
-    """Assessment of the rows compared. Its ``uncertainty`` assumes independent rows of equal weight;
-    `Comparison.to_dict` leaves it out where rows depend on one another or have weights."""
+    """Assessment of the rows compared. Its ``uncertainty`` and the limits of its measured profile assume independent
+    rows of equal weight; `Comparison.to_dict` leaves them out where rows depend on one another or have weights."""
     geometric_accuracy: float
     """exp of minus the log loss in ``scores``, by which forecasters are ranked. Larger is better."""
     geometric_accuracy_interval: Interval
@@ -185,7 +185,8 @@ class Comparison(Reported):
         for name, forecaster in self.forecasters.items():
             assessment = forecaster.assessment.to_dict()
             if not self.assessed_for_sure:
-                del assessment["uncertainty"]
+                for sampled in ("uncertainty", "measured_profile", "divergence_profile"):
+                    del assessment[sampled]
             plain_dict["forecasters"][name]["assessment"] = assessment
         return plain_dict
 

@@ -87,6 +87,8 @@ def _table(c: Comparison) -> Iterator[str]:
     yield "(larger accuracies are better; smaller log loss and Brier score are better)"
     if any(each.assessment.diagnosis.made for each in _shown(c)):
         yield from textwrap.wrap(f"({CODES})", 80)
+    else:
+        yield from textwrap.wrap(f"({next(iter(_shown(c))).assessment.verdict})", 80)
 
 
 def _laid_out(lines: Sequence[Sequence[str]], most: int) -> Iterator[str]:
