@@ -19,6 +19,7 @@ from unperplexed.measured import (
     shrunk_isotonic,
 )
 from unperplexed.profile import averages
+from unperplexed.tally import VIEWS
 
 
 def pairs(*entries):
@@ -277,7 +278,7 @@ def test_slopes_of_the_specification(scenario):
     for seed in range(20):
         y, p = softmax_forecasts(np.random.default_rng(seed), 2000, *scenario)
         tally = Tally.of(y, p)
-        reported = assess(tally, orders=[0]).reported
+        reported = assess(tally, orders=[0], floor=0.005).reported
         counts, seen = tally.pairs(), tally.pairs().happened > 0
         for bins, found in slopes.items():
             if bins == 0:
@@ -308,14 +309,31 @@ CORNERS = {
 @pytest.mark.parametrize("exact_limit", [0, 1 << 16])
 def test_corners_answer_without_a_warning(name, corner, floor, exact_limit):
     y, p = CORNERS[corner]
-    result = assess(y, p, measured=name, floor=floor, exact_limit=exact_limit)
-    for mean in ("decisiveness", "geometric_accuracy", "robustness"):
-        assert floor <= getattr(result.reported, mean) <= 1
-        assert floor <= getattr(result.measured, mean) <= 1
-    assert result.bins.happened.sum() == len(y)
-    assert result.bins.total.sum() == 2 * len(y)
-    assert str(result)
-    assert result.to_json()
+    found = {
+        view: assess(y, p, measured=name, floor=floor, exact_limit=exact_limit, view=view)
+        for view in VIEWS
+        if view != "top-label"
+    }
+    for result in found.values():
+        for mean in ("decisiveness", "geometric_accuracy", "robustness"):
+            assert floor <= getattr(result.reported, mean) <= 1
+            assert floor <= getattr(result.measured, mean) <= 1
+        assert str(result)
+        assert result.to_json()
+    pooled, positive = (found[view].bins for view in ("all-classes", "each-class"))
+    assert (pooled.happened.sum(), pooled.total.sum()) == (len(y), 2 * len(y))
+    assert (positive.happened.sum(), positive.total.sum()) == (sum(y), len(y))
+
+
+@pytest.mark.parametrize(
+    ("reported", "told"),
+    [((3.5e-172, 0.75), False), ((3.5e-172, 0.5), False), ((0.01, np.nextafter(0.01, 1)), False), ((0.4, 0.6), True)],
+)
+def test_a_line_is_told_by_what_is_measured_between_0_and_1(reported, told):
+    """And by two values whose log-odds differ."""
+    found = logistic(*pairs(*((p, 1, 1) for p in reported)))
+    assert set(found.settings) == ({"calibration_intercept", "calibration_slope"} if told else set())
+    assert all(np.isfinite(value) for value in found.settings.values())
 
 
 def test_row_order_never_matters(rng):
@@ -496,7 +514,14 @@ def test_forecasts_turned_upside_down_are_measured_as_level(rng):
     """A line that falls is not followed: a swapped label must not read as a fair slope."""
     q = rng.beta(0.5, 0.5, 2000).round(2).clip(0.01, 0.99)
     y = (rng.uniform(size=2000) < q).astype(int)
-    assert assess(y, 1 - q).slope == pytest.approx(0, abs=1e-6)
+    assert assess(y, 1 - q, view="all-classes").slope == pytest.approx(0, abs=1e-6)
+    of_positive = assess(y, 1 - q)
+    level = of_positive.curve.measured[0]
+    assert of_positive.curve.measured == pytest.approx(np.full(of_positive.curve.measured.size, level), abs=1e-12)
+    assert level == pytest.approx(y.mean(), abs=1e-5)  # but for the two pairs that the prior is worth
+    # Nothing is measured apart but the levels of the two classes.
+    level = averages(np.array([level, 1 - level]), np.array([y.mean(), 1 - y.mean()])).spread
+    assert of_positive.slope == pytest.approx(level / of_positive.reported.spread, abs=1e-6)
     assert assess(y, 1 - q, measured="logistic").slope > 0.5  # which reads them the other way round, as documented
 
 

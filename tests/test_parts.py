@@ -295,7 +295,16 @@ def test_class_pairs_go_by_label():
         tally.class_pairs("cow")
     with pytest.raises(InputError, match="expected one of 'classes', 'predictions', got 'shards'"):
         tally.class_pairs("cat", "shards")
-    without = Tally.of([1], [0.5], parts=["predictions"])
+    with pytest.raises(InputError, match="expected one of 'classes', 'predictions', got 'shards'"):
+        tally.each_class("shards")
+    with pytest.raises(InputError, match="expected one of 'classes', 'predictions', got 'shards'"):
+        Tally.of([1], [[0.2, 0.3, 0.5]], labels=range(3)).each_class("shards")
+    of_two = Tally.of(["dog", "cat"], frame)  # which needs no part
+    for part in ("classes", "predictions"):
+        for label in ("cat", "dog"):
+            for one, other in zip(of_two.class_pairs(label, part), tally.class_pairs(label, part), strict=True):
+                assert one.tolist() == other.tolist()
+    without = Tally.of([1], [[0.2, 0.3, 0.5]], labels=range(3), parts=["predictions"])
     for ask in (without.each_class, without.by_class, lambda: without.class_pairs(1), lambda: without.class_points(1)):
         with pytest.raises(InputError, match=r"without the part 'classes'; count it with parts=\['classes'\]"):
             ask()

@@ -16,8 +16,10 @@ import pyarrow.parquet
 import pytest
 
 from unperplexed import InputError, Tally, assess
+from unperplexed._json import json_text
 from unperplexed._readers import chunks, columnar
 from unperplexed._shards import shards_of_groups
+from unperplexed.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from unperplexed.files import ForecastFiles, Reading, Selection
 from unperplexed.progress import ahead
 
@@ -162,6 +164,23 @@ def tally(paths, chosen, read=None, progress=None):
     return sum((Tally.count(forecasts) for batch in files for forecasts in batch.forecasts), Tally())
 
 
+def but_for_the_diagnosis(assessment):
+    """All that is told of an assessment by its counts."""
+    told = assessment.to_dict()
+    assert told.pop("diagnosis")["verdict"] == told.pop("verdict")
+    return json_text(told, 2)
+
+
+def diagnosed(paths, chosen, read=None):
+    """What the rows of files are found to be, which are read again each time."""
+
+    def chunks():
+        for batch in ForecastFiles([str(path) for path in paths], chosen, read or Reading()):
+            yield from batch.forecasts
+
+    return diagnosis_of_rows(rows_of(chunks, numbered=len(paths) == 1), CLASSES)
+
+
 def first_error(paths, chosen, read=None):
     with pytest.raises(InputError) as caught:
         tally(paths, chosen, read)
@@ -173,7 +192,11 @@ def test_every_format_gives_the_same(tmp_path, either, rows, name):
     path = FORMATS[name](tmp_path / name, rows)
     y, p, w = rows
     counted = tally([path], selection(path, False), reading(path))
-    assert assess(counted).to_json() == assess(y, p, labels=CLASSES).to_json()
+    result, expected = assess(counted), assess(y, p, labels=CLASSES)
+    assert but_for_the_diagnosis(result) == but_for_the_diagnosis(expected)
+    assert result.to_json() == assess(Tally.of(y, p, labels=CLASSES)).to_json()
+    assert "the rows are read several times" in result.verdict
+    assert diagnosed([path], selection(path, False), reading(path)).to_dict() == expected.diagnosis.to_dict()
     weighted = assess(tally([path], selection(path, True), reading(path))).figures()
     assert weighted == pytest.approx(assess(y, p, labels=CLASSES, sample_weight=w).figures(), rel=1e-12)
 
@@ -200,16 +223,19 @@ def test_batches_follow_one_another_and_progress_ends_at_the_file_s_size(tmp_pat
 
 def test_several_files_and_patterns(tmp_path, either, rows):
     y, p, _ = rows
-    expected = assess(y, p, labels=CLASSES).to_json()
+    expected = but_for_the_diagnosis(assess(y, p, labels=CLASSES))
+    diagnosis = assess(y, p, labels=CLASSES).diagnosis
     for number, start in enumerate(range(0, N, 60)):
         written(wide_frame, "write_parquet")(tmp_path / f"part{number}.parquet", [x[start : start + 60] for x in rows])
     pattern = tmp_path / "part*.parquet"
-    assert assess(tally([pattern], Selection(["y"], WIDE))).to_json() == expected
+    assert but_for_the_diagnosis(assess(tally([pattern], Selection(["y"], WIDE)))) == expected
     parts = sorted(tmp_path.glob("part*.parquet"))
-    assert assess(tally(parts, Selection(["y"], WIDE))).to_json() == expected
+    assert but_for_the_diagnosis(assess(tally(parts, Selection(["y"], WIDE)))) == expected
+    found = diagnosed(parts, Selection(["y"], WIDE))
+    assert (found.verdict, found.errors, found.p_value) == (diagnosis.verdict, diagnosis.errors, diagnosis.p_value)
     written(wide_frame, "write_csv")(tmp_path / "part0.csv", [x[:60] for x in rows])
     mixed = [tmp_path / "part0.csv", *parts[1:]]
-    assert assess(tally(mixed, Selection(["y"], WIDE))).to_json() == expected
+    assert but_for_the_diagnosis(assess(tally(mixed, Selection(["y"], WIDE)))) == expected
     assert "no file matches" in first_error([tmp_path / "x*.parquet"], Selection(["y"], WIDE))
     assert "is named twice" in first_error([pattern, parts[0]], Selection(["y"], WIDE))
     pl.DataFrame({"y": ["apple"], "p_apple": [1.0]}).write_csv(tmp_path / "other.csv")

@@ -573,6 +573,7 @@ class Tally:
         InputError
             For a tally that was made without the part.
         """
+        check_choice("part", part, CLASS_PARTS)
         if self.positive is not None:
             return self.positive.each_class() if part == "classes" else self.positive.each_prediction()
         return each_group(self._part(part), self.n_classes, self.n_classes == 2)

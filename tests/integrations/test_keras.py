@@ -278,6 +278,8 @@ class TestCallback:
             assert len(history.history[f"val_{name}"]) == 3
             assert history.history[f"val_{name}"][-1] == pytest.approx(expected[name], rel=1e-6)
         assert callback.assessment.intervals["slope"].low < callback.assessment.slope
+        assert callback.assessment.diagnosis.made  # of three classes too: the rows of the epoch are there
+        assert callback.assessment.verdict == assess(y, model.predict(x, verbose=0), resamples=0).verdict
 
     def test_checkpoints_and_early_stopping_go_by_it(self, data, tmp_path):
         x, y = data

@@ -296,12 +296,22 @@ class TestDisplays:
     def test_either_class_may_be_the_positive(self, tumours):
         x, y = tumours
         model = GaussianNB().fit(x, y)
-        drawn = [
-            AssessmentDisplay.from_estimator(model, x, y, pos_label=label, resamples=0)
-            for label in ("benign", "malignant")
-        ]
-        assert drawn[0].assessment.figures() == pytest.approx(drawn[1].assessment.figures(), rel=1e-9)
-        assert drawn[0].assessment.labels == ("malignant", "benign")
+        # Of the positive class's probability alone: those that are rounded to 1 are not told apart as those near 0 are,
+        # which isotonic regression does not see.
+        for settings in ({"view": "all-classes"}, {"measured": "isotonic"}):
+            drawn = [
+                AssessmentDisplay.from_estimator(model, x, y, pos_label=label, resamples=0, **settings)
+                for label in ("benign", "malignant")
+            ]
+            assert drawn[0].assessment.figures() == pytest.approx(drawn[1].assessment.figures(), rel=1e-9)
+            assert drawn[0].assessment.labels == ("malignant", "benign")
+            assert drawn[0].assessment.diagnosis.errors == drawn[1].assessment.diagnosis.errors != ()
+        p = model.predict_proba(x).clip(1e-6, 1 - 1e-6)
+        one, other = (
+            AssessmentDisplay.from_predictions(y, p[:, at], labels=labels, resamples=0).assessment
+            for at, labels in ((1, ["benign", "malignant"]), (0, ["malignant", "benign"]))
+        )
+        assert one.figures() == pytest.approx(other.figures(), rel=1e-9)
 
     def test_a_class_that_a_fold_did_not_see_has_no_probability(self, flowers):
         x, y = flowers

@@ -9,8 +9,8 @@ import pytest
 
 from shared.test_real_forecasts import SETS
 from unperplexed import Tally, expected_calibration_error
+from unperplexed._binary import mirror
 from unperplexed._tables import ExactCounts, pooled
-from unperplexed._views import mirrored
 from unperplexed.calibration import binned_error, smooth_error
 from unperplexed.decomposition import _DIVERGENCES, _parts
 
@@ -150,5 +150,5 @@ DECOMPOSED = {
 def test_decompositions_are_those_of_model_diagnostics(name, score):
     p, o = top_label(name)
     pairs = exact_pairs(p, o)
-    found = np.sum([_parts(_DIVERGENCES[score], group) for group in (pairs, mirrored(pairs))], axis=0) / p.size
+    found = np.sum([_parts(_DIVERGENCES[score], group) for group in (pairs, mirror(pairs))], axis=0) / p.size
     assert found / (2 if score == "brier_score" else 1) == pytest.approx(DECOMPOSED[name, score], abs=6e-7)

@@ -447,7 +447,8 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     Attributes
     ----------
     assessment : Assessment
-        The latest, with intervals and verdict; None before the first epoch has ended, and after one of NaN.
+        The latest, with intervals and the diagnosis of its rows; None before the first epoch has ended, and after one
+        of NaN.
 
     Raises
     ------

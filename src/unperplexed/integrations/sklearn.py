@@ -199,7 +199,7 @@ class AssessmentDisplay:
     Attributes
     ----------
     assessment : Assessment
-        All figures, with intervals and the verdict.
+        All figures, with intervals, and the diagnosis of the rows.
     ax_ : matplotlib Axes
         The main Axes.
     figure_ : matplotlib Figure
@@ -212,8 +212,8 @@ class AssessmentDisplay:
     >>> from unperplexed.integrations.sklearn import AssessmentDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> display = AssessmentDisplay.from_estimator(GaussianNB().fit(X[::2], y[::2]), X[1::2], y[1::2])
-    >>> display.assessment.verdict
-    'overconfident'
+    >>> display.assessment.diagnosis.headline
+    'Certain and wrong, overconfident'
     """
 
     def __init__(self, assessment: Assessment, *, name: str | None = None) -> None:

@@ -101,9 +101,9 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
 
 def _line(reported: Floats, measured: Floats) -> dict[str, float]:
     """Give intercept and slope of the line that points of log-odds lie on, if there are two to tell."""
-    inner = (reported > 0) & (reported < 1)
+    inner = (reported > 0) & (reported < 1) & (measured > 0) & (measured < 1)  # what is next to 1 may be measured as 1
     x, y = logit(reported[inner]), logit(measured[inner])
-    if x.size < 2:
+    if x.size < 2 or x[0] == x[-1]:
         return {}
     slope = float((y[-1] - y[0]) / (x[-1] - x[0]))
     middle = np.abs(x).argmin()  # where the line is known best
