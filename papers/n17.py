@@ -50,9 +50,11 @@ def believed(**changes: float) -> TwoClassModel:
 
 
 @cache
-def bubbles(model: TwoClassModel) -> Assessment:
-    """Bins of each class, from a sample."""
+def bubbles(model: TwoClassModel, label: int) -> Assessment:
+    """Bins of a class, from a sample: two classes have one curve, that of the class in the second column."""
     y, _, p = model.sample(SAMPLE, random_state=SEED)
+    if label == 0:
+        y, p = 1 - y, p[:, ::-1]
     return assess(
         y, p, view="each-class", measured="equal-population", bins=BINS, floor=0.01, limit="both", resamples=0
     )
@@ -101,12 +103,13 @@ def setting(model: TwoClassModel, _: Report) -> Made:
 
 def against_source(ax: Axes, model: TwoClassModel) -> TwoClassAverages:
     """Draw reported probability over how often it comes true, as the paper has its axes."""
-    found, exact = bubbles(model), model.averages("each-class")
-    bins, table = found.bins, found.classes
-    assert table is not None
+    exact = model.averages("each-class")
     ax.plot([0, 1], [0, 1], **DIAGONAL)
     for label, name, colour in ((0, "green", GREEN), (1, "orange", ORANGE)):
-        here = [each == label and n > 0 for each, n in zip(bins.label, bins.happened, strict=True)]
+        found = bubbles(model, label)
+        bins, table = found.bins, found.classes
+        assert table is not None
+        here = bins.happened > 0
         size = 300 * bins.happened[here] / bins.happened.max()
         ax.scatter(
             bins.measured[here],
@@ -118,7 +121,7 @@ def against_source(ax: Axes, model: TwoClassModel) -> TwoClassAverages:
             label=f"{name}: bins",
             zorder=3,
         )
-        at = table.label.index(label)
+        at = table.label.index(1)
         for marker, mean in ORDER_MARKS:
             place = (getattr(table, f"measured_{mean}")[at], getattr(table, f"reported_{mean}")[at])
             shown = f"{name}: means" if mean == "geometric_accuracy" else None
@@ -325,7 +328,7 @@ def equations(_: Report) -> Made:
     mean = generalized_mean(p, 0)
     model = believed()
     y, _x, said = model.sample(SAMPLE, random_state=SEED)
-    settings: dict[str, Any] = {"floor": 0.01, "limit": "both", "resamples": 0}
+    settings: dict[str, Any] = {"view": "all-classes", "floor": 0.01, "limit": "both", "resamples": 0}
     lines = [
         Line(
             "theorem 1: N-th root of the total probability",

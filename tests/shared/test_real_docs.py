@@ -33,18 +33,7 @@ def limits(result, figure, digits):
 
 def in_words(number):
     """As pages write it."""
-    words = {
-        2: "two",
-        3: "three",
-        6: "six",
-        7: "seven",
-        9: "nine",
-        10: "ten",
-        11: "eleven",
-        12: "twelve",
-        13: "thirteen",
-        14: "fourteen",
-    }
+    words = {2: "two", 3: "three", 6: "six", 7: "seven", 12: "twelve", 13: "thirteen", 14: "fourteen"}
     return words.get(number, f"{number:,}")
 
 
@@ -317,9 +306,7 @@ def test_language_models(answers):
         if model == "Mistral":
             states("language-models", f"Mistral to {percent(sure)}, of which {percent(y[sure])} were right")
         if model == "gpt-4-turbo":
-            words = (
-                f"assigned 0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
-            )
+            words = f"0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
             states("language-models", words, f"geometric accuracy is {result.measured.geometric_accuracy:.3f}")
         if model == "Falcon-7b":
             [slope] = (each for each in found.findings if each.error == "confidence")

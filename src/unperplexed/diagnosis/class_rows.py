@@ -206,7 +206,7 @@ class PreparedRows:
             start += len(block.truth)
 
     def most_surprising(self, most: int = 3) -> list[tuple[float, int, float, int]]:
-        """(surprise, number, probability of the outcome, number for the user) of the rows with the least surprise, below 1/N each.
+        """(surprise, number, probability of the outcome, user's number) of the most surprising rows, below 1/N each.
 
         The surprise is the probability that the row assigned to outcomes at most as probable as the observed one.
         """

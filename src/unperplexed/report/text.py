@@ -107,8 +107,8 @@ def _rows_text(a: Assessment) -> Iterator[str]:
     if not shown and a.n_classes == 2:  # counts have no row numbers, but the most surprising rows are these
         several = len(set(s.source)) > 1
         shown = [
-            f"{int(s.row[at]):,}{f' of {printable(s.source[at])}' if several else ''} (assigned {s.probability[at]:.2g})"
-            for at in range(min(count, len(s)))
+            f"{int(row):,}{f' of {printable(source)}' if several else ''} (assigned {p:.2g})"
+            for row, source, p in list(zip(s.row, s.source, s.probability, strict=True))[:count]
         ]
     if shown:
         more = count - len(shown[:_MOST_LISTED])
