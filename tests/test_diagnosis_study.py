@@ -57,6 +57,9 @@ def test_sizes_and_gains_of_the_whole_study():
     for (n,), group in size.group_by("n"):
         assert 0.02 < group["rejected"].mean() < 0.065, n
     assert size["rejected"].max() < 0.09
-    named = RESULTS.filter((pl.col("study") == "naming") & (pl.col("n") >= 5000) & (pl.col("sample") == "rows"))
+    for (sample,), group in RESULTS.filter(pl.col("study") == "samples").group_by("sample"):
+        assert 0.02 < group["rejected"].mean() < 0.08, sample
+    naming = RESULTS.filter((pl.col("study") == "naming") & (pl.col("error") != "none"))
+    named = naming.filter((pl.col("n") >= 5000) & (pl.col("sample") == "rows"))
     off = (named["gain_claimed"] - named["gain_brought"]) / named["gain_standard_error"]
     assert off.abs().max() < 4
