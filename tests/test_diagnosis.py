@@ -265,6 +265,15 @@ def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
     assert seen.startswith("1 row shows, ")
 
 
+def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_share(rng):
+    cluster, s = np.repeat(np.arange(100), 20), rng.normal(0, 2, 2000)
+    level = norm.cdf(math.sqrt(0.5) * rng.normal(size=100)[cluster] + math.sqrt(0.5) * rng.normal(size=2000))
+    y, p = (level < expit(s)).astype(int), expit(s)
+    plain, clustered = (diagnose(y, p, groups=groups, labels=(0, 1)).detectable for groups in (None, cluster))
+    assert clustered.bias > 2 * plain.bias
+    assert clustered.calibration_slope < 1.8 * plain.calibration_slope
+
+
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
     assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052.")

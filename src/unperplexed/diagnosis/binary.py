@@ -89,8 +89,8 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
 def _informations(rows: Scored, tested: Gate) -> tuple[float, float]:
     """Return what is known of a bias, and of a calibration slope: inverse squares of standard errors."""
     return (
-        rows.information / tested.design_effect,
-        float(rows.total @ (rows.variance * rows.s**2)) / tested.design_effect,
+        rows.information / tested.effects[0],
+        float(rows.total @ (rows.variance * rows.s**2)) / tested.effects[1],
     )
 
 

@@ -76,6 +76,8 @@ class Gate(NamedTuple):
     """Factor by which weights and dependence between rows inflate variances; likelihood ratios are divided by it."""
     information: float
     """Sum of variances, in rows of equal weight."""
+    effects: tuple[float, float]
+    """The design effect for a bias alone, and for confidence alone: clusters inflate these differently."""
 
 
 def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
@@ -88,18 +90,22 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
     if clusters is None:
         kept = kept[:room]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
-        z, design_effect = _independent(rows, q), of_weights
+        z, inflation = _independent(rows, q), np.ones(1)
     else:
         kept = kept[: min(room, 4)]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
         sums = clusters(q)
         most = max(1, min(room, len(sums) // 10))
         kept, q, sums = kept[:most], q[:most], sums[:, :most]
-        z, of_clusters = _clustered(rows, q, sums)
-        design_effect = of_clusters * of_weights
+        z, inflation = _clustered(rows, q, sums)
     weights = WEIGHTS[kept]
     statistic = float(weights @ z**2)
-    return Gate(statistic, weighted_chi2_sf(statistic, weights), design_effect, information)
+    whole = max(1.0, float(np.mean(inflation))) * of_weights
+    of_bias, of_confidence = (
+        max(1.0, float(inflation[kept.index(at)])) * of_weights if at in kept[: inflation.size] else whole
+        for at in (0, 1)
+    )
+    return Gate(statistic, weighted_chi2_sf(statistic, weights), whole, information, (of_bias, of_confidence))
 
 
 def _independent(rows: Scored, q: Floats) -> Floats:
@@ -111,8 +117,8 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     return hall(z, skewness)
 
 
-def _clustered(rows: Scored, q: Floats, sums: Floats) -> tuple[Floats, float]:
-    """Return components of dependent rows, and the design effect.
+def _clustered(rows: Scored, q: Floats, sums: Floats) -> tuple[Floats, Floats]:
+    """Return components of dependent rows, and how much their variances are inflated.
 
     The rows' own variance is known, and is 1; only the covariance between rows of a cluster is estimated.
     """
@@ -123,7 +129,7 @@ def _clustered(rows: Scored, q: Floats, sums: Floats) -> tuple[Floats, float]:
     covariance = (vectors * np.maximum(values, 0.3)) @ vectors.T
     z = np.linalg.solve(np.linalg.cholesky(covariance), sums.sum(axis=0))
     normal = -ndtri(stdtr(max(len(sums) - 1, 1), -np.abs(z)))
-    return normal, max(1.0, float(np.mean(np.diag(covariance))))
+    return normal, np.diag(covariance)
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:
