@@ -278,7 +278,7 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
     assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052.")
     finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
-    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False)
+    found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, slope_alone=0.0042)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
     assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
     finding = replace(finding, error="bias")

@@ -635,7 +635,7 @@ def assess(
             n_jobs=n_jobs,
         )
     result = _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
-    if isinstance(y_true, Tally) or tally.n_classes == 2:
+    if isinstance(y_true, Tally) or (tally.n_classes == 2 and not tally.grouped):
         return result
     return result.diagnosed_by(partial(_diagnosed, forecasts, tally))
 

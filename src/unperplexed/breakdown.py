@@ -291,7 +291,7 @@ def assess_by(
     else:
         parts = parts_for(options.get("view"), counting.get("groups"), counting.get("sample_weight"))
         tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
-        if tallies.whole().n_classes > 2:
+        if tallies.whole().n_classes > 2 or counting.get("groups") is not None:
             reading = {name: value for name, value in counting.items() if name not in _COUNTED}
             return _broken_down(tallies, sort, shrink, options, _diagnoses(Forecasts(y_true, y_prob, **reading), by))
     return _broken_down(tallies, sort, shrink, options)

@@ -217,7 +217,8 @@ def _assessment(arguments: argparse.Namespace) -> Assessment:
         raise InputError(_named(arguments.files, error)) from None
     names = matching(arguments.files)
     once = _tallies(names, arguments) or "-" in names or arguments.engine != "local"
-    return found if counted.n_classes == 2 or once else found.diagnosed_by(partial(_diagnosed, arguments, counted))
+    enough = counted.n_classes == 2 and not counted.grouped
+    return found if enough or once else found.diagnosed_by(partial(_diagnosed, arguments, counted))
 
 
 def _diagnosed(arguments: argparse.Namespace, counted: Tally) -> Diagnosis:

@@ -22,10 +22,10 @@ from .._wording import p_value_text
 from ..labels import Label
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
-from .gate import ClusterSums, Gate, Scored, gate, information_time, orthonormal
+from .gate import FEWEST_CLUSTERS, ClusterSums, Gate, Scored, gate, information_time, orthonormal
 from .log_odds_maps import features
 from .result import Detectable, Diagnosis, Finding, MendedProbability
-from .words import Told, certainty_words, rows_words, tells_sizes, told, worded
+from .words import Told, certainty_words, not_made, rows_words, tells_sizes, told, too_few, worded
 
 LEVEL = 0.05
 """Of the gate."""
@@ -74,7 +74,10 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     found: list[Finding] = [] if sure is None else [sure]
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
         return told(data.labels, found, Told(n=n, p_value=math.nan, by=data.by))
-    tested = gate(rows, None if data.clusters is None else data.clusters(kept))
+    clusters = None if data.clusters is None else data.clusters(kept)
+    if clusters is not None and (n_clusters := len(clusters(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
+        return not_made(too_few(n_clusters), round(n), data.labels)
+    tested = gate(rows, clusters)
     detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in _informations(rows, tested)))
     if tested.p_value >= LEVEL:
         return told(data.labels, found, Told(n=n, p_value=tested.p_value, statistic=tested.statistic,
@@ -169,6 +172,7 @@ class _Naming:
         order = costliest_first(search, best)
         gains = gains_of(search, order, effect / (2 * n))
         self.gain = sum(gains)
+        alone = search.fits[("confidence",)].map.parameter("confidence") if ("confidence",) in search.fits else 0.0
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
             part = whole.ratio - search.ratio(less)
@@ -176,7 +180,9 @@ class _Naming:
             interval = (value - 1.96 * error, value + 1.96 * error)
             finding = Finding(name, "", value, interval, float(chi2.sf(part, 1)), gain)  # type: ignore[arg-type]
             self.findings.append(
-                worded(finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated)
+                worded(
+                    finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated, alone
+                )
             )
         if not (tells_sizes(best) or whole.map.separated):
             p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._typing import Floats
+from .._wording import short_name
 from ..labels import Label
 
 MOST_NAMED = 3
@@ -50,7 +51,7 @@ class ClassMeans:
     def name(self, at: int) -> str:
         """Quote the label of a class."""
         label = self.labels[at]
-        return f"column {at}" if label is None else f"'{label}'"
+        return f"column {at}" if label is None else f"'{short_name(str(label), 40)}'"
 
 
 def number(value: float) -> str:
@@ -65,13 +66,15 @@ def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
     """Name the biased classes, the clearest first."""
     if not len(classes):
         return "biased between classes (no single class stands out)"
+    # What is biased beside the other errors need not be so by itself.
+    shown = [at for at in classes if number(means.predicted[at]) != number(means.observed[at])][:MOST_NAMED]
     named = []
     for verb, over in (("overpredicts", True), ("underpredicts", False)):
-        here = [means.words(at) for at in classes[:MOST_NAMED] if means.over(at) == over]
+        here = [means.words(at) for at in shown if means.over(at) == over]
         named += [f"{verb} {' and '.join(here)}"] if here else []
-    more = len(classes) - MOST_NAMED
-    others = f"; {more} more class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
-    return ", ".join(named) + others
+    more = len(classes) - len(shown)
+    others = f"{more}{' more' if shown else ''} class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
+    return "; ".join(filter(None, [", ".join(named), others]))
 
 
 def confidence_words(slope: float, low: float, high: float) -> str:
@@ -80,7 +83,8 @@ def confidence_words(slope: float, low: float, high: float) -> str:
     if slope > 10:
         return f"{name} (calibration slope above 10: the most probable class nearly always occurs)"
     temperature = f"; temperature {1 / slope:.2f}" if slope > 0.05 else ""
-    return f"{name} (calibration slope {slope:.2f}, 95% CI {low:.2f} to {high:.2f}{temperature})"
+    numbers = f"calibration slope {slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
+    return f"{name} ({numbers}{temperature})"
 
 
 def tail_words(parameter: float) -> str:

@@ -34,14 +34,18 @@ def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%" if share < 1 else "100%"
+    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
 def _remedies(d: Diagnosis) -> Iterator[str]:
-    remedies = list(dict.fromkeys(finding.remedy for finding in d.findings if finding.remedy))
+    findings = sorted(d.findings, key=lambda finding: _APPLIED.get(finding.error, -1))  # as they are to be applied
+    remedies = list(dict.fromkeys(finding.remedy for finding in findings if finding.remedy))
     for remedy in remedies:
         what = ", ".join(dict.fromkeys(short(finding) for finding in d.findings if finding.remedy == remedy))
         yield f"Remedy{f' ({what})' if len(remedies) > 1 else ''}: {remedy}"
+
+
+_APPLIED = {"confidence": 0, "asymmetry": 0, "tail": 0, "bias": 1, "noise": 2, "shape": 3}
 
 
 def _mended(d: Diagnosis) -> Iterator[str]:
@@ -55,7 +59,10 @@ _NAMES = {"confidence": "over- or underconfidence", "tail": "misstated extremes"
 
 def _alternatives(d: Diagnosis) -> Iterator[str]:
     if d.alternatives:
-        sets = (" and ".join(_NAMES.get(name, name) for name in names) for names in d.alternatives)
+        sets = (
+            " and ".join(_NAMES.get(name, name) for name in names) + " alone" * (set(names) < set(d.errors))
+            for names in d.alternatives
+        )
         yield f"These rows do not distinguish this from: {'; or '.join(sets)}."
 
 
@@ -77,6 +84,7 @@ _LARGEST = 10.0
 """Distance of the calibration slope from 1; predictions that would show only a larger one say nothing about it."""
 
 
+_WIDTH = 15
 _CODES = {"asymmetry": "asymmetric", "tail": "tails", "noise": "tails", "certainty": "certain", "rows": "few rows"}
 
 
@@ -86,14 +94,15 @@ def code(diagnosis: Diagnosis) -> str:
     if not d.made:
         return ""
     words = [_code(finding) for finding in d.findings]
-    return ", ".join(dict.fromkeys(words[:2])) or "-"
+    both = ", ".join(dict.fromkeys(words[:2])) or "-"
+    return both if len(both) <= _WIDTH else f"{words[0]} ..."
 
 
 def _code(finding: Finding) -> str:
     if finding.error == "bias":
         return "biased"
     if finding.error == "confidence":
-        return "over" if finding.parameter < 0 else "under"
+        return finding.words.split("confident")[0] if "confident (" in f"{finding.words} (" else "reversed"
     return _CODES.get(finding.error, "other")
 
 

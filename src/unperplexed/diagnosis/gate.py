@@ -67,6 +67,10 @@ ClusterSums = Callable[[Floats], Floats]
 """Given components at the entries, one a row, return their sums over each cluster of dependent rows, one a row."""
 
 
+FEWEST_CLUSTERS = 6
+"""With fewer, what other samples would show is not known from one."""
+
+
 class Gate(NamedTuple):
     """The test's outcome."""
 

@@ -19,8 +19,12 @@ from .class_rows import Certain, PreparedRows, Rows, count
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import Gate, gate
+from .gate import FEWEST_CLUSTERS
 from .result import Detectable, Diagnosis, Finding
-from .words import Told, certainty_words, not_made, rows_words, told
+from .words import Told, certainty_words, not_made, rows_words, told, too_few
+
+MOST_CLASSES = 2000
+"""Covariances of more take gigabytes."""
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -47,6 +51,10 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     counts = count(rows)
     if not counts.rows:
         return not_made("there are no rows", 0, labels)
+    if counts.classes > MOST_CLASSES:
+        return not_made(f"it takes at most {MOST_CLASSES:,} classes", counts.rows, labels)
+    if counts.clusters is not None and len(counts.clusters) < FEWEST_CLUSTERS:
+        return not_made(too_few(len(counts.clusters)), counts.rows, labels)
     prepared = PreparedRows(rows, counts)
     statistics = statistics_of(prepared)
     findings = _certainty(prepared.certain, counts.clusters is not None)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .._wording import p_value_text
+from .._wording import p_value_text, short_name
 from ..labels import Label
 from .result import Detectable, Diagnosis, ErrorName, Finding, MendedProbability
 
@@ -33,7 +33,7 @@ class Told:
 
 def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Told) -> Diagnosis:
     """Return the diagnosis that says it."""
-    n, rest = round(about.n), about.rest < REST_LEVEL
+    n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value, len(labels))
     words = [finding.words for finding in findings]
     if rest:
         p = f"({p_value_text(about.rest)})"
@@ -43,9 +43,9 @@ def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: T
         else:
             words.append(f"and miscalibrated in a further way {p}")
     if [finding.error for finding in findings] == ["certainty"] and about.p_value == about.p_value:
-        words.append(f"no evidence of miscalibration in the other rows ({p_value_text(about.p_value)})")
+        words.append(f"no evidence of miscalibration in the other rows ({tested})")
     return Diagnosis(
-        verdict=sentence("; ".join(words) or nothing_found(n, about.clusters, about.p_value)),
+        verdict=sentence("; ".join(words) or nothing_found(n, about.clusters, tested)),
         headline=headline(findings, about.mostly_rest and rest),
         findings=tuple(findings),
         alternatives=about.alternatives,
@@ -66,10 +66,16 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def nothing_found(n: int, clusters: int | None, p_value: float) -> str:
+def _tested(p_value: float, n_classes: int) -> str:
+    """Give a p-value; that of several classes is an upper bound, three times the least of three, and often 1."""
+    if math.isnan(p_value):
+        return "too few uncertain predictions to test"
+    return "p > 0.5" if n_classes > 2 and p_value > 0.5 else p_value_text(p_value)
+
+
+def nothing_found(n: int, clusters: int | None, tested: str) -> str:
     """Say that there is no evidence, and from how many rows."""
     among = "" if clusters is None else f" in {clusters:,} clusters"
-    tested = "no outcome was left open" if math.isnan(p_value) else p_value_text(p_value)
     return f"no evidence of miscalibration (n = {n:,}{among}, {tested})"
 
 
@@ -78,9 +84,12 @@ def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis
     return Diagnosis(f"No verdict: {reason}.", "No verdict", n_rows=n, n_classes=len(labels), made=False)
 
 
+def too_few(clusters: int) -> str:
+    """Say that there are too few clusters of dependent rows."""
+    return f"{clusters} cluster{'s' if clusters != 1 else ''} of dependent rows, of which it takes at least six"
+
+
 _SHORT = {
-    ("confidence", False): "overconfident",
-    ("confidence", True): "underconfident",
     ("tail", False): "extremes overstated",
     ("tail", True): "extremes understated",
 }
@@ -99,6 +108,8 @@ def short(finding: Finding) -> str:
         return "biased between classes"
     if finding.error == "bias":
         return "biased" if finding.words.startswith("biased") else finding.words.split(" (mean prediction ")[0]
+    if finding.error == "confidence":
+        return finding.words.split(" (")[0]
     return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
 
 
@@ -116,8 +127,12 @@ def worded(
     frequency: float,
     together: Sequence[str],
     separated: bool,
+    slope_alone: float,
 ) -> Finding:
-    """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map."""
+    """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map.
+
+    Whether it is over- or underconfidence goes by the calibration slope alone, less 1: beside a tail it may turn.
+    """
     x, (low, high) = finding.parameter, finding.interval
     few, digits, at = tells_sizes(together), _digits(x), ""
     if few and finding.error != "noise":
@@ -128,13 +143,22 @@ def worded(
     over = x < 0
     words = {
         "bias": _bias(x, label, mean, frequency),
-        "confidence": f"{'over' if over else 'under'}confident{_slope(x, low, high, separated) if few else ''}",
+        "confidence": _confidence(x, low, high, separated) if few else _confident(slope_alone),
         "asymmetry": f"too {'bold' if over else 'timid'} above 50% and too {'timid' if over else 'bold'} below{at}",
         "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
         "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
     }[finding.error]
     remedy = _remedy(finding, together, separated) if few else _together(together)
     return replace(finding, words=words, remedy=remedy, label=label if finding.error == "bias" else None)
+
+
+def _confident(slope: float) -> str:
+    return f"{'over' if slope < 0 else 'under'}confident"
+
+
+def _confidence(x: float, low: float, high: float, separated: bool) -> str:
+    name = "pointing away from the outcomes" if 1 + high < 0 and not separated else _confident(x)
+    return f"{name}{_slope(x, low, high, separated)}"
 
 
 def tells_sizes(together: Sequence[str]) -> bool:
@@ -188,7 +212,7 @@ def _together(errors: Sequence[str]) -> str:
 
 
 def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
-    name = "the positive class" if label is None else f"'{label}'"
+    name = "the positive class" if label is None else f"'{short_name(str(label), 40)}'"
     if (mean > frequency) == (x < 0) and mean != frequency:
         verb = "overpredicts" if x < 0 else "underpredicts"
         return f"{verb} {name} (mean prediction {_share(mean)}, observed frequency {_share(frequency)})"
