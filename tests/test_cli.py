@@ -125,7 +125,8 @@ def test_profile(forecasts, tmp_path, capsys):
 def test_demo(tmp_path, capsys):
     assert run("demo", "--plot", tmp_path / "d.png") == 0
     out, err = capsys.readouterr()
-    assert out.startswith("Certain and wrong 164 times (0.0002 expected); overconfident (calibration slope\n0.33, ")
+    assert " ".join(out.split()).startswith("Certain and wrong 164 times (0.0002 expected in ")
+    assert "overconfident (calibration slope 0.33, " in " ".join(out.split())
     assert "\n\n1,797 forecasts of 10 classes\nfloor 0.001; " in out
     assert "digits" in err
 
@@ -535,7 +536,8 @@ def test_a_long_name_of_an_output(forecasts, tmp_path):
 
 
 def test_calibration_of_a_tally_without_classes_shows_the_other_views(tmp_path, capsys):
-    Tally.of([1, 0, 1], [0.5, 0.4, 0.9]).save(tmp_path / "plain.tally")
+    p = [[0.5, 0.3, 0.2], [0.4, 0.5, 0.1], [0.1, 0.2, 0.7]]
+    Tally.of([0, 1, 2], p, labels=range(3)).save(tmp_path / "plain.tally")
     assert run("calibration", tmp_path / "plain.tally") == 0
     printed = capsys.readouterr().out
     assert "each class: needs a tally with the part classes" in printed

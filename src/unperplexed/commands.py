@@ -104,7 +104,7 @@ def calibration(arguments: argparse.Namespace) -> None:
     counted = _tally(arguments, parts=["classes"])
     try:
         errors = calibration_errors(counted, bins=arguments.bins)
-        view: View | None = None if "classes" in counted.parts else "all-classes"
+        view: View | None = None if counted.knows_classes else "all-classes"
         decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None

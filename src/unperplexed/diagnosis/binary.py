@@ -111,7 +111,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        certainty_words(round(m), expected),
+        certainty_words(round(m), expected, round(float(counts.sum()))),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=float(pdtrc(0 if data.clusters else m - 1, expected)) if expected > 0 else 0.0,
@@ -172,7 +172,8 @@ class _Naming:
         order = costliest_first(search, best)
         gains = gains_of(search, order, effect / (2 * n))
         self.gain = sum(gains)
-        alone = search.fits[("confidence",)].map.parameter("confidence") if ("confidence",) in search.fits else 0.0
+        plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
+        alone = 0.0 if plain is None else plain.map.parameter("confidence")  # the calibration slope of Cox, less 1
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
             part = whole.ratio - search.ratio(less)

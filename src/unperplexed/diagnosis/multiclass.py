@@ -95,7 +95,7 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     if not wrong:
         return ()
     p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
-    words = certainty_words(wrong, certain.expected)
+    words = certainty_words(wrong, certain.expected, certain.rows)
     remedy = say.remedy("certainty", math.nan)
     return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)
 

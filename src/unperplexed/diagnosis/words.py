@@ -240,10 +240,11 @@ def _share(share: float) -> str:
     return f"{share:.3g}" if share < 0.1 else f"{share:.3f}"
 
 
-def certainty_words(count: int, expected: float) -> str:
+def certainty_words(count: int, expected: float, rows: int) -> str:
     """Say how often outcomes that were predicted as certain did not occur."""
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
-    return f"certain and wrong {times} ({expected:.2g} expected)"
+    among = f"{rows:,} row{'s' if rows != 1 else ''} predicted as certain"
+    return f"certain and wrong {times} ({expected:.2g} expected in {among})"
 
 
 def rows_words(probabilities: Sequence[float]) -> str:
