@@ -282,7 +282,9 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
     assert found.remedy.startswith("Multiply the log-odds by 1.0042 ")
     finding = replace(finding, error="bias")
-    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, slope_alone=0.0).remedy.startswith("Add +0.0042 to")
+    assert worded(finding, 1, 0.5, 0.51, ("bias",), separated=False, slope_alone=0.0).remedy.startswith(
+        "Add +0.0042 to"
+    )
 
 
 def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):

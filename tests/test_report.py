@@ -105,7 +105,7 @@ def test_forecasts_that_point_the_wrong_way_are_asked_about():
     wrong = assess(names, p, pos_label="no", resamples=80)
     assert "is 'no' the positive label?" in " ".join(str(wrong).split())
     assert "is &#39;no&#39; the positive label?" in wrong.to_html()
-    assert wrong.verdict.startswith("Overconfident (calibration slope \u22121.0")
+    assert wrong.verdict.startswith("Pointing away from the outcomes (calibration slope \u22121.0")
     assert "the positive label?" not in str(assess(names, p, pos_label="yes", resamples=80))
 
 

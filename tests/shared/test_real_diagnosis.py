@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
-from test_real_forecasts import brackets, games, markets, review, survey
 
+from shared.test_real_forecasts import brackets, games, markets, review, survey
 from unperplexed import Tally, diagnose
 
 DATA = Path(os.environ["UNPERPLEXED_DATA"])
