@@ -227,9 +227,9 @@ def assessment_page(a: Assessment, groups: Breakdown | None = None, *, name: str
     if a.surprises is not None:
         page.add("The most surprising forecasts", _surprises(page, a.surprises))
     page.add("Scores", _scores(page, a))
-    if a.classes is not None:
+    if a.classes is not None and a.n_classes > 2:  # with two classes the one curve shows both
         page.add("Classes", _classes(page, a.classes), wide=True)
-    if a.predicted is not None:
+    if a.predicted is not None and a.n_classes > 2:
         page.add("Predicted classes", _predicted(page, a.predicted), wide=True)
     page.add("For reproduction", _settings(page, a, command))
     accuracy = figure(a.reported.geometric_accuracy)
