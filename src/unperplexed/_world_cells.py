@@ -108,8 +108,8 @@ class WorldCells:
 
 def positive_pairs(tally: Tally) -> Pairs | None:
     """Pairs of the positive one of two classes; None for a tally that did not count them by themselves."""
-    if tally.positive is not None:
-        return tally.positive.pairs()
+    if (pairs := tally.positive_pairs()) is not None:
+        return pairs
     label = tally.labels[1]
     return None if tally.classes is None or label is None else tally.class_pairs(label)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from ._world_cells import WorldCells, world_cells
 from ._world_samples import Logs, WorldSamples, world_samples
 from .coupled import expm1_ratio
 from .means import Limit, apply_limit, t_quantile
-from .measured import DEFAULT, Estimator, measured_of_samples
+from .measured import Estimator, is_default, measured_of_samples
 from .profile import HEADLINE_ORDERS, RiskProfile
 from .progress import steps
 from .scores import score_named, score_reach
@@ -172,7 +171,7 @@ def sampled(
     highest = np.exp([_quantiles(each, ndtr(np.array([draws.reach])))[0] for each in logs]).max(axis=0)
     if not point[-1] > 0:  # what was predicted with probability 0 occurred: no other sample tells more
         highest[-1] = math.nan
-    plain = isinstance(estimator, partial) and estimator.func is DEFAULT.func
+    plain = is_default(estimator)
     intervals = {
         name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most, plain)
         for at, (name, most) in enumerate(SAMPLED.items())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ._wording import number_of
 from ._world_samples import Logs
 from .intervals import Draws, Sampling, draw
 from .means import Limit, means_of_points
-from .measured import DEFAULT, Estimator
+from .measured import Estimator, is_default
 from .tally import Tally, View
 from .worlds import hull
 
@@ -81,7 +80,7 @@ def profiles_of(
     pooled = view == "all-classes" or tally.n_classes == 2
     if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
         draws, _ = draw(tally, estimator, view, orders, floor, limit, sampling)
-        limits = _limits(draws, logs, isinstance(estimator, partial) and estimator.func is DEFAULT.func)
+        limits = _limits(draws, logs, is_default(estimator))
         limits[:, ~np.isfinite(orders)] = np.nan
     low, high = np.exp(limits[0]), np.minimum(np.exp(limits[1]), 1.0)
     return MeasuredProfile(orders, values, low, high), DivergenceProfile(orders, logs[1], *limits[2:])

@@ -16,7 +16,6 @@ from .._typing import AnyFloats, Floats
 from .class_rows import Chunk
 from .class_statistics import gram
 
-ERRORS = ("confidence", "tail", "noise", "bias")
 Errors = tuple[str, ...]
 _NOISE_GRID = expit(np.linspace(-9, 0.5, 20))
 

@@ -33,6 +33,7 @@ __all__ = [
     "equal_population",
     "equal_width",
     "estimator",
+    "is_default",
     "isotonic",
     "kernel",
     "logistic",
@@ -69,9 +70,14 @@ SETTINGS: Mapping[str, Callable[[str, Any], Any]] = {
 """What estimators can be told, and the check of each."""
 
 
+def is_default(estimator: Estimator) -> bool:
+    """Return whether an estimator is the default one, whatever its settings."""
+    return isinstance(estimator, partial) and estimator.func is shrunk_isotonic
+
+
 def measured_of_samples(measure: Estimator, reported: Floats, happened: Floats, total: Floats, floor: float) -> Floats:
     """Measure many samples of the same entries, one a row; NaN where a sample has no pairs."""
-    if isinstance(measure, partial) and measure.func is shrunk_isotonic:
+    if is_default(measure):
         return shrunk_isotonic_of_samples(reported, happened, total)
     if isinstance(measure, partial) and measure.func is isotonic:
         return isotonic_of_samples(happened, total)
