@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from scenarios import softmax
 from unperplexed import Forecasts, Tally, assess
-from unperplexed.means import ROBUST
+from unperplexed.statistics.means import ROBUST
 
 Floats = NDArray[np.float64]
 Make = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
@@ -181,7 +181,7 @@ def _truth_of_many(p: Floats, q: Floats, floor: float | None) -> tuple[dict[str,
     code = np.round(np.log2(np.maximum(flat, 1e-300) / (1 - np.minimum(flat, 1 - 1e-16))) * 512).astype(np.int64)
     _, entry = np.unique(code, return_inverse=True)
     n, h, s = np.bincount(entry), np.bincount(entry, weight), np.bincount(entry, flat)
-    from unperplexed.measured import isotonic
+    from unperplexed.calibration.estimators import isotonic
 
     f = np.maximum(isotonic(s / n, h, n.astype(float)).measured, 0.01 / p.shape[1])
     share, w = h / h.sum(), weight / weight.sum()

@@ -20,9 +20,10 @@ from functools import partial
 import torch
 import triton
 
-from unperplexed import Tally, __version__, _triton
-from unperplexed._kernels import Grid
-from unperplexed.tally import FRACTION_BITS
+from unperplexed import Tally, __version__
+from unperplexed.kernels import triton as _triton
+from unperplexed.kernels.rows import Grid
+from unperplexed.tally.tally import FRACTION_BITS
 
 SIZES = [(1_280_000, 1000), (8192, 128_000)]
 

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
-from unperplexed.diagnosis.binary import diagnose_binary
-from unperplexed.diagnosis.binary_data import data_of_rows
-from unperplexed.diagnosis.class_rows import RowBlock
-from unperplexed.diagnosis.log_odds_maps import FEATURES, NOISE
-from unperplexed.diagnosis.result import Diagnosis
+from unperplexed.calibration.diagnosis.binary import diagnose_binary
+from unperplexed.calibration.diagnosis.binary_data import data_of_rows
+from unperplexed.calibration.diagnosis.class_rows import RowBlock
+from unperplexed.calibration.diagnosis.result import Diagnosis
+from unperplexed.statistics.log_odds_maps import FEATURES, NOISE
 
 Values = NDArray[np.float64]
 CERTAIN = math.log(1e-12)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unperplexed.diagnosis.class_rows import RowBlock, tail
-from unperplexed.diagnosis.multiclass import diagnose_classes
+from unperplexed.calibration.diagnosis.class_rows import RowBlock, tail
+from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
 
 
 class Case(NamedTuple):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from unperplexed import Forecasts, score_named
-from unperplexed._dependence import Dependence, uncertain_mean
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unperplexed import assess
-from unperplexed.shrinkage import pooled_variance, shrunk
+from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
 
 FLOOR, SEED, RUNS = 0.005, 20_240_229, 300
 GRID = np.linspace(-8, 8, 4001)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unperplexed import Tally, assess, tally_files
-from unperplexed._compiled import KERNEL
+from unperplexed.kernels.compiled import KERNEL
 
 SEED = 20_261_122
 

@@ -16,7 +16,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from unperplexed import assess
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "gallery.md"

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from unperplexed._compiled import kernel
+from unperplexed.kernels.compiled import kernel
 
 mpl.use("Agg")
 os.environ.setdefault("KERAS_BACKEND", "torch")

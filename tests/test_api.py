@@ -35,12 +35,14 @@ def test_all_is_complete_and_sorted():
 def test_importing_costs_nothing():
     heavy = {"numpy", "scipy", "polars", "matplotlib", "pandas", "sklearn", "torch", "pyarrow", "dask", "pyspark"}
     assert not heavy & loaded_by("import unperplexed")
-    assert not heavy & loaded_by("from unperplexed.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass")
+    assert not heavy & loaded_by(
+        "from unperplexed.cli.parser import main\ntry: main(['--version'])\nexcept SystemExit: pass"
+    )
 
 
 def test_counting_files_loads_no_other_engine():
     arguments = ["assess", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]
-    loaded = loaded_by(f"from unperplexed.cli import main; main({arguments})")
+    loaded = loaded_by(f"from unperplexed.cli.parser import main; main({arguments})")
     assert not {"dask", "distributed", "pyspark", "pandas"} & loaded
 
 

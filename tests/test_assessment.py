@@ -23,7 +23,7 @@ from unperplexed import (
     compare_sequentially,
     tally_files,
 )
-from unperplexed.measured import isotonic
+from unperplexed.calibration.estimators import isotonic
 
 HOSTILE = "</pre><b>"
 

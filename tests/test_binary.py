@@ -11,8 +11,8 @@ import pytest
 
 from conftest import softmax_forecasts
 from unperplexed import InputError, Tally
-from unperplexed._binary import BinaryRows, mirror
-from unperplexed._tally_file import tally_bytes
+from unperplexed.tally.binary import BinaryRows, mirror
+from unperplexed.tally.serialization import tally_bytes
 
 LIMITS = {"by value": 1 << 16, "in cells": 10}
 N = 3000

@@ -10,10 +10,10 @@ import pytest
 
 from conftest import softmax_forecasts
 from unperplexed import InputError, Tallies, Tally, assess, assess_by, risk_profile, tally_files_by
-from unperplexed.breakdown import _ROWS, Sort
-from unperplexed.cli import _parser, main
-from unperplexed.shrinkage import pooled_variance, shrunk
-from unperplexed.tallies import MOST_GROUPS
+from unperplexed.assessment.breakdown import _ROWS, Sort
+from unperplexed.cli.parser import _parser, main
+from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
+from unperplexed.tally.tallies import MOST_GROUPS
 
 
 @pytest.fixture

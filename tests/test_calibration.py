@@ -15,10 +15,10 @@ from unperplexed import (
     expected_calibration_error,
     smooth_calibration_error,
 )
-from unperplexed._binary import mirror
-from unperplexed._tables import Pairs
-from unperplexed._views import PAIR_VIEWS
-from unperplexed.calibration import binned_error, smooth_error
+from unperplexed.calibration.errors import binned_error, smooth_error
+from unperplexed.tally.binary import mirror
+from unperplexed.tally.tables import Pairs
+from unperplexed.tally.views import PAIR_VIEWS
 
 BINNINGS = ["equal-width", "equal-population"]
 NORMS = [1, 2, np.inf]

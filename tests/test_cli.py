@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 
 from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose, row_scores
-from unperplexed._compiled import KERNEL
-from unperplexed._terminal import coloured
-from unperplexed.calibration import DEFAULT_BINS
-from unperplexed.cli import _FLAGS, _parser, main
-from unperplexed.engines.arguments import EngineName
-from unperplexed.forecasts import Forecasts
-from unperplexed.tally import CLASS_PARTS, PARTS, VIEWS
+from unperplexed.calibration.errors import DEFAULT_BINS
+from unperplexed.cli.parser import _FLAGS, _parser, main
+from unperplexed.cli.terminal import coloured
+from unperplexed.forecasts.forecasts import Forecasts
+from unperplexed.kernels.compiled import KERNEL
+from unperplexed.sources.arguments import EngineName
+from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unperplexed.engines.local.ForecastFiles", interrupted)
+    monkeypatch.setattr("unperplexed.sources.local.ForecastFiles", interrupted)
     before = set(tmp_path.iterdir())
     assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
     assert "interrupted" in capsys.readouterr().err
@@ -297,15 +297,15 @@ def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypat
         (["--scheduler", "tcp://10.0.0.1:8786"], "(--scheduler) is for engine='dask' (--engine dask), not 'local'"),
         (["--engine", "spark", "--scheduler", "x"], "(--scheduler) is for engine='dask' (--engine dask), not 'spark'"),
         (["--engine", "dask", "--master", "local"], "(--master) is for engine='spark' (--engine spark), not 'dask'"),
-        (["--engine", "dask"], "unperplexed.engines.dask needs Dask: pip install 'unperplexed[dask]'"),
-        (["--engine", "spark"], "unperplexed.engines.spark needs PySpark: pip install 'unperplexed[spark]'"),
+        (["--engine", "dask"], "unperplexed.sources.dask needs Dask: pip install 'unperplexed[dask]'"),
+        (["--engine", "spark"], "unperplexed.sources.spark needs PySpark: pip install 'unperplexed[spark]'"),
     ],
 )
 @pytest.mark.parametrize("command", ["assess", "profile", "scores", "calibration", "tally"])
 def test_an_engine_that_cannot_count(forecasts, tmp_path, capsys, monkeypatch, command, engine, message):
     for library, module in (("dask", "dask"), ("py4j", "spark")):
         monkeypatch.setitem(sys.modules, library, None)
-        monkeypatch.delitem(sys.modules, f"unperplexed.engines.{module}", raising=False)
+        monkeypatch.delitem(sys.modules, f"unperplexed.sources.{module}", raising=False)
     output = ["-o", tmp_path / "t.tally"] if command == "tally" else []
     assert run(command, forecasts[0], "--truth", "happened", "--prob", "probability", *engine, *output) == 2
     out, err = capsys.readouterr()
@@ -342,7 +342,7 @@ def test_an_output_never_overwrites_one_of_many_inputs(forecasts, tmp_path, caps
 
 
 def test_progress_is_shown_on_a_terminal_only(monkeypatch):
-    from unperplexed.progress import progress_bar
+    from unperplexed._lib.progress import progress_bar
 
     with progress_bar() as progress:
         assert progress is None
@@ -571,7 +571,7 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
 def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
     (tmp_path / "rows.csv").write_text("y,p\n1,0.9\n0,0.4\n")
     code = (
-        "import sys\nfrom contextlib import suppress\nfrom unperplexed.cli import main\n"
+        "import sys\nfrom contextlib import suppress\nfrom unperplexed.cli.parser import main\n"
         f"with suppress(SystemExit):\n    main({command.split()})\n"
         "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     )

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from unperplexed import Forecasts, InputError, Tally, _columns, _kernels
-from unperplexed.scores import SCORES
+from unperplexed import Forecasts, InputError, Tally
+from unperplexed.kernels import rows as _kernels
+from unperplexed.scores.functions import SCORES
+from unperplexed.tally import columns as _columns
 
 EDGES = [
     0.0,

@@ -28,8 +28,8 @@ from unperplexed import (
     row_scores,
     score_named,
 )
-from unperplexed.intervals import Interval
 from unperplexed.report.comparison_text import _estimate
+from unperplexed.statistics.intervals import Interval
 
 FURTHER = ["ranked_probability_score", "power_score(0.5)", "generalized_surprisal(-0.5)"]
 

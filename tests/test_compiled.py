@@ -7,8 +7,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from unperplexed import Tally, _kernels
-from unperplexed._kernels import COARSE, CellTotals, DistinctValues, Grid, crowded, limb_sums, row_primitives, softmax
+from unperplexed import Tally
+from unperplexed.kernels import rows as _kernels
+from unperplexed.kernels.rows import (
+    COARSE,
+    CellTotals,
+    DistinctValues,
+    Grid,
+    crowded,
+    limb_sums,
+    row_primitives,
+    softmax,
+)
 
 EDGES = [
     0.0,

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import Tally, assess, assess_by, calibration_test, compare, diagnose
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 from unperplexed.report.text import figure
 
 

@@ -15,7 +15,7 @@ from unperplexed import (
     risk_exp,
     risk_log,
 )
-from unperplexed.coupled import expm1_ratio, log1p_ratio
+from unperplexed.theory.coupled import expm1_ratio, log1p_ratio
 
 EPS = np.finfo(float).eps
 DIGITS = 400  # couplings down to the smallest float leave 50 of them

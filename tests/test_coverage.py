@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import assess
-from unperplexed.intervals import SAMPLED
-from unperplexed.means import ROBUST
+from unperplexed.assessment.intervals import SAMPLED
+from unperplexed.statistics.means import ROBUST
 
 RUNS = 100
 

@@ -9,9 +9,9 @@ from sklearn.isotonic import IsotonicRegression
 from conftest import softmax_forecasts
 from test_calibration import pairs_by_rows, sixteenths
 from unperplexed import Decomposition, InputError, Tally, assess, brier_score, decompose, log_loss
-from unperplexed._tables import Table, pooled
-from unperplexed._views import PAIR_VIEWS
-from unperplexed.decomposition import _DIVERGENCES, _parts
+from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
+from unperplexed.tally.tables import Table, pooled
+from unperplexed.tally.views import PAIR_VIEWS
 
 SCORES = ["brier_score", "log_loss"]
 PARTS = ["score", "miscalibration", "discrimination", "uncertainty"]

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import demo
+from unperplexed.cli import demo
 
 ROOT = Path(__file__).parent.parent
 

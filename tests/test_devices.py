@@ -13,11 +13,15 @@ import torch
 
 from conftest import softmax_forecasts
 from test_kernels import values
-from unperplexed import Forecasts, Tally, _devices, _libraries, _row_sample, assess, forecasts
-from unperplexed._devices import DeviceColumns, device_columns, places
-from unperplexed._kernels import Grid
-from unperplexed._libraries import library_of
-from unperplexed.errors import InputError
+from unperplexed import Forecasts, Tally, assess
+from unperplexed._lib import array_libraries as _libraries
+from unperplexed._lib.array_libraries import library_of
+from unperplexed._lib.errors import InputError
+from unperplexed.forecasts import forecasts
+from unperplexed.kernels import devices as _devices
+from unperplexed.kernels.devices import DeviceColumns, device_columns, places
+from unperplexed.kernels.rows import Grid
+from unperplexed.tally import row_sample as _row_sample
 
 
 class CuPyArray(np.ndarray):

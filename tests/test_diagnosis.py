@@ -9,11 +9,11 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
-from unperplexed.diagnosis import describe
-from unperplexed.diagnosis.gate import weighted_chi2_sf
-from unperplexed.diagnosis.log_odds_maps import Counted, fit
-from unperplexed.diagnosis.result import Detectable, Finding
-from unperplexed.diagnosis.words import worded
+from unperplexed.calibration.diagnosis import describe
+from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
+from unperplexed.calibration.diagnosis.result import Detectable, Finding
+from unperplexed.calibration.diagnosis.words import worded
+from unperplexed.statistics.log_odds_maps import Counted, fit
 
 
 def planted(rng, n, bias=0.0, confidence=0.0, asymmetry=0.0, tail=0.0, noise=0.0, sd=2.0):

@@ -8,17 +8,17 @@ from scipy.integrate import quad
 from scipy.special import erfc
 from scipy.stats import chi2
 
-from unperplexed.diagnosis import class_rows, class_words
-from unperplexed.diagnosis.class_fit import Fitter
-from unperplexed.diagnosis.class_maps import ClassMap, information, slopes
-from unperplexed.diagnosis.class_rows import PreparedRows, RowBlock, count, tail
-from unperplexed.diagnosis.class_search import forward
-from unperplexed.diagnosis.class_statistics import ClassStatistics, statistics_of
-from unperplexed.diagnosis.class_tails import upper_tail
-from unperplexed.diagnosis.class_tests import gate
-from unperplexed.diagnosis.describe import lines
-from unperplexed.diagnosis.gate import weighted_chi2_sf
-from unperplexed.diagnosis.multiclass import diagnose_classes
+from unperplexed.calibration.diagnosis import class_rows, class_words
+from unperplexed.calibration.diagnosis.class_fit import Fitter
+from unperplexed.calibration.diagnosis.class_maps import ClassMap, information, slopes
+from unperplexed.calibration.diagnosis.class_rows import PreparedRows, RowBlock, count, tail
+from unperplexed.calibration.diagnosis.class_search import forward
+from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
+from unperplexed.calibration.diagnosis.class_tails import upper_tail
+from unperplexed.calibration.diagnosis.class_tests import gate
+from unperplexed.calibration.diagnosis.describe import lines
+from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
+from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
 
 
 def simulate(rng, n, classes, confidence=0.0, biases=0.0, tails=0.0, noise=0.0):

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import unperplexed
-from unperplexed._counting import jobs_of
-from unperplexed.cli import _parser
-from unperplexed.means import DEFAULT_ORDERS
-from unperplexed.sequential import SequentialSettings
-from unperplexed.tally import EXACT_LIMIT, FRACTION_BITS
+from unperplexed.cli.parser import _parser
+from unperplexed.comparison.sequential import SequentialSettings
+from unperplexed.statistics.means import DEFAULT_ORDERS
+from unperplexed.tally.counter import jobs_of
+from unperplexed.tally.tally import EXACT_LIMIT, FRACTION_BITS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "cli.md").read_text("utf-8")

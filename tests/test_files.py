@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed.files import ForecastFiles, Reading, Selection
-from unperplexed.labels import plain
-from unperplexed.outputs import check_output, write_whole
+from unperplexed._lib.output import check_output, write_whole
+from unperplexed.forecasts.labels import plain
+from unperplexed.sources.files import ForecastFiles, Reading, Selection
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -338,7 +338,7 @@ def test_a_killed_run_leaves_the_old_file(tmp_path):
     path = tmp_path / "out.json"
     path.write_text("old")
     code = (
-        "import pathlib, time, unperplexed.outputs as f\n"
+        "import pathlib, time, unperplexed._lib.output as f\n"
         "pathlib.Path.replace = lambda *_: (print('writing', flush=True), time.sleep(60))\n"
         f"f.write_whole(pathlib.Path({str(path)!r}), b'new' * 1000)\n"
     )
@@ -378,9 +378,9 @@ def refusal(path, prob=("p",), **settings):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 30)
-    monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 200)
-    monkeypatch.setattr("unperplexed._readers.chunks._LONGEST_RECORD", 40)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 30)
+    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 200)
+    monkeypatch.setattr("unperplexed.sources.readers.chunks._LONGEST_RECORD", 40)
 
 
 @pytest.fixture(params=["whole", "tiny"])
@@ -418,7 +418,7 @@ def test_rows_without_any_list(tmp_path, either, suffix):
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "ipc"])
 def test_batches_are_no_longer_for_lists_that_come_late(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 3000)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 3000)
     path = write_lists(tmp_path / f"f.{suffix}", [None] * 100 + [[0.2, 0.3, 0.5]] * 4900)
     files = ForecastFiles([str(path)], Selection(["y"], ["p"]), Reading())
     assert max(batch.forecasts[0].n_rows for batch in files) == 600  # of five values: both columns, and three items
@@ -556,7 +556,7 @@ def test_numbers_with_a_decimal_comma_are_shown_as_written(tmp_path):
 
 
 def test_long_records_of_json_are_no_matter_of_quotes_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 200)
+    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 200)
     path = tmp_path / "f.jsonl"
     path.write_text('{"y": 1, "p": 0.5}\n{"y": 1, "p": 0.5, "t": "' + "a" * 3000 + '"}\n{"y": 1, "p": 0.5}\n')
     assert "line 2 begins a record of more than 0 MB. In CSV a quote" in refusal(path)
@@ -657,7 +657,7 @@ def test_progress_while_outcomes_are_settled(tmp_path, tiny, suffix, share):
 RESIDENT = """
 import re, sys
 from pathlib import Path
-from unperplexed.files import ForecastFiles, Reading, Selection
+from unperplexed.sources.files import ForecastFiles, Reading, Selection
 files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), Reading(options={'drop_invalid': True}))
 n = sum(len(block) for batch in files for block in batch.forecasts[0].blocks())  # which looks at every number
 print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))

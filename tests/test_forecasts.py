@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from unperplexed import Forecasts, InputError, Tally, assess
-from unperplexed.forecasts import Notes
+from unperplexed.forecasts.forecasts import Notes
 
 Y = [1, 0, 1, 1]
 P = [0.9, 0.2, 0.4, 0.7]

@@ -10,12 +10,13 @@ from scipy.special import expit, logit
 
 from conftest import softmax_forecasts
 from unperplexed import ESTIMATORS, InputError, Tally, assess, calibration_test, diagnose
-from unperplexed._calibrated import calibrated
-from unperplexed._resampling import Sample, coarse_counts
-from unperplexed._shard_sums import independent_share
-from unperplexed.intervals import SAMPLED, wilson
-from unperplexed.means import t_quantile
-from unperplexed.measured import estimator, measured_of_samples
+from unperplexed.assessment.intervals import SAMPLED
+from unperplexed.calibration.clustered_test import independent_share
+from unperplexed.calibration.estimators import estimator, measured_of_samples
+from unperplexed.calibration.null_samples import calibrated
+from unperplexed.calibration.resampling import Sample, coarse_counts
+from unperplexed.statistics.intervals import wilson
+from unperplexed.statistics.means import t_quantile
 
 resampled_test = partial(calibration_test, test="resampled")
 

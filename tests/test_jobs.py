@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from unperplexed import Forecasts, InputError, Tally, assess, tally_files
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 
 def matrix(rng, n=4000, classes=200):

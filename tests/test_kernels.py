@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unperplexed._kernels import Grid, row_primitives
+from unperplexed.kernels.rows import Grid, row_primitives
 
 ADVERSARIAL = np.array(
     [

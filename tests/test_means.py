@@ -12,7 +12,7 @@ from unperplexed import (
     order_from_coupling,
     suggested_floor,
 )
-from unperplexed.means import DECISIVE, DEFAULT_ORDERS, GEOMETRIC, ROBUST, means_of_points, means_of_runs
+from unperplexed.statistics.means import DECISIVE, DEFAULT_ORDERS, GEOMETRIC, ROBUST, means_of_points, means_of_runs
 
 SMALLEST_NORMAL = np.finfo(float).tiny
 ORDERS = [0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 2 / 3, 1, 3, 50, 1e3, 1e6]

@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from conftest import softmax_forecasts
 from unperplexed import ESTIMATORS, InputError, Tally, assess
-from unperplexed.measured import (
+from unperplexed.calibration.estimators import (
     bayesian,
     cluster,
     equal_population,
@@ -18,8 +18,8 @@ from unperplexed.measured import (
     nearest_neighbors,
     shrunk_isotonic,
 )
-from unperplexed.profile import averages
-from unperplexed.tally import VIEWS
+from unperplexed.statistics.averages import averages
+from unperplexed.tally.tally import VIEWS
 
 
 def pairs(*entries):

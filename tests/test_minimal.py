@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import unperplexed
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "breast_cancer.csv"
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from conftest import softmax_forecasts
 from unperplexed import SCORES, InputError, Tally, generalized_mean, row_scores
-from unperplexed._grouped import ClassCounter, GroupCells, GroupCounter, GroupTable, paired
-from unperplexed._kernels import COARSE, COARSE_CELLS
-from unperplexed._shards import N_SHARDS, shards_of_groups, shards_of_rows
-from unperplexed._sums import UNIT_BITS, exact_sum
-from unperplexed._tables import points_of
+from unperplexed.forecasts.shards import N_SHARDS, shards_of_groups, shards_of_rows
+from unperplexed.kernels.exact_sum import UNIT_BITS, exact_sum
+from unperplexed.kernels.rows import COARSE, COARSE_CELLS
+from unperplexed.tally.class_tables import ClassCounter, GroupCells, GroupCounter, GroupTable, paired
+from unperplexed.tally.tables import points_of
 
 PARTS = ("classes", "predictions", "shards")
 BY_CLASS = ("classes", "predictions")

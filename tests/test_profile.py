@@ -12,7 +12,7 @@ from unperplexed import (
     risk_profile,
     robustness,
 )
-from unperplexed.profile import profile_of_points
+from unperplexed.assessment.risk_profile import profile_of_points
 
 
 def test_named_means(rng):

@@ -16,12 +16,12 @@ import pyarrow.parquet
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed._json import json_text
-from unperplexed._readers import chunks, columnar
-from unperplexed._shards import shards_of_groups
-from unperplexed.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from unperplexed.files import ForecastFiles, Reading, Selection
-from unperplexed.progress import ahead
+from unperplexed._lib.progress import ahead
+from unperplexed._lib.serialize import json_text
+from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from unperplexed.forecasts.shards import shards_of_groups
+from unperplexed.sources.files import ForecastFiles, Reading, Selection
+from unperplexed.sources.readers import chunks, columnar
 
 N = 211
 CLASSES = ("apple", "pear", "plum", "quince")
@@ -31,7 +31,7 @@ WIDE = tuple(f"{label}=p_{label}" for label in CLASSES)
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches of a few rows."""
-    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 60)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 60)
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 400)
 
 
@@ -342,7 +342,7 @@ def test_columns_of_one_name_are_refused_with_statistics_or_without(tmp_path):
 def test_statistics_that_are_wrong_are_found_out(tmp_path, tiny, monkeypatch):
     path = tmp_path / "f.parquet"
     pl.DataFrame({"y": [0, 1] * 40 + [7], "p": 0.5}).write_parquet(path)
-    monkeypatch.setattr("unperplexed._readers.columnar._two_values", lambda *_: pl.Series([0, 1]))
+    monkeypatch.setattr("unperplexed.sources.readers.columnar._two_values", lambda *_: pl.Series([0, 1]))
     assert "outcomes that are no class: 1 × 7" in first_error([path], Selection(["y"], ["p"]))
 
 
@@ -359,7 +359,7 @@ def test_label_rules_see_all_batches(tmp_path, either):
 
 
 def test_too_many_labels(tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr("unperplexed._outcomes.MOST_LABELS", 50)
+    monkeypatch.setattr("unperplexed.sources.outcomes.MOST_LABELS", 50)
     path = tmp_path / "f.parquet"
     pl.DataFrame({"y": np.arange(100) / 100, "p": 0.5}).write_parquet(path)
     assert "y: more than 50 different values. Is that the outcome?" in first_error([path], Selection(["y"], ["p"]))
@@ -690,7 +690,7 @@ def test_shards_do_not_depend_on_batches(tmp_path, rows, either):
 @pytest.mark.parametrize("name", ["f.csv", "wide.jsonl", "list.parquet", "list.feather", "packed.npz", "p.npy"])
 def test_memory_does_not_grow_with_the_file(tmp_path, rows, monkeypatch, name):
     """Python's and NumPy's memory, that is: the readers' own buffers are theirs to bound."""
-    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 2000)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 2000)
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 20_000)
     peaks = []
     for times in (40, 400):
@@ -706,7 +706,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, rows, monkeypatch, name):
 
 
 def test_record_batches_are_joined_and_cut(monkeypatch):
-    monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", 8)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 8)
     schema = pa.schema([("y", pa.int64())])
     records = [pa.record_batch([pa.array([k])], schema=schema) for k in range(10)]
     assert [record.num_rows for record in columnar._gathered(records, 6)] == [3, 3, 3, 1]

@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 ROOT = Path(__file__).parent.parent
 

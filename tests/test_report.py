@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, assess, assess_by, compare
-from unperplexed.cli import main
-from unperplexed.commands import _called
+from unperplexed.cli.commands import _called
+from unperplexed.cli.parser import main
 from unperplexed.report.page import plain_verdict
 
 HOSTILE = "</script><script>alert(1)</script>"

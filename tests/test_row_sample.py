@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from unperplexed import InputError, Tally, calibration_test
-from unperplexed._calibrated import calibrated
-from unperplexed._kernels import COARSE
-from unperplexed._resampling import coarse_counts
-from unperplexed._row_sample import ROOM
+from unperplexed.calibration.null_samples import calibrated
+from unperplexed.calibration.resampling import coarse_counts
+from unperplexed.kernels.rows import COARSE
+from unperplexed.tally.row_sample import ROOM
 
 
 def forecasts(rng, n, classes):

@@ -27,8 +27,8 @@ from unperplexed import (
     score_named,
     spherical_score,
 )
-from unperplexed._kernels import row_primitives
-from unperplexed.forecasts import Block, Notes
+from unperplexed.forecasts.forecasts import Block, Notes
+from unperplexed.kernels.rows import row_primitives
 
 ORDERS = (-0.95, -0.5, -1e-12, 0.0, 1e-9, 0.5, 1.0, 2.0, 5.0)
 PUBLISHED = {"variant": "published-code"}
@@ -235,7 +235,7 @@ class TestRows:
     def test_blocks_do_not_show(self, rng, name, monkeypatch):
         y, p = softmax_forecasts(rng, 50, 4)
         whole = row_scores(y, p, name)
-        monkeypatch.setattr("unperplexed.forecasts.BLOCK_ELEMENTS", 28)
+        monkeypatch.setattr("unperplexed.forecasts.forecasts.BLOCK_ELEMENTS", 28)
         assert (row_scores(y, p, name) == whole).all()
 
     def test_travels(self, rng, name):

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 import fifty_digits  # noqa: F401  (sets the digits)
 from conftest import softmax_forecasts
 from unperplexed import InputError, compare_sequentially, row_scores, score_named
-from unperplexed._betting import LOG_WEIGHTS, RATES, bets, evidence, log_wealth
-from unperplexed.forecasts import Forecasts
-from unperplexed.scores import scores_by_outcome
+from unperplexed.forecasts.forecasts import Forecasts
+from unperplexed.scores.functions import scores_by_outcome
+from unperplexed.statistics.confidence_sequences import LOG_WEIGHTS, RATES, bets, evidence, log_wealth
 
 COLUMNS = ("difference", "low", "high", "e_first", "e_second")
 SCORES = (

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from unperplexed.shrinkage import pooled_variance, shrunk, variance_between
+from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk, variance_between
 
 # Hachemeister (1975): average claims in five states over twelve quarters, and how many claims there were.
 CLAIMS = """

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import softmax_forecasts
 from unperplexed import InputError, Tally, assess, assess_by, tally_files
-from unperplexed._tally_file import tally_bytes
-from unperplexed.surprises import MOST
+from unperplexed.tally.serialization import tally_bytes
+from unperplexed.tally.surprises import MOST
 
 PART = ["surprises"]
 

@@ -19,9 +19,9 @@ from unperplexed import (
     log_loss,
     row_scores,
 )
-from unperplexed._counting import Counter
-from unperplexed._tables import Cells
-from unperplexed.profile import averages
+from unperplexed.statistics.averages import averages
+from unperplexed.tally.counter import Counter
+from unperplexed.tally.tables import Cells
 
 
 def assert_same(a, b):

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import softmax_forecasts
 from unperplexed import InputError, Tally, assess
-from unperplexed._tally_file import _PREFIX, MAGIC, _columns, tally_state
+from unperplexed.tally.serialization import _PREFIX, MAGIC, _columns, tally_state
 
 PARTS = ("classes", "predictions", "shards")
 

@@ -5,7 +5,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from unperplexed import _triton
+from unperplexed.kernels import triton as _triton
 
 
 def compiled(capability, dtype, classes, counts=None, weights=None, p=None):

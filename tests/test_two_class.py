@@ -15,7 +15,7 @@ from unperplexed import (
     assess,
     generalized_mean,
 )
-from unperplexed._log_odds import LogOdds, Segment
+from unperplexed.theory.log_odds import LogOdds, Segment
 
 ORDERS = (1, 0, -2 / 3)
 VIEWS = ("all-classes", "each-class")

@@ -8,11 +8,11 @@ from scipy.special import expit
 
 from conftest import softmax_forecasts
 from unperplexed import ESTIMATORS, Tally, assess, calibration_test
-from unperplexed._class_rows import ClassRows
-from unperplexed._world_cells import world_cells
-from unperplexed.intervals import SAMPLED
-from unperplexed.means import means_of_points
-from unperplexed.worlds import Counts, Deviation, deviation, drawn_rows, hull, log_means, two_curves
+from unperplexed.assessment.intervals import SAMPLED
+from unperplexed.calibration.sampled_rows import ClassRows
+from unperplexed.calibration.world_cells import world_cells
+from unperplexed.calibration.worlds import Counts, Deviation, deviation, drawn_rows, hull, log_means, two_curves
+from unperplexed.statistics.means import means_of_points
 
 
 def test_the_first_world_lets_unanimous_certainties_go_wrong():

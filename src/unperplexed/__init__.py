@@ -8,65 +8,23 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from ._calibration_test import CalibrationTest, calibration_test
-    from ._comparing import compare
-    from .assessment import Assessment, BinTable, assess
-    from .breakdown import Breakdown, GroupAssessment, Shrinkage, ShrunkenAccuracy, assess_by
-    from .calibration import (
-        CalibrationErrors,
-        calibration_errors,
-        expected_calibration_error,
-        smooth_calibration_error,
+    from ._lib.errors import InputError
+    from .assessment.assess import Assessment, BinTable, assess
+    from .assessment.breakdown import (
+        Breakdown,
+        GroupAssessment,
+        Shrinkage,
+        ShrunkenAccuracy,
+        assess_by,
     )
-    from .classes import Bias, ClassAverage, ClassTable, PredictedTable
-    from .comparison import (
-        Comparison,
-        Contributions,
-        Difference,
-        Forecaster,
-        MeanScore,
-        PairedComparison,
+    from .assessment.classes import (
+        Bias,
+        ClassAverage,
+        ClassTable,
+        PredictedTable,
     )
-    from .coupled import coupled_exp, coupled_log, risk_exp, risk_log
-    from .decomposition import Decomposition, decompose
-    from .diagnosis.diagnose import diagnose
-    from .diagnosis.result import Diagnosis, Finding
-    from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
-    from .distributions.exponential import CoupledExponential
-    from .distributions.fitting import CoupledFit
-    from .distributions.gaussian import CoupledGaussian
-    from .distributions.multivariate import MultivariateCoupledGaussian
-    from .engines.dask import tally_dask as tally_dask
-    from .engines.dask import tally_dask_by as tally_dask_by
-    from .engines.local import tally_files, tally_files_by
-    from .engines.spark import tally_spark as tally_spark
-    from .engines.spark import tally_spark_by as tally_spark_by
-    from .errors import InputError
-    from .forecasts import Forecasts, Notes
-    from .information import (
-        average_probability,
-        coupled_entropy,
-        cross_entropy,
-        divergence,
-        entropy,
-        escort,
-        normalized_tsallis_entropy,
-        renyi_entropy,
-        total_probability,
-        tsallis_entropy,
-    )
-    from .intervals import Band, Interval
-    from .means import (
-        coupling_from_order,
-        generalized_mean,
-        log_std_factor,
-        order_from_coupling,
-        suggested_floor,
-    )
-    from .measured import ESTIMATORS
-    from .measured_profile import DivergenceProfile, MeasuredProfile
-    from .profile import (
-        Averages,
+    from .assessment.measured_profile import DivergenceProfile, MeasuredProfile
+    from .assessment.risk_profile import (
         RiskProfile,
         decisiveness,
         floor_sensitivity,
@@ -74,7 +32,30 @@ if TYPE_CHECKING:
         risk_profile,
         robustness,
     )
-    from .scores import (
+    from .assessment.uncertainty import Uncertainty
+    from .calibration.decomposition import Decomposition, decompose
+    from .calibration.diagnosis.diagnose import diagnose
+    from .calibration.diagnosis.result import Diagnosis, Finding
+    from .calibration.errors import (
+        CalibrationErrors,
+        calibration_errors,
+        expected_calibration_error,
+        smooth_calibration_error,
+    )
+    from .calibration.estimators import ESTIMATORS
+    from .calibration.test import CalibrationTest, calibration_test
+    from .comparison.compare import compare
+    from .comparison.result import (
+        Comparison,
+        Contributions,
+        Difference,
+        Forecaster,
+        MeanScore,
+        PairedComparison,
+    )
+    from .comparison.sequential import SequentialComparison, compare_sequentially
+    from .forecasts.forecasts import Forecasts, Notes
+    from .scores.functions import (
         SCORES,
         Score,
         brier_score,
@@ -88,71 +69,60 @@ if TYPE_CHECKING:
         score_named,
         spherical_score,
     )
-    from .sequential import SequentialComparison, compare_sequentially
-    from .surprises import SurpriseTable
-    from .tallies import Tallies
-    from .tally import Tally
-    from .two_class import ClassParameters, TwoClassAverages, TwoClassModel, TwoClassROC
-    from .uncertainty import Uncertainty
+    from .sources.dask import tally_dask as tally_dask
+    from .sources.dask import tally_dask_by as tally_dask_by
+    from .sources.local import tally_files, tally_files_by
+    from .sources.spark import tally_spark as tally_spark
+    from .sources.spark import tally_spark_by as tally_spark_by
+    from .statistics.averages import Averages
+    from .statistics.intervals import Band, Interval
+    from .statistics.means import (
+        coupling_from_order,
+        generalized_mean,
+        log_std_factor,
+        order_from_coupling,
+        suggested_floor,
+    )
+    from .tally.surprises import SurpriseTable
+    from .tally.tallies import Tallies
+    from .tally.tally import Tally
+    from .theory.coupled import (
+        coupled_exp,
+        coupled_log,
+        risk_exp,
+        risk_log,
+    )
+    from .theory.discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis
+    from .theory.distributions.exponential import CoupledExponential
+    from .theory.distributions.fitting import CoupledFit
+    from .theory.distributions.gaussian import CoupledGaussian
+    from .theory.distributions.multivariate import MultivariateCoupledGaussian
+    from .theory.information import (
+        average_probability,
+        coupled_entropy,
+        cross_entropy,
+        divergence,
+        entropy,
+        escort,
+        normalized_tsallis_entropy,
+        renyi_entropy,
+        total_probability,
+        tsallis_entropy,
+    )
+    from .theory.two_class import (
+        ClassParameters,
+        TwoClassAverages,
+        TwoClassModel,
+        TwoClassROC,
+    )
 
 _HOMES = {
-    "_calibration_test": ["CalibrationTest", "calibration_test"],
-    "_comparing": ["compare"],
-    "assessment": ["Assessment", "BinTable", "assess"],
-    "breakdown": ["Breakdown", "GroupAssessment", "Shrinkage", "ShrunkenAccuracy", "assess_by"],
-    "calibration": [
-        "CalibrationErrors",
-        "calibration_errors",
-        "expected_calibration_error",
-        "smooth_calibration_error",
-    ],
-    "classes": ["Bias", "ClassAverage", "ClassTable", "PredictedTable"],
-    "comparison": [
-        "Comparison",
-        "Contributions",
-        "Difference",
-        "Forecaster",
-        "MeanScore",
-        "PairedComparison",
-    ],
-    "coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
-    "decomposition": ["Decomposition", "decompose"],
-    "diagnosis.diagnose": ["diagnose"],
-    "diagnosis.result": ["Diagnosis", "Finding"],
-    "discriminant": ["CoupledDiscriminantAnalysis"],
-    "distributions.exponential": ["CoupledExponential"],
-    "distributions.fitting": ["CoupledFit"],
-    "distributions.gaussian": ["CoupledGaussian"],
-    "distributions.multivariate": ["MultivariateCoupledGaussian"],
-    "engines.dask": ["tally_dask", "tally_dask_by"],
-    "engines.local": ["tally_files", "tally_files_by"],
-    "engines.spark": ["tally_spark", "tally_spark_by"],
-    "errors": ["InputError"],
-    "forecasts": ["Forecasts", "Notes"],
-    "information": [
-        "average_probability",
-        "coupled_entropy",
-        "cross_entropy",
-        "divergence",
-        "entropy",
-        "escort",
-        "normalized_tsallis_entropy",
-        "renyi_entropy",
-        "total_probability",
-        "tsallis_entropy",
-    ],
-    "means": [
-        "coupling_from_order",
-        "generalized_mean",
-        "log_std_factor",
-        "order_from_coupling",
-        "suggested_floor",
-    ],
-    "intervals": ["Band", "Interval"],
-    "measured": ["ESTIMATORS"],
-    "measured_profile": ["DivergenceProfile", "MeasuredProfile"],
-    "profile": [
-        "Averages",
+    "_lib.errors": ["InputError"],
+    "assessment.assess": ["Assessment", "BinTable", "assess"],
+    "assessment.breakdown": ["Breakdown", "GroupAssessment", "Shrinkage", "ShrunkenAccuracy", "assess_by"],
+    "assessment.classes": ["Bias", "ClassAverage", "ClassTable", "PredictedTable"],
+    "assessment.measured_profile": ["DivergenceProfile", "MeasuredProfile"],
+    "assessment.risk_profile": [
         "RiskProfile",
         "decisiveness",
         "floor_sensitivity",
@@ -160,7 +130,23 @@ _HOMES = {
         "risk_profile",
         "robustness",
     ],
-    "scores": [
+    "assessment.uncertainty": ["Uncertainty"],
+    "calibration.decomposition": ["Decomposition", "decompose"],
+    "calibration.diagnosis.diagnose": ["diagnose"],
+    "calibration.diagnosis.result": ["Diagnosis", "Finding"],
+    "calibration.errors": [
+        "CalibrationErrors",
+        "calibration_errors",
+        "expected_calibration_error",
+        "smooth_calibration_error",
+    ],
+    "calibration.estimators": ["ESTIMATORS"],
+    "calibration.test": ["CalibrationTest", "calibration_test"],
+    "comparison.compare": ["compare"],
+    "comparison.result": ["Comparison", "Contributions", "Difference", "Forecaster", "MeanScore", "PairedComparison"],
+    "comparison.sequential": ["SequentialComparison", "compare_sequentially"],
+    "forecasts.forecasts": ["Forecasts", "Notes"],
+    "scores.functions": [
         "SCORES",
         "Score",
         "brier_score",
@@ -174,12 +160,40 @@ _HOMES = {
         "score_named",
         "spherical_score",
     ],
-    "sequential": ["SequentialComparison", "compare_sequentially"],
-    "surprises": ["SurpriseTable"],
-    "tallies": ["Tallies"],
-    "tally": ["Tally"],
-    "two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
-    "uncertainty": ["Uncertainty"],
+    "sources.dask": ["tally_dask", "tally_dask_by"],
+    "sources.local": ["tally_files", "tally_files_by"],
+    "sources.spark": ["tally_spark", "tally_spark_by"],
+    "statistics.averages": ["Averages"],
+    "statistics.intervals": ["Band", "Interval"],
+    "statistics.means": [
+        "coupling_from_order",
+        "generalized_mean",
+        "log_std_factor",
+        "order_from_coupling",
+        "suggested_floor",
+    ],
+    "tally.surprises": ["SurpriseTable"],
+    "tally.tallies": ["Tallies"],
+    "tally.tally": ["Tally"],
+    "theory.coupled": ["coupled_exp", "coupled_log", "risk_exp", "risk_log"],
+    "theory.discriminant": ["CoupledDiscriminantAnalysis"],
+    "theory.distributions.exponential": ["CoupledExponential"],
+    "theory.distributions.fitting": ["CoupledFit"],
+    "theory.distributions.gaussian": ["CoupledGaussian"],
+    "theory.distributions.multivariate": ["MultivariateCoupledGaussian"],
+    "theory.information": [
+        "average_probability",
+        "coupled_entropy",
+        "cross_entropy",
+        "divergence",
+        "entropy",
+        "escort",
+        "normalized_tsallis_entropy",
+        "renyi_entropy",
+        "total_probability",
+        "tsallis_entropy",
+    ],
+    "theory.two_class": ["ClassParameters", "TwoClassAverages", "TwoClassModel", "TwoClassROC"],
 }
 _EXTRAS = {
     "CoupledDiscriminantAnalysis": "sklearn",

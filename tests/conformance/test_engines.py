@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, Tallies, Tally, assess, tally_files, tally_files_by
-from unperplexed.cli import main
-from unperplexed.engines.parts import as_tally, counted
-from unperplexed.files import ForecastFiles, Reading, Selection
+from unperplexed.cli.parser import main
+from unperplexed.sources.files import ForecastFiles, Reading, Selection
+from unperplexed.sources.map_reduce import as_tally, counted
 
 CLASSES = ["cat", "dog", "fox"]
 COLUMNS = {"truth": "y", "prob": ["p0", "p1", "p2"]}
@@ -149,7 +149,7 @@ def test_a_file_by_itself(engine, folder, monkeypatch):
 @pytest.mark.parametrize("times", [3, 4])
 def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path, times):
     """Spark tries a task four times, Dask after three killed workers once more."""
-    from unperplexed.engines import parts
+    from unperplexed.sources import parts
 
     count, deaths = parts._counted, tmp_path
 
@@ -171,7 +171,7 @@ def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path, times):
 
 def test_weights_add_up_in_the_same_tree(engine, folder, monkeypatch):
     """To rounding as in one pass, and in every engine and every run the same."""
-    monkeypatch.setattr(f"unperplexed.engines.{engine.name}.FAN_IN", 2)
+    monkeypatch.setattr(f"unperplexed.sources.{engine.name}.FAN_IN", 2)
     paths = [str(path) for path in sorted(folder.glob("[01]*.parquet"))[:5]]
     files = ForecastFiles(paths, Selection(["y"], COLUMNS["prob"], weight="w"), Reading(CLASSES))
 

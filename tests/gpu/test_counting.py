@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from conftest import softmax_forecasts
-from unperplexed import Tally, _libraries
-from unperplexed._devices import DeviceRows, device_columns
-from unperplexed._kernels import CellTotals, Grid, row_primitives
-from unperplexed._libraries import Torch
-from unperplexed.errors import InputError
+from unperplexed import Tally
+from unperplexed._lib import array_libraries as _libraries
+from unperplexed._lib.array_libraries import Torch
+from unperplexed._lib.errors import InputError
+from unperplexed.kernels.devices import DeviceRows, device_columns
+from unperplexed.kernels.rows import CellTotals, Grid, row_primitives
 
 DEVICE = torch.device(os.environ["UNPERPLEXED_DEVICE"])
 

@@ -12,13 +12,13 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 import unperplexed
 from unperplexed import InputError
-from unperplexed.integrations._figures import FIGURES, LARGER
 from unperplexed.integrations.boosting import (
     lightgbm_classifier_metric,
     lightgbm_metric,
     xgboost_classifier_metric,
     xgboost_metric,
 )
+from unperplexed.integrations.figures import FIGURES, LARGER
 
 pytestmark = pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 NAMES = ["geometric_accuracy", "penalized_brier_score", "log_loss", "expected_calibration_error"]

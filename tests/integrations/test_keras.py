@@ -23,7 +23,7 @@ from unperplexed import (
     robustness,
     row_scores,
 )
-from unperplexed.integrations._figures import HEADLINE
+from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.keras import (
     AssessmentCallback,
     BrierLoss,

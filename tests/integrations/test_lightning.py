@@ -9,7 +9,7 @@ from lightning.pytorch.loggers import CSVLogger, Logger
 from torch.utils.data import DataLoader, TensorDataset
 
 from unperplexed import InputError, assess
-from unperplexed.integrations._figures import HEADLINE
+from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.lightning import AssessmentCallback
 
 pytestmark = [

@@ -11,7 +11,7 @@ from torchmetrics import MetricCollection, MetricTracker
 from torchmetrics.classification import MulticlassAccuracy
 
 from unperplexed import SCORES, InputError, Tally, assess, diagnose
-from unperplexed.integrations._figures import HEADLINE
+from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.torchmetrics import ForecastMetric
 
 

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from unperplexed import Forecasts, Tally, _devices, _triton, assess
-from unperplexed._devices import DeviceColumns, DeviceRows
-from unperplexed._kernels import PRIMITIVES, CellTotals, Grid, row_primitives
-from unperplexed._libraries import Torch
-from unperplexed.errors import InputError
+from unperplexed import Forecasts, Tally, assess
+from unperplexed._lib.array_libraries import Torch
+from unperplexed._lib.errors import InputError
+from unperplexed.kernels import devices as _devices
+from unperplexed.kernels import triton as _triton
+from unperplexed.kernels.devices import DeviceColumns, DeviceRows
+from unperplexed.kernels.rows import PRIMITIVES, CellTotals, Grid, row_primitives
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 

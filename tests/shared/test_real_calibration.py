@@ -9,10 +9,10 @@ import pytest
 
 from shared.test_real_forecasts import SETS
 from unperplexed import Tally, expected_calibration_error
-from unperplexed._binary import mirror
-from unperplexed._tables import ExactCounts, pooled
-from unperplexed.calibration import binned_error, smooth_error
-from unperplexed.decomposition import _DIVERGENCES, _parts
+from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
+from unperplexed.calibration.errors import binned_error, smooth_error
+from unperplexed.tally.binary import mirror
+from unperplexed.tally.tables import ExactCounts, pooled
 
 BINS = 15
 EDGES = np.linspace(0, 1, BINS + 1)

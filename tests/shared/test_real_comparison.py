@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from shared.test_real_forecasts import DATA, npz
 from unperplexed import compare, row_scores
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 NETWORKS = [DATA / "netcal_cifar/wideresnet-16-4-cifar-10.npz", DATA / "vgg16_cifar10/vgg16_cifar10.npz"]
 TEAMS = [DATA / f"flusight_2015_16/{team}.npz" for team in ("4Sight", "Delphi-Stat", "KOT", "NEU")]

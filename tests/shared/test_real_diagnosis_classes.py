@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unperplexed.diagnosis.class_rows import RowBlock
-from unperplexed.diagnosis.multiclass import diagnose_classes
+from unperplexed.calibration.diagnosis.class_rows import RowBlock
+from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
 
 DATA = Path(os.environ.get("UNPERPLEXED_DATA", ""))
 

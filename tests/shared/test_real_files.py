@@ -13,7 +13,7 @@ import pytest
 
 from shared.test_real_forecasts import SETS
 from unperplexed import Tally, assess, row_scores
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 NAMES = ["nba", "world cup in game", "wideresnet", "lenet", "4Sight"]
 
@@ -83,8 +83,8 @@ def test_every_format_gives_the_same_json(tmp_path, capsys, monkeypatch, name):
     np.save(tmp_path / "y.npy", y)
     files.append((tmp_path / "a.npz", ["p"]))
     for batch in (1 << 20, 40_000):
-        monkeypatch.setattr("unperplexed._readers.BATCH_VALUES", batch)
-        monkeypatch.setattr("unperplexed._readers.chunks.CHUNK_BYTES", 8 * batch)
+        monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", batch)
+        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 8 * batch)
         for path, columns in files:
             assert main(["assess", str(path), "--truth", "y", "--prob", *columns, *options]) == 0
             same(capsys.readouterr().out, expected, (path, batch))

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from unperplexed import ESTIMATORS, Forecasts, InputError, Tally, assess, generalized_mean
-from unperplexed.cli import main
+from unperplexed.cli.parser import main
 
 DATA = Path(os.environ["UNPERPLEXED_DATA"])
 

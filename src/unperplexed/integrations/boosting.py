@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from ..errors import InputError
-from ._figures import FIGURES, LARGER, check_settings
+from .._lib.errors import InputError
+from .figures import FIGURES, LARGER, check_settings
 
 _Triple = tuple[str, float, bool]
 

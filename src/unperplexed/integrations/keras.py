@@ -11,12 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..assessment import assess
-from ..errors import InputError
-from ..means import DEFAULT_FLOOR, ROBUST, Floor, check_floor, floor_for
-from . import _rules
-from ._figures import HEADLINE, check_figures
-from ._rules import Array, Rule
+from .._lib.errors import InputError
+from ..assessment.assess import assess
+from ..scores import differentiable as _rules
+from ..scores.differentiable import Array, Rule
+from ..statistics.means import (
+    DEFAULT_FLOOR,
+    ROBUST,
+    Floor,
+    check_floor,
+    floor_for,
+)
+from .figures import HEADLINE, check_figures
 
 try:
     import keras

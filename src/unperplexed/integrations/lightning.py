@@ -10,10 +10,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ..errors import InputError
-from ..outputs import write_whole
-from ..plots import SIZES
-from ._figures import HEADLINE
+from .._lib.errors import InputError
+from .._lib.output import write_whole
+from ..report.plots import SIZES
+from .figures import HEADLINE
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..assessment import Assessment, assess
-from ..errors import InputError
-from ..labels import Label
-from ..profile import RiskProfile, risk_profile
-from ._figures import FIGURES, LARGER, SMALLER, check_settings
+from .._lib.errors import InputError
+from ..assessment.assess import Assessment, assess
+from ..assessment.risk_profile import RiskProfile, risk_profile
+from ..forecasts.labels import Label
+from .figures import (
+    FIGURES,
+    LARGER,
+    SMALLER,
+    check_settings,
+)
 
 try:
     from sklearn.metrics import make_scorer
@@ -498,7 +503,7 @@ class RiskProfileDisplay:
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         """
-        from ..plots import plot_profiles
+        from ..report.plots import plot_profiles
 
         self.ax_: Axes = plot_profiles(dict(zip(self.names, self.profiles, strict=True)), ax)
         self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]

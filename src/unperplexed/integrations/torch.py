@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, Unpack
 
-from ..errors import InputError, check_choice
-from . import _rules
-from ._rules import Rule
+from .._lib.errors import InputError, check_choice
+from ..scores import differentiable as _rules
+from ..scores.differentiable import Rule
 
 try:
     import torch

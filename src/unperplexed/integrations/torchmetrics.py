@@ -11,20 +11,20 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from .._binary import BinaryRows
-from .._counting import ScoreSums
-from .._devices import places
-from .._kernels import SUM_TOLERANCE, moments
-from .._libraries import Torch
-from .._sums import ExactSum
-from .._tables import MOMENTS, Cells, grid_of
-from ..assessment import Assessment, assess
-from ..errors import InputError
-from ..forecasts import Notes
-from ..means import DEFAULT_FLOOR, Floor
-from ..scores import SCORES
-from ..tally import FRACTION_BITS, Tally, View
-from ._figures import HEADLINE, check_figures, larger_is_better
+from .._lib.array_libraries import Torch
+from .._lib.errors import InputError
+from ..assessment.assess import Assessment, assess
+from ..forecasts.forecasts import Notes
+from ..kernels.devices import places
+from ..kernels.exact_sum import ExactSum
+from ..kernels.rows import SUM_TOLERANCE, moments
+from ..scores.functions import SCORES
+from ..statistics.means import DEFAULT_FLOOR, Floor
+from ..tally.binary import BinaryRows
+from ..tally.counter import ScoreSums
+from ..tally.tables import MOMENTS, Cells, grid_of
+from ..tally.tally import FRACTION_BITS, Tally, View
+from .figures import HEADLINE, check_figures, larger_is_better
 
 try:
     import torch

@@ -7,13 +7,23 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._wording import number_of, percent, printable, short_name
-from ..diagnosis.describe import CODES, code
-from .text import conclusion, figure, header, notes_lines
+from .._lib.formatting import (
+    number_of,
+    percent,
+    printable,
+    short_name,
+)
+from ..calibration.diagnosis.describe import CODES, code
+from .text import (
+    conclusion,
+    figure,
+    header,
+    notes_lines,
+)
 
 if TYPE_CHECKING:
-    from .._keys import Key, Value
-    from ..breakdown import Breakdown, GroupAssessment
+    from ..assessment.breakdown import Breakdown, GroupAssessment
+    from ..forecasts.group_keys import Key, Value
 
 _MOST_GROUPS = 20
 _MOST_EMPTY = 3

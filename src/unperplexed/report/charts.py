@@ -13,17 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._typing import Floats
-from .._wording import at_floor_text, confidence_interval, number_of, percent, short_name
-from ..means import DECISIVE, GEOMETRIC, ROBUST
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    number_of,
+    percent,
+    short_name,
+)
+from .._lib.typing import Floats
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from .text import figure
 
 if TYPE_CHECKING:
-    from ..assessment import Assessment
-    from ..comparison import Comparison
-    from ..intervals import Band
-    from ..measured_profile import MeasuredProfile
-    from ..profile import RiskProfile
+    from ..assessment.assess import Assessment
+    from ..assessment.measured_profile import MeasuredProfile
+    from ..assessment.risk_profile import RiskProfile
+    from ..comparison.result import Comparison
+    from ..statistics.intervals import Band
 
 Chart = dict[str, Any]
 """``data`` and ``layout``, and ``label``: what it shows, for those who do not see it."""

@@ -7,15 +7,34 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .._wording import at_floor_text, confidence_interval, number_of, p_value_text, printable, rule_text, short_name
-from ..diagnosis.describe import CODES, code
-from ..scores import SCORES
-from .text import class_name, counted, estimate, figure, notes_lines
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    number_of,
+    p_value_text,
+    printable,
+    rule_text,
+    short_name,
+)
+from ..calibration.diagnosis.describe import CODES, code
+from ..scores.functions import SCORES
+from .text import (
+    class_name,
+    counted,
+    estimate,
+    figure,
+    notes_lines,
+)
 
 if TYPE_CHECKING:
-    from ..assessment import Assessment
-    from ..comparison import Comparison, Difference, Forecaster, PairedComparison
-    from ..intervals import Interval
+    from ..assessment.assess import Assessment
+    from ..comparison.result import (
+        Comparison,
+        Difference,
+        Forecaster,
+        PairedComparison,
+    )
+    from ..statistics.intervals import Interval
 
 _MOST_FORECASTERS, _MOST_PAIRS, _MOST_ROWS = 20, 6, 5
 _LOG_LOSS = "log_loss"

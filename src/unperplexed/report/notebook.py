@@ -6,11 +6,20 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from .text import MEANS, class_tables, confidence_text, mean_and_interval, notes_lines, remarks, said, single_figures
+from .text import (
+    MEANS,
+    class_tables,
+    confidence_text,
+    mean_and_interval,
+    notes_lines,
+    remarks,
+    said,
+    single_figures,
+)
 
 if TYPE_CHECKING:
-    from ..assessment import Assessment
-    from ..breakdown import Breakdown
+    from ..assessment.assess import Assessment
+    from ..assessment.breakdown import Breakdown
 
 
 def assessment_card(assessment: Assessment) -> str:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._version import __version__
-from .._wording import (
+from .._lib.formatting import (
     at_floor_text,
     confidence_interval,
     number_of,
@@ -30,10 +29,22 @@ from .._wording import (
     rule_text,
     short_name,
 )
-from ..scores import SCORES, score_named
+from .._version import __version__
+from ..scores.functions import SCORES, score_named
 from .breakdown import ORDERS, key_text
-from .charts import Chart, calibration_chart, draws_curves, profile_chart, ratio_chart
-from .comparison_text import calibration_verdict, dependence_text, log_loss_text, zero_forecasters
+from .charts import (
+    Chart,
+    calibration_chart,
+    draws_curves,
+    profile_chart,
+    ratio_chart,
+)
+from .comparison_text import (
+    calibration_verdict,
+    dependence_text,
+    log_loss_text,
+    zero_forecasters,
+)
 from .text import (
     MEANS,
     confidence_text,
@@ -50,12 +61,12 @@ from .text import (
 )
 
 if TYPE_CHECKING:
-    from ..assessment import Assessment
-    from ..breakdown import Breakdown
-    from ..classes import ClassTable, PredictedTable
-    from ..comparison import Comparison, PairedComparison
-    from ..intervals import Interval
-    from ..surprises import SurpriseTable
+    from ..assessment.assess import Assessment
+    from ..assessment.breakdown import Breakdown
+    from ..assessment.classes import ClassTable, PredictedTable
+    from ..comparison.result import Comparison, PairedComparison
+    from ..statistics.intervals import Interval
+    from ..tally.surprises import SurpriseTable
 
 MEANINGS = {
     "decisiveness": "Arithmetic mean of the probabilities given to what happened: moved most by what is said with"

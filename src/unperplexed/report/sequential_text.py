@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .._wording import at_floor_text, number_of, rule_text, short_name
+from .._lib.formatting import (
+    at_floor_text,
+    number_of,
+    rule_text,
+    short_name,
+)
 from .text import counted, figure, notes_lines
 
 if TYPE_CHECKING:
-    from ..sequential import SequentialComparison
+    from ..comparison.sequential import SequentialComparison
 
 
 def sequential_text(comparison: SequentialComparison) -> str:

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._tables import Cells
-from .._wording import number_of, percent, printable
-from ..diagnosis.describe import lines as verdict_lines
-from ..means import DECISIVE, GEOMETRIC, ROBUST
-from ..scores import SCORES, score_named
+from .._lib.formatting import number_of, percent, printable
+from ..calibration.diagnosis.describe import lines as verdict_lines
+from ..scores.functions import SCORES, score_named
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+from ..tally.tables import Cells
 
 if TYPE_CHECKING:
-    from .._typing import Floats
-    from ..assessment import Assessment
-    from ..calibration import CalibrationErrors
-    from ..classes import ClassTable, PredictedTable
-    from ..decomposition import Decomposition
-    from ..forecasts import Notes
-    from ..labels import Label
-    from ..profile import RiskProfile
-    from ..tally import Tally, View
+    from .._lib.typing import Floats
+    from ..assessment.assess import Assessment
+    from ..assessment.classes import ClassTable, PredictedTable
+    from ..assessment.risk_profile import RiskProfile
+    from ..calibration.decomposition import Decomposition
+    from ..calibration.errors import CalibrationErrors
+    from ..forecasts.forecasts import Notes
+    from ..forecasts.labels import Label
+    from ..tally.tally import Tally, View
 
 MEANS = {
     "decisiveness": "arithmetic mean",

@@ -1,0 +1,184 @@
+"""Arrays, lists and data frames as NumPy, without copying what is NumPy already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .array_libraries import library_of
+from .errors import InputError
+from .typing import AnyFloats, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Numbers by row: one matrix, or the columns of a frame, which are joined a block at a time."""
+
+    parts: tuple[NDArray[Any], ...]
+    names: tuple[Any, ...] | None
+    """Column names, where the source has them."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.parts[0].shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.parts[0].shape[1]) if self.parts[0].ndim == 2 else len(self.parts)
+
+    def __getitem__(self, rows: slice) -> Columns:
+        """Some rows, without copying them."""
+        return Columns(tuple(part[rows] for part in self.parts), self.names)
+
+    def rows(self, which: slice | Ints) -> AnyFloats:
+        """Rows as a floating matrix in the source's own precision."""
+        if self.parts[0].ndim == 2:
+            block = self.parts[0][which]
+        elif len(self.parts) == 1:
+            block = self.parts[0][which, None]
+        else:
+            block = np.stack([part[which] for part in self.parts], axis=1)
+        # float16 holds probabilities but not their arithmetic; integers and longer floats become float64.
+        if block.dtype == np.float16:
+            return block.astype(np.float32)
+        if block.dtype not in (np.float32, np.float64):
+            return block.astype(np.float64)
+        # Fields of packed records lie where no processor reads floats at once.
+        whole = block.flags.aligned and not any(stride % block.itemsize for stride in block.strides)
+        return block if whole else block.copy()
+
+
+def library(data: object) -> str:
+    """Name of the package an object comes from: "pandas", "polars", "pyarrow", "numpy", ..."""
+    return type(data).__module__.partition(".")[0]
+
+
+def frame_names(data: Any) -> tuple[Any, ...] | None:
+    """Column names of a data frame; None for anything else, and for a frame whose columns were merely numbered."""
+    kind = library(data)
+    if kind not in ("pandas", "polars", "pyarrow") or len(getattr(data, "shape", ())) != 2:
+        return None
+    names = tuple(data.column_names if kind == "pyarrow" else data.columns)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the frame has column {twice!r} {names.count(twice)} times; rename one.")
+    return None if names == tuple(range(len(names))) else names
+
+
+def by_column(data: Any) -> Any:
+    """Columns of a data frame by name; anything else as it is."""
+    names = frame_names(data)
+    if names is None:
+        return data
+    columns = [data.iloc[:, i] for i in range(len(names))] if library(data) == "pandas" else _frame_columns(data)
+    return dict(zip(names, map(as_array, columns), strict=True))
+
+
+def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:
+    """Read probabilities: a vector, a matrix, or a frame with one column a class."""
+    if isinstance(data, Columns):
+        return data
+    names = frame_names(data)
+    if names is not None:
+        kind = library(data)
+        series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
+        arrays = (numbers(as_array(s), f"column {n!r}", first_row) for s, n in zip(series, names, strict=True))
+        return Columns(tuple(arrays), names)
+    series_name = getattr(data, "name", None) if library(data) in ("pandas", "polars") else None
+    array = as_array(data)
+    check_shape(data, array.shape, name)
+    array = numbers(array, name, first_row)
+    return Columns((array,), (series_name,) if isinstance(series_name, str) and series_name else None)
+
+
+def check_shape(data: object, shape: tuple[int, ...], name: str) -> None:
+    """Refuse probabilities that are neither a vector nor a matrix."""
+    if len(shape) not in (1, 2) or shape[1:] == (0,):
+        kind = f"shape {tuple(shape)}" if shape else type(data).__name__
+        raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {kind}.")
+
+
+def _frame_columns(data: Any) -> Sequence[Any]:
+    return list(data.columns if library(data) == "pyarrow" else data.get_columns())
+
+
+def as_array(data: Any) -> NDArray[Any]:
+    """Read one vector or array of any supported kind as NumPy; missing numbers become NaN."""
+    if (elsewhere := library_of(data)) is not None:
+        data = elsewhere.to_host(data)
+    if isinstance(data, np.ma.MaskedArray):
+        whole: NDArray[Any] = np.array(data.tolist(), dtype=object) if np.ma.is_masked(data) else data.data
+        return whole  # what is masked is missing: tolist gives None for it
+    if library(data) == "pandas" and hasattr(getattr(data, "dtype", None), "na_value") and data.dtype.kind in "iufb":
+        if not data.isna().any():
+            return np.asarray(data.to_numpy(dtype=getattr(data.dtype, "numpy_dtype", None)))
+        return np.asarray(data.to_numpy(dtype=np.float64, na_value=np.nan))
+    if library(data) == "pyarrow" and len(getattr(data, "shape", ())) != 2:
+        chunked = hasattr(data, "num_chunks")
+        return np.asarray(data.to_numpy() if chunked else data.to_numpy(zero_copy_only=False))
+    try:
+        return np.asarray(data.to_numpy() if hasattr(data, "to_numpy") else data)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"not an array: its rows have different lengths ({error}).") from None
+
+
+def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
+    """Numbers of an array, in their own precision; None among them becomes NaN. Errors count rows from first_row."""
+    if array.dtype.kind in "fiub":
+        return array
+    if array.dtype.kind not in "OUS" or array.ndim == 0:
+        raise InputError(f"{name}: holds {array.dtype}, not numbers.")
+    if array.dtype.kind == "O":
+        values = [np.nan if is_missing(value) else value for value in array.ravel().tolist()]
+        array = np.fromiter(values, dtype=object, count=len(values)).reshape(array.shape)
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        row, value = _first_text(array)
+        raise InputError(
+            f"{name}: not a number at row {first_row + row} (counted from 0): {value!r:.80}. Numbers have a decimal"
+            " point and no percent sign."
+        ) from None
+
+
+def floats(data: Any, name: str, first_row: int = 0) -> Floats:
+    """Numbers of any supported kind as float64, without a copy where they are that already."""
+    return numbers(as_array(data), name, first_row).astype(np.float64, copy=False)
+
+
+def plain(values: Any) -> float | Floats:
+    """A float for a single number, the array else."""
+    return float(values) if np.ndim(values) == 0 else values
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, or pandas' NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _first_text(array: NDArray[Any]) -> tuple[int, object]:
+    for row, values in enumerate(array.reshape(array.shape[0], -1).tolist()):
+        for value in values:
+            try:
+                float(value)
+            except (TypeError, ValueError, OverflowError):
+                return row, value
+    return 0, None
+
+
+def check_indexes(**inputs: Any) -> None:
+    """Refuse pandas inputs whose indexes differ: aligning them silently would pair rows by guess."""
+    indexed = [(name, data) for name, data in inputs.items() if library(data) == "pandas" and hasattr(data, "index")]
+    for name, data in indexed[1:]:
+        first, other = indexed[0]
+        if len(data.index) == len(other.index) and not data.index.equals(other.index):
+            raise InputError(
+                f"{first} and {name}: their pandas indexes differ. Align them first (for example with"
+                f" {name}.loc[{first}.index]), or pass .to_numpy() of both if they are in the same order."
+            )

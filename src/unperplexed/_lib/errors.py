@@ -1,0 +1,50 @@
+"""The one error a user of bad input sees, and how it names rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from numbers import Integral
+from typing import Any
+
+from .formatting import number_of
+
+
+class InputError(ValueError):
+    """Input that cannot be assessed as it stands.
+
+    The message names the rows (counted from 0), the column and the remedy. The command line prints it and
+    leaves with exit code 2.
+    """
+
+    __module__ = "unperplexed"
+
+
+def rows_text(rows: Any) -> str:
+    """Name rows for an error message: "3 rows (411, 812, 1203; counted from 0)"."""
+    shown = ", ".join(str(int(row)) for row in rows[:8]) + (", ..." if len(rows) > 8 else "")
+    return f"{number_of(len(rows), 'row')} ({shown}; counted from 0)"
+
+
+def listed(values: Sequence[Any], most: int = 10) -> str:
+    """Name values for an error message, the first of many."""
+    return ", ".join(repr(v) for v in values[:most]) + (f", ... ({len(values):,} in all)" if len(values) > most else "")
+
+
+def place_text(index: Sequence[int], kind: str = "index") -> str:
+    """Name a place in an array for an error message: " at index 3 (counted from 0)"; none in a single number."""
+    if not index:
+        return ""
+    return f" at {kind} {index[0] if len(index) == 1 else tuple(index)} (counted from 0)"
+
+
+def check_choice(name: str, value: object, known: Collection[str]) -> None:
+    """Refuse a value that is not among the known names."""
+    if not (isinstance(value, str) and value in known):
+        raise InputError(f"{name}: expected one of {', '.join(map(repr, known))}, got {value!r}.")
+
+
+def check_whole(name: str, value: Any) -> int:
+    """Refuse what is no whole number of at least 1, or is past all use."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**53:
+        raise InputError(f"{name}: expected a whole number of at least 1, got {value!r}.")
+    return int(value)

@@ -1,0 +1,379 @@
+"""assess_by(): an assessment of each group of rows beside that of the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import number_of, short_name
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.diagnosis.result import Diagnosis
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.group_keys import Key, Value, row_keys
+from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
+from ..statistics.means import t_quantile
+from ..tally.tallies import MOST_GROUPS, Tallies, key_of
+from ..tally.tally import Tally
+from ..tally.views import refuse_rows
+from .assess import Assessment, assess, parts_for
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FEW = 100
+"""A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
+
+Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"]
+
+_ROWS = (
+    *("sample_weight", "labels", "pos_label", "ignore_label", "renormalize", "drop_invalid"),
+    *("percent", "from_logits", "from_log_probs", "scores", "groups", "exact_limit", "fraction_bits"),
+)
+"""Options of `assess` that say how rows are read and counted; the others concern what is made of them."""
+
+_COUNTED = ("scores", "exact_limit", "fraction_bits")
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """How far the geometric accuracies of groups are shrunk towards each other, on the log scale."""
+
+    centre: float
+    """Geometric accuracy towards which the groups are shrunk: that of the whole where they do not differ at all."""
+    between: float
+    """Standard deviation of the groups' true log accuracies, as estimated. 0 where chance explains all differences."""
+    within: float
+    """Standard deviation of the log score of single rows of a group."""
+    confidence: float
+    """Of the intervals."""
+
+
+@dataclass(frozen=True)
+class ShrunkenAccuracy:
+    """Geometric accuracy of a group, shrunk. Larger is better."""
+
+    geometric_accuracy: float
+    low: float
+    high: float
+    """Limits of its interval."""
+    own_share: float
+    """Weight of the group's own rows in it, from 0 to 1; the rest is that of all groups."""
+
+
+@dataclass(frozen=True)
+class GroupAssessment:
+    """Rows with the same values in the columns that were grouped by."""
+
+    key: Key
+    """These values."""
+    assessment: Assessment
+    shrunken: ShrunkenAccuracy | None = None
+
+    @property
+    def standard_error(self) -> float:
+        """Of the reported geometric accuracy; NaN of rows worth fewer than two independent ones."""
+        return self.assessment.geometric_accuracy_standard_error
+
+    @property
+    def small(self) -> bool:
+        """Whether calibration cannot be told from so few rows: less than 100 whose top class happened, or did not.
+
+        A slope of such a group says next to nothing.
+        """
+        rows, hits = self.assessment.effective_rows, self.assessment.prediction_accuracy
+        return min(hits, 1 - hits) * rows < FEW * (1 - 1e-9)
+
+    @property
+    def cost(self) -> float:
+        """What miscalibration costs, in nats: ln(measured / reported geometric accuracy). Smaller is better."""
+        divergence = self.assessment.divergence_probability
+        return -math.log(divergence) if divergence else math.inf
+
+    def figures(self) -> dict[str, Any]:
+        """Give the group's figures by name, in the order of the frame."""
+        a = self.assessment
+        errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
+        return {
+            "n_rows": a.n_rows,
+            "effective_rows": a.effective_rows,
+            "small": self.small,
+            "geometric_accuracy_standard_error": self.standard_error,
+            **({} if self.shrunken is None else _named("shrunken", plain_values(self.shrunken))),
+            "cost": self.cost,
+            **a.figures(),
+            **errors,
+        }
+
+
+_SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
+    "geometric_accuracy": lambda group: (
+        (group.shrunken or group.assessment.reported).geometric_accuracy,
+        group.assessment.reported.geometric_accuracy,  # shrunk, all are equal where groups do not differ
+    ),
+    "cost": lambda group: (-group.cost,),
+    "prediction_accuracy": lambda group: (group.assessment.prediction_accuracy,),
+    "rows": lambda group: (-group.assessment.n_rows,),
+    "group": lambda _: (0.0,),
+}
+"""What is lowest for the group that comes first; what follows decides between equal ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Breakdown(Reported):
+    """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
+
+    ``print`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look at a group:
+    ``breakdown["2022"]`` is its `Assessment`.
+    """
+
+    by: tuple[str, ...]
+    """Names of the columns."""
+    total: GroupAssessment
+    """All rows as one group, whose key is ()."""
+    groups: tuple[GroupAssessment, ...]
+    sort: Sort
+    """What the groups are sorted by."""
+    small_last: bool
+    """Whether small groups stand behind all others, since chance alone sets them first or last."""
+    empty: tuple[Key, ...]
+    """Groups without a row to assess: all were left out, or have weight 0."""
+    shrinkage: Shrinkage | None
+    """How the groups were shrunk, where that was asked for."""
+
+    @property
+    def whole(self) -> Assessment:
+        """Assessment of all rows, whichever group they are in."""
+        return self.total.assessment
+
+    def __len__(self) -> int:
+        """Count the groups."""
+        return len(self.groups)
+
+    def __getitem__(self, key: Any) -> Assessment:
+        """Assessment of a group: by its value, or by a tuple with one for each column."""
+        found = key_of(key)
+        for group in self.groups:
+            if group.key == found:
+                return group.assessment
+        raise KeyError(key)
+
+    def frame(self) -> pl.DataFrame:
+        """Give the groups as a polars DataFrame, one row a group in the order of ``groups``.
+
+        Columns: those grouped by; how many rows there are, what they are worth in rows of equal weight, and whether
+        they are few; the standard error of the reported geometric accuracy and, if asked for, its shrunken value; the
+        cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the scores.
+        """
+        import polars as pl
+
+        figures = [group.figures() for group in self.groups]
+        named = [name if name not in figures[0] else f"by_{name}" for name in self.by]
+        keys = {name: _alike([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
+        return pl.DataFrame(keys).hstack(pl.DataFrame(figures))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values; of each group its figures, not its whole assessment."""
+        return {
+            "by": list(self.by),
+            "sort": self.sort,
+            "whole": self.whole.to_dict(),
+            "groups": [{"key": self._named(group.key), **group.figures()} for group in self.groups],
+            "empty": [self._named(key) for key in self.empty],
+            "shrinkage": plain_values(self.shrinkage),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def _named(self, key: Key) -> dict[str, Value]:
+        return dict(zip(self.by, key, strict=True))
+
+    def _page(self, name: str, command: str) -> str:
+        from ..report.page import breakdown_page
+
+        return breakdown_page(self, name=name, command=command)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        by = short_name(", ".join(self.by))
+        return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
+
+    def __str__(self) -> str:
+        """Give the groups as text for a terminal."""
+        from ..report.breakdown import breakdown_text
+
+        return breakdown_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import breakdown_card
+
+        return breakdown_card(self)
+
+
+def assess_by(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    by: Any = None,
+    sort: Sort = "geometric_accuracy",
+    shrink: bool = False,
+    most_groups: int = MOST_GROUPS,
+    **options: Any,
+) -> Breakdown:
+    """Assess each group of rows by itself, and all of them together: where are the forecasts worst?
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C), or Tallies
+        What happened, as in `assess`. Or `Tallies`, which already hold forecasts and outcomes by group; then the
+        arguments that concern the reading of rows are not accepted.
+    y_prob : array_like of shape (n,) or (n, C), or a data frame
+        Reported probabilities, as in `assess`.
+    by : array_like of shape (n,), mapping from name to such, or data frame
+        Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3", "3.0" are the same
+        group. Rows without a value, None, NaN or "", are a group of their own, None.
+    sort : {"geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"}, default "geometric_accuracy"
+        Which groups come first: those of the lowest reported geometric accuracy (as shrunk, with ``shrink``), the
+        highest cost of miscalibration, the lowest prediction accuracy, the most rows, or the first by name. By the
+        first three small groups stand behind all others, since chance makes the extremes there; by shrunken accuracies
+        they need not.
+    shrink : bool, default False
+        Also give geometric accuracies shrunk towards what all groups have in common, the more the fewer rows a group
+        has. It takes at least four groups.
+    most_groups : int, default 1000
+        More groups than this are refused: each takes the memory of a tally.
+    options
+        All other arguments of `assess`, with the same meaning; the classes are those of all rows together.
+
+    Returns
+    -------
+    Breakdown
+
+    Raises
+    ------
+    InputError
+        As `assess`; for columns of other lengths than the forecasts, for too many groups, and for groups that cannot
+        be shrunk.
+
+    Notes
+    -----
+    Rows are counted in one pass into one tally for each group; the tally of the whole is their sum. Groups are shrunk
+    on the log scale by the credibility estimator of Bühlmann and Straub (1970), empirical Bayes with the between-group
+    variance of DerSimonian and Laird (1986), with errors after Morris (1983). A group is marked as small after the
+    rule that assessing calibration takes at least 100 events and 100 non-events (Vergouwe et al. 2005).
+
+    Examples
+    --------
+    >>> from unperplexed import assess_by
+    >>> result = assess_by([1, 0, 1, 1], [0.8, 0.3, 0.6, 0.4], by=["sun", "sun", "moon", "moon"])
+    >>> [(group.key, round(group.assessment.reported.geometric_accuracy, 3)) for group in result.groups]
+    [(('moon',), 0.49), (('sun',), 0.748)]
+    >>> result["sun"].prediction_accuracy
+    1.0
+    """
+    check_choice("sort", sort, get_args(Sort))
+    if sort == "cost" and options.get("view") == "top-label":
+        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
+    counting = {name: options.pop(name) for name in _ROWS if name in options}
+    if isinstance(y_true, Tallies):
+        refuse_rows({"y_prob": y_prob, "by": by, **counting})
+        tallies = y_true
+    elif isinstance(y_true, Tally) or y_prob is None or by is None:
+        raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
+    else:
+        parts = parts_for(options.get("view"), counting.get("groups"), counting.get("sample_weight"))
+        tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
+        if tallies.whole().n_classes > 2 or counting.get("groups") is not None:
+            reading = {name: value for name, value in counting.items() if name not in _COUNTED}
+            return _broken_down(tallies, sort, shrink, options, _diagnoses(Forecasts(y_true, y_prob, **reading), by))
+    return _broken_down(tallies, sort, shrink, options)
+
+
+Diagnoses = Callable[[Key], Callable[[], Diagnosis]]
+"""Gives what diagnoses the rows of a group."""
+
+
+def _diagnoses(forecasts: Forecasts, by: Any) -> Diagnoses:
+    places = dict(row_keys(by, forecasts.n_rows).groups())
+
+    def of(key: Key) -> Callable[[], Diagnosis]:
+        def diagnose() -> Diagnosis:
+            rows = forecasts[places[key]] if key else forecasts
+            return diagnosis_of_rows(rows_of(lambda: [rows]), forecasts.labels)
+
+        return diagnose
+
+    return of
+
+
+def _broken_down(
+    tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[str, Any], diagnoses: Diagnoses | None = None
+) -> Breakdown:
+    total = _group((), tallies.whole(), options, diagnoses)
+    groups = [_group(key, tally, options, diagnoses) for key, tally in tallies.items() if tally.weight > 0]
+    groups, shrinkage = _shrunken(groups, options.get("confidence", 0.95)) if shrink else (groups, None)
+    small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
+
+    def place(group: GroupAssessment) -> tuple[bool, bool, tuple[float, ...]]:
+        value = _SORTS[sort](group)
+        return math.isnan(value[0]), small_last and group.small, value
+
+    groups.sort(key=place)  # stable: ties stay in the keys' order
+    empty = tuple(key for key, tally in tallies.items() if not tally.weight > 0)
+    return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
+
+
+def _group(key: Key, tally: Tally, options: Mapping[str, Any], diagnoses: Diagnoses | None) -> GroupAssessment:
+    found = assess(tally, **options)
+    return GroupAssessment(key, found if diagnoses is None else found.diagnosed_by(diagnoses(key)))
+
+
+def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
+    """Shrink log scores, whose means are those that chance scatters alike on both sides."""
+    if len(groups) < FEWEST_GROUPS:
+        raise InputError(
+            f"shrink (--shrink): takes at least {FEWEST_GROUPS} groups, here {len(groups)}; too few to say how much"
+            " groups differ."
+        )
+    accuracy = np.array([group.assessment.reported.geometric_accuracy for group in groups])
+    if not accuracy.all():
+        raise InputError("shrink (--shrink): a group has a geometric accuracy of 0; give a floor above 0 (--floor).")
+    size = np.array([group.assessment.effective_rows for group in groups])
+    error = np.array([group.standard_error for group in groups]) / accuracy
+    within = pooled_variance(error, size)
+    if math.isnan(within):
+        raise InputError(
+            "shrink (--shrink): all groups are of one row each; how much rows of a group differ cannot be told."
+        )
+    error = np.where(np.isnan(error), np.sqrt(within / size), error)  # where all rows depend on one another
+    found = shrunk(np.log(accuracy), error, size, within)
+    reach = t_quantile(confidence, np.inf) * found.standard_error
+    low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
+    values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
+    shrunken = [
+        GroupAssessment(group.key, group.assessment, ShrunkenAccuracy(*map(float, value)))
+        for group, value in zip(groups, values, strict=True)
+    ]
+    return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)
+
+
+def _named(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}_{name}": value for name, value in values.items()}
+
+
+def _alike(values: list[Value]) -> list[Value]:
+    """Values of one column as a frame can hold them: all numbers, all booleans, or else texts."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) < 2 and all(not isinstance(value, int) or abs(value) < 1 << 63 for value in values):
+        return values
+    return [None if value is None else str(value) for value in values]

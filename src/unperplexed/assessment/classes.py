@@ -1,0 +1,293 @@
+"""The each-class view: every class measured by its own curve, and a table of classes with the worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy.special import gammainc, gammaincc
+
+from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from ..calibration.estimators import Estimate
+from ..forecasts.labels import Label
+from ..statistics.averages import Averages, divergence_probability, slope
+from ..statistics.means import Limit, apply_limit, means_of_runs
+from ..tally.class_tables import EachGroup
+from ..tally.tables import Pairs
+from ..tally.tally import Tally
+
+Measure = Callable[[Pairs], Estimate]
+"""An estimator with its settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable(ReadOnlyArrays):
+    """Each class by itself, measured by its own curve: the most miscalibrated first.
+
+    One array entry a class. The means are over the rows in which the class happened, and NaN where it never did.
+    """
+
+    label: tuple[Label | None, ...]
+    index: Ints
+    """Column of the class among the probabilities, from 0."""
+    happened: Floats
+    """Weight of the rows in which the class happened."""
+    frequency: Floats
+    """Share of these rows among all."""
+    mean_reported: Floats
+    """Mean probability that the class was given in all rows."""
+    gap: Floats
+    """mean_reported - frequency: above 0, the class is overpredicted. 0 is best."""
+    gap_standard_error: Floats
+    """Of the gap, were the forecasts calibrated. NaN of rows with weights or in groups."""
+    gap_p_value: Floats
+    """How probable a gap at least as large would be then, on either side. NaN as above.
+
+    The distribution of the count is taken as a gamma distribution of its mean, variance and skewness (Pearson's type
+    III), with a correction for continuity.
+    """
+    reported_decisiveness: Floats
+    reported_geometric_accuracy: Floats
+    reported_robustness: Floats
+    """Means of the probabilities given to the class where it happened. Larger is better."""
+    measured_decisiveness: Floats
+    measured_geometric_accuracy: Floats
+    measured_robustness: Floats
+    """The same means of how often the class happened where it was given such probabilities."""
+    slope: Floats
+    """(measured D - R) / (reported D - R): below 1 the side of overconfidence, above 1 of under-."""
+    divergence_probability: Floats
+    """Reported / measured geometric accuracy. 1 is best; of one class alone it may well exceed 1."""
+    loss: Floats
+    """frequency * ln(measured / reported geometric accuracy), 0 where the class never happened.
+
+    It is what the class adds to -ln(divergence probability) of all. Below 0 it is overpredicted, and gains by it.
+    """
+    miscalibration: Floats
+    """loss + gap: what recalibrating the class would save of the log loss, in nats. Smaller is better.
+
+    Never below 0 by isotonic regression at floor 0. Over all classes it adds up as the loss does, if rows sum to 1.
+    """
+    calibration_error: Floats
+    """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
+
+    def __len__(self) -> int:
+        """Count the classes."""
+        return len(self.label)
+
+
+@dataclass(frozen=True)
+class ClassAverage:
+    """Plain means over the classes that happened, each counting once however often it did."""
+
+    n_classes: int
+    """How many classes happened."""
+    reported: Averages
+    measured: Averages
+    slope: float
+    """That of these means."""
+    divergence_probability: float
+    """That of these means."""
+    calibration_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedTable(ReadOnlyArrays):
+    """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
+
+    One array entry a class; NaN where it was never predicted.
+    """
+
+    label: tuple[Label | None, ...]
+    index: Ints
+    """Column of the class among the probabilities, from 0."""
+    predicted: Floats
+    """Weight of the rows of which the class was the most probable one."""
+    share: Floats
+    """Share of these rows among all."""
+    mean_confidence: Floats
+    """Mean probability that the class was given in these rows."""
+    right: Floats
+    """Share of these rows in which it happened. Larger is better."""
+    gap: Floats
+    """mean_confidence - right: above 0, the side of overconfidence. 0 is best; the largest part of all is first."""
+    calibration_error: Floats
+    """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
+
+    def __len__(self) -> int:
+        """Count the classes."""
+        return len(self.label)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Mean prediction of the second of two classes, the positive one, and its observed frequency."""
+
+    label: Label | None
+    mean_reported: float
+    """Mean probability that it was given."""
+    frequency: float
+    """Share of the rows in which it happened."""
+    gap: float
+    """mean_reported - frequency: above 0, it is overpredicted. 0 is best."""
+    standard_error: float
+    """Of the gap, were the forecasts calibrated. NaN for clusters of dependent rows."""
+
+
+def bias_of(tally: Tally) -> Bias | None:
+    """Find the bias of forecasts of two classes; None where the tally does not know."""
+    columns = tally.positive
+    if columns is None or not tally.weight > 0:
+        return None
+    mean, frequency = columns.mean, columns.frequency
+    error = math.sqrt(float((columns.squared * columns.p * (1 - columns.p)).sum())) / tally.weight
+    return Bias(tally.labels[1], mean, frequency, mean - frequency, math.nan if tally.grouped else error)
+
+
+def measured_each(each: EachGroup, measure: Measure, mirrored: bool = False) -> Estimate:
+    """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all.
+
+    Of two groups that mirror one another the second alone is measured.
+    """
+    if mirrored:
+        size = int(each.first[1])
+        one = measure(Pairs(*(column[size:] for column in each.pairs)))
+        bins = int(one.bin[-1]) + 1
+        both = np.concatenate([1 - one.measured[::-1], one.measured])
+        return Estimate(both, np.concatenate([bins - 1 - one.bin[::-1], bins + one.bin]), one.settings)
+    measured, bin_ = np.zeros(each.pairs.total.size), np.zeros(each.pairs.total.size, dtype=np.int64)
+    settings: list[set[tuple[str, float]]] = []
+    next_bin = 0
+    for start, stop in zip(each.first[:-1].tolist(), each.first[1:].tolist(), strict=True):
+        if start == stop:  # a class that was never predicted
+            continue
+        here = slice(start, stop)
+        estimate = measure(Pairs(*(column[here] for column in each.pairs)))
+        measured[here], bin_[here] = estimate.measured, estimate.bin + next_bin
+        next_bin += int(estimate.bin[-1]) + 1
+        settings.append(set(estimate.settings.items()))
+    return Estimate(measured, bin_, dict(sorted(set.intersection(*settings))))
+
+
+def class_of_entries(each: EachGroup) -> Ints:
+    """Class of each entry of the pairs."""
+    return np.repeat(np.arange(each.first.size - 1), np.diff(each.first))
+
+
+def class_table(
+    each: EachGroup,
+    estimate: Estimate,
+    labels: tuple[Label | None, ...],
+    weight: float,
+    floor: float,
+    limit: Limit,
+    independent: bool,
+) -> ClassTable:
+    """Gather what is known of each class; weight is that of all rows, which are independent and weigh 1, or not."""
+    of_entry, n = class_of_entries(each), len(labels)
+    happened, _, said, off = _sums(each, estimate, n)
+    points, seen = each.points, each.pairs.happened > 0
+    reported = _means_by_class(apply_limit(points.p, floor, limit), points.weight, of_entry[points.entry], n)
+    limited = apply_limit(estimate.measured[seen], floor, limit)
+    measured = _means_by_class(limited, each.pairs.happened[seen], of_entry[seen], n)
+    frequency, mean_reported = happened / weight, said / weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.where(_spread(reported) == 0, np.nan, _spread(measured) / _spread(reported))
+        divergence = reported[1] / measured[1]
+        loss = np.where(happened > 0, frequency * np.log(measured[1] / reported[1]), 0.0)
+    gap = mean_reported - frequency
+    before = (happened, frequency, mean_reported, gap, *_chance(each, gap * weight, independent), *reported, *measured)
+    return ClassTable(*_sorted(labels, -(loss + gap), *before, slopes, divergence, loss, loss + gap, off / weight))
+
+
+def class_average(table: ClassTable) -> ClassAverage:
+    """Average over the classes that happened."""
+    some = table.happened > 0
+    reported, measured = (
+        Averages(*(float(getattr(table, f"{kind}_{f.name}")[some].mean()) for f in fields(Averages)))
+        for kind in ("reported", "measured")
+    )
+    return ClassAverage(
+        int(some.sum()),
+        reported,
+        measured,
+        slope(reported, measured),
+        divergence_probability(reported, measured),
+        float(table.calibration_error[some].mean()),
+    )
+
+
+def predicted_table(
+    each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...], weight: float
+) -> PredictedTable:
+    """Gather what is known of the rows that predicted each class; weight is that of all rows."""
+    hits, predicted, said, off = _sums(each, estimate, len(labels))
+    with np.errstate(invalid="ignore"):
+        confidence, right, error = said / predicted, hits / predicted, off / predicted
+    share, gap = predicted / weight, confidence - right
+    return PredictedTable(*_sorted(labels, -share * np.abs(gap), predicted, share, confidence, right, gap, error))
+
+
+def _chance(each: EachGroup, off: Floats, independent: bool) -> tuple[Floats, Floats]:
+    """Standard errors and p-values of gaps, which are numbers of rows, where rows are independent and of equal weight.
+
+    Calibrated, the number of rows in which a class happens is a sum of independent coins.
+    """
+    if not independent:
+        return np.full(off.size, np.nan), np.full(off.size, np.nan)
+    p, _, total = each.pairs
+    weight = total.sum() / off.size
+    variance, third = (
+        np.bincount(class_of_entries(each), total * moment, off.size).astype(np.float64)
+        for moment in (p * (1 - p), p * (1 - p) * (1 - 2 * p))
+    )
+    return np.sqrt(variance) / weight, _p_values(off, variance, third)
+
+
+def _p_values(off: Floats, variance: Floats, third: Floats) -> Floats:
+    """P-values, on both sides, of sums that are off by so much, given their second and third moments."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.maximum(np.abs(off) - 0.5, 0) / np.sqrt(variance)
+        tail = _gamma_tail(z, -np.sign(off) * third / variance**1.5)
+    return np.where(variance > 0, np.minimum(2 * tail, 1), np.where(np.abs(off) > 0.5, 0.0, 1.0))
+
+
+def _gamma_tail(z: Floats, skewness: Floats) -> Floats:
+    """How much of a gamma distribution, shifted to mean 0 and scaled to variance 1, lies above z."""
+    side, shape = np.where(skewness < 0, -1.0, 1.0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
+    at = np.maximum(shape + side * z * np.sqrt(shape), 0)
+    return np.asarray(np.where(side > 0, gammaincc(shape, at), gammainc(shape, at)))
+
+
+_NO_SKEWNESS = 1e-4
+"""Below, the gamma distribution is the normal one to four digits."""
+
+
+def _sums(each: EachGroup, estimate: Estimate, n: int) -> Floats:
+    """Sums over the pairs of each class: those that happened, all, what was reported, and how far off it was."""
+    reported, happened, total = each.pairs
+    columns = (happened, total, total * reported, total * np.abs(estimate.measured - reported))
+    of_entry = class_of_entries(each)
+    return np.stack([np.bincount(of_entry, column, n) for column in columns]).astype(np.float64)
+
+
+def _means_by_class(p: Floats, w: Floats, of_class: Ints, n: int) -> Floats:
+    """Three means of the points of each class, which are sorted by it; NaN for a class that has none."""
+    means = np.full((3, n), np.nan)
+    first = np.flatnonzero(np.diff(of_class, prepend=-1))
+    means[:, of_class[first]] = means_of_runs(p, w, first)
+    return means
+
+
+def _spread(means: Floats) -> Floats:
+    difference = means[0] - means[2]
+    return np.where(np.abs(difference) < 1e-14 * means[0], 0.0, difference)  # as in `Averages`
+
+
+def _sorted(labels: tuple[Label | None, ...], key: Floats, *columns: Floats) -> list[Any]:
+    """Put the classes in order of the key, NaN last and ties by column."""
+    order = np.argsort(key, kind="stable")
+    return [tuple(labels[at] for at in order), order, *(column[order] for column in columns)]

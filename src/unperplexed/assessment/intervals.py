@@ -1,0 +1,264 @@
+"""How sure we are: intervals for the figures of an assessment, and the bands of the picture.
+
+Reported figures and scores have standard errors in closed form (delta method), prediction accuracy Wilson's interval.
+What is measured has none: its intervals come from samples like the one at hand (`_resampling`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from .._lib.progress import steps
+from .._lib.typing import Floats
+from ..calibration.clustered_test import independent_share
+from ..calibration.design_effect import Influences, growth, influences
+from ..calibration.estimators import Estimator, is_default, measured_of_samples
+from ..calibration.null_samples import calibrated
+from ..calibration.resampling import CellCounts, coarse_counts
+from ..calibration.world_cells import WorldCells, world_cells
+from ..calibration.world_samples import Logs, WorldSamples, world_samples
+from ..calibration.worlds import Counts, hull
+from ..scores.functions import score_named, score_reach
+from ..statistics.averages import HEADLINE_ORDERS
+from ..statistics.intervals import Band, Interval, Sampling, wilson
+from ..statistics.means import Limit, apply_limit, t_quantile
+from ..statistics.standard_errors import LEAST_WORTH
+from ..tally.tally import Tally, View
+from ..theory.coupled import expm1_ratio
+from .risk_profile import RiskProfile
+
+SAMPLED = {
+    "measured_decisiveness": 1.0,
+    "measured_geometric_accuracy": 1.0,
+    "measured_robustness": 1.0,
+    "slope": math.inf,
+    "divergence_probability": math.inf,
+}
+"""Figures whose intervals come from samples, and the largest that each can be; a divergence beyond 1 takes a floor."""
+
+_OF_TAILS = ("slope", "measured_robustness")
+"""Figures that a few errors among the most extreme predictions decide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """What samples say of the measured figures."""
+
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    curve: Band | None = None
+    """Where the measured probability may lie."""
+    consistent: Band | None = None
+    """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
+    corrected: dict[str, float] = field(default_factory=dict)
+    """Measured figures minus their bias; for the default estimator those alone that neither world explains."""
+    doubtful: tuple[str, ...] = ()
+    """Figures that depend on how rare the errors are that were not seen."""
+
+
+def rows_of_hits(tally: Tally) -> float:
+    """How many independent rows would tell the prediction accuracy as well: of groups, by how much their hits vary."""
+    if tally.shards is None or not tally.shards.grouped:
+        return tally.effective_rows
+    accuracy, error = tally.prediction_accuracy, float(tally.shards.standard_error(tally.shards.rows.hits))
+    varies = error > 1e-9 and 0 < accuracy < 1  # by more than rounding
+    return min(tally.effective_rows, accuracy * (1 - accuracy) / error**2) if varies else tally.independent_rows
+
+
+def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> dict[str, Interval]:
+    """Intervals of what needs no samples: the reported averages, prediction accuracy and the scores.
+
+    ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
+    """
+    limits = np.transpose(headline.interval(confidence)).tolist()
+    names = ("decisiveness", "geometric_accuracy", "robustness")
+    found = {f"reported_{name}": Interval(*pair) for name, pair in zip(names, limits, strict=True)}
+    accuracy, rows, units = tally.prediction_accuracy, rows_of_hits(tally), tally.independent_rows
+    reach = float(t_quantile(confidence, max(units - 1, 1)))
+    of_rows = float(t_quantile(confidence, math.inf))
+    found["prediction_accuracy"] = wilson(accuracy, rows, reach if tally.grouped else of_rows)
+    for name in tally.scores:
+        half = reach * tally.score_standard_error(name)
+        low, high = tally.score(name) - half, tally.score(name) + half
+        found[name] = Interval(*np.clip([low, high], *score_reach(score_named(name), tally.n_classes)).tolist())
+    # One unit, or units that are all alike, say nothing of how much others vary; of rows Wilson's interval does.
+    none = {name for name, (low, high) in found.items() if units < LEAST_WORTH or low == high}
+    if not tally.grouped:
+        none.discard("prediction_accuracy")
+    return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
+
+
+def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
+    """Give a profile the standard errors that it has if only rows of different groups are independent.
+
+    They grow by as much as sums over shards vary more than those over as many independent rows, both taken in cells.
+    """
+    if tally.shards is None or not tally.shards.grouped:
+        return profile
+    counts = coarse_counts(tally)
+    assert counts.shards is not None
+    p = apply_limit(counts.reported, profile.floor, profile.limit)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = expm1_ratio(profile.orders, np.log(p[:, None] / profile.values))
+        terms = np.where(np.isfinite(terms), terms, 0.0)
+        happened = counts.counted.happened
+        alone = happened @ terms**2 - (happened @ terms) ** 2 / happened.sum()
+        together = tally.shards.standard_error(counts.shards.happened @ terms) * tally.shards.rows.weight.sum()
+        growth = np.sqrt(np.maximum(together**2 / alone, 1.0))
+    freedom = np.minimum(profile.degrees_of_freedom, tally.independent_rows - 1)
+    known = np.where(alone > 0, growth, 1.0) if tally.independent_rows >= LEAST_WORTH else math.nan
+    errors = profile.standard_errors * known
+    return replace(profile, standard_errors=errors, degrees_of_freedom=freedom)
+
+
+def sampled(
+    tally: Tally,
+    figures: Mapping[str, float],
+    estimator: Estimator,
+    view: View,
+    floor: float,
+    limit: Limit,
+    sampling: Sampling,
+) -> Sampled:
+    """Intervals of the measured figures, and the bands.
+
+    Samples are drawn from two worlds (`worlds`), of rows in groups as many as are independent. Where shards say that
+    figures vary more than in independent rows, of rows in groups and of weights, they vary by as much more.
+    """
+    draws, counts = draw(tally, estimator, view, HEADLINE_ORDERS, floor, limit, sampling)
+    logs = [_log_figures(world.logs) for world in draws.worlds]
+    off = [world.deviation(_log_figures) for world in draws.worlds]
+    point = np.array([figures[name] for name in SAMPLED])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(point)
+        low, high = np.exp(hull(log, off, draws.reach, _growth_of_figures(draws)))
+    highest = np.exp([_quantiles(each, ndtr(np.array([draws.reach])))[0] for each in logs]).max(axis=0)
+    if not point[-1] > 0:  # what was predicted with probability 0 occurred: no other sample tells more
+        highest[-1] = math.nan
+    plain = is_default(estimator)
+    intervals = {
+        name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most, plain)
+        for at, (name, most) in enumerate(SAMPLED.items())
+    }
+    bias = np.mean([each.bias for each in off], axis=0)
+    # A figure of the default estimator is nearer to the truth than without its bias, unless neither world explains it.
+    biased = ~((low <= point) & (point <= high)) if plain else np.ones(point.size, dtype=bool)
+    corrected = {
+        name: float(min(np.exp(log[at] - bias[at]), most))
+        for at, (name, most) in enumerate(SAMPLED.items())
+        if biased[at] and not math.isnan(intervals[name].low) and math.isfinite(log[at] - bias[at])
+    }
+    bands = [_band(draws.reported, world.curves, sampling.confidence) for world in draws.worlds]
+    curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
+    consistent = None
+    if not tally.grouped and not tally.uneven:
+        consistent = _consistent(tally, draws.cells, counts, estimator, floor, sampling)
+    apart = np.abs(off[0].bias - off[1].bias) > off[0].spread
+    doubtful = tuple(name for name, is_ in zip(SAMPLED, apart, strict=True) if is_ and name in _OF_TAILS)
+    return Sampled(intervals, curve, consistent, corrected, doubtful)
+
+
+class Draws(NamedTuple):
+    """Samples from both worlds, and how far the interval of a figure reaches."""
+
+    worlds: list[WorldSamples]
+    cells: WorldCells
+    reported: Floats
+    """Mean reported probability of each of the unfolded cells."""
+    reach: float
+    """In standard deviations."""
+    influences: Influences | None
+    """Of pairs on the means, where rows are in groups or have weights."""
+    growth: Callable[[Floats, Floats], Floats]
+    """By how much more figures vary than in the samples, by the influence of pairs that occurred and did not."""
+
+
+def draw(
+    tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
+) -> tuple[Draws, CellCounts]:
+    """Draw what intervals are made from: the same rows whatever the orders."""
+    counts, alike = coarse_counts(tally), not tally.grouped and not tally.uneven
+    share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
+    cells = world_cells(tally, view, floor, limit, share)
+    rng = np.random.default_rng(sampling.seed)
+    with steps(2 * sampling.resamples, "samples") as advance:
+        worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, rng, advance)
+    found = None if alike or counts.shards is None else influences(counts, orders, floor, limit)
+    reach = float(t_quantile(sampling.confidence, math.inf if alike else max(tally.independent_rows - 1, 1)))
+    said = cells.unfolded(cells.counted)[0]
+
+    def of(happened: Floats, missed: Floats) -> Floats:
+        return growth(tally, counts, happened, missed, share)
+
+    return Draws(worlds, cells, said, reach, found, of), counts
+
+
+def _growth_of_figures(draws: Draws) -> Floats:
+    """By how much more each of `SAMPLED` varies than in the samples."""
+    if draws.influences is None:
+        return np.ones(len(SAMPLED))
+    reported, measured, logs = draws.influences
+    (d, _, r), (p, _, s) = np.exp(logs.measured), np.exp(logs.reported)
+    d, r = (d / (d - r), r / (d - r)) if d > r else (0.0, 0.0)
+    p, s = (p / (p - s), s / (p - s)) if p > s else (0.0, 0.0)
+    of_measured = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [d, 0, -r], [0, -1, 0]], dtype=np.float64)
+    of_reported = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [-p, 0, s], [0, 1, 0]], dtype=np.float64)
+    return draws.growth(*(of_reported @ x + of_measured @ y for x, y in zip(reported, measured, strict=True)))
+
+
+def _consistent(
+    tally: Tally, cells: WorldCells, counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling
+) -> Band:
+    """Where calibrated forecasts would be measured: of the positive class alone where that is what is measured."""
+    rng = np.random.default_rng((sampling.seed, 1))
+    if cells.kind != "one-sided":
+        null, _ = calibrated(tally, counts, sampling.resamples, rng)
+        return _band(
+            counts.reported, measured_of_samples(estimator, counts.reported, *null, floor), sampling.confidence
+        )
+    total = np.rint(cells.total).astype(np.int64)
+    happened = rng.binomial(total, cells.reported, size=(sampling.resamples, total.size)).astype(np.float64)
+    return _band(cells.reported, cells.curves(estimator, Counts(happened, total - happened)), sampling.confidence)
+
+
+def _band(reported: Floats, curves: Floats, confidence: float) -> Band:
+    return Band(reported, *_quantiles(curves, np.array([1 - confidence, 1 + confidence]) / 2))
+
+
+def _log_figures(logs: Logs) -> Floats:
+    """Logarithms of the figures in `SAMPLED`, from those of the means of `HEADLINE_ORDERS`."""
+    d, a, r = logs.measured.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = -np.expm1(r - d)
+        spread = d + np.log(np.where(apart < 1e-14, 0.0, apart))  # as in `Averages`
+        reported, lowest = logs.reported[:, 0], logs.reported[:, 2]
+        return np.stack(
+            [d, a, r, spread - reported - np.log(-np.expm1(lowest - reported)), logs.reported[:, 1] - a], axis=1
+        )
+
+
+def _interval(figure: float, low: float, high: float, highest: float, most: float, shown: bool) -> Interval:
+    """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm.
+
+    Where the figure is shown as it is, not less its bias, the interval holds it.
+    """
+    if not 0 <= figure < math.inf:
+        return Interval(math.nan, math.nan)
+    if figure == 0:
+        return Interval(0.0, min(highest, most)) if math.isfinite(highest) else Interval(math.nan, math.nan)
+    if not (math.isfinite(high) and low < high):  # nothing tells how much others vary
+        return Interval(math.nan, math.nan)
+    low, high = min(low, most), min(high, most)
+    return Interval(min(low, figure), max(high, figure)) if shown else Interval(low, high)
+
+
+def _quantiles(samples: Floats, shares: Floats) -> Floats:
+    """Quantiles along the first axis of samples, some of which may be infinite; NaN is left out."""
+    n = np.count_nonzero(~np.isnan(samples), axis=0)
+    at = np.maximum(np.ceil(np.multiply.outer(shares, n)).astype(np.int64) - 1, 0)
+    return np.take_along_axis(np.sort(samples, axis=0), at, axis=0)  # NaN is sorted to the end

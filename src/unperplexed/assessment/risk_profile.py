@@ -1,0 +1,423 @@
+"""The risk profile, the generalized mean as a function of its order, and its three named points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.typing import Bools, Floats, ReadOnlyArrays
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.labels import Label
+from ..statistics.averages import Averages, averages
+from ..statistics.means import (
+    DECISIVE,
+    DEFAULT_FLOOR,
+    DEFAULT_ORDERS,
+    GEOMETRIC,
+    ROBUST,
+    Floor,
+    Limit,
+    apply_limit,
+    floor_for,
+    log_apart,
+    mean_of_points,
+    means_of_points,
+    order_blocks,
+    t_quantile,
+)
+from ..tally.tables import Points
+from ..tally.tally import Tally
+from ..theory.coupled import expm1_ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from .measured_profile import MeasuredProfile
+
+SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
+"""Floors of [CM] Table 2."""
+
+_FEW_ROWS = 20.0
+
+_FEW_LOST = 1e-3
+"""An r x of this size loses three digits of sixteen to exp(r x) - 1; standard errors need six."""
+
+
+@dataclass(frozen=True, eq=False)
+class RiskProfile(ReadOnlyArrays):
+    """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
+
+    Low orders are moved by the worst forecasts (risk-averse), high ones by the best (risk-seeking).
+    """
+
+    orders: Floats
+    values: Floats
+    standard_errors: Floats
+    """Delta method with sandwich weights; NaN where undefined (a mean of 0, infinite orders)."""
+    degrees_of_freedom: Floats
+    """How well the standard errors are known (Satterthwaite): the fewer rows carry them, the less."""
+    few_rows: Bools
+    """True where fewer than twenty rows' worth carry the standard error, which then is too small."""
+    floor: float
+    limit: Limit = "floor"
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        low, high = self.orders.min(), self.orders.max()
+        return f"<RiskProfile at {number_of(self.orders.size, 'order')} from {low:g} to {high:g}, floor {self.floor:g}>"
+
+    def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Lower and upper limits at each order, formed on the log scale and kept from the floor to 1."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
+        return np.maximum(self.values / factor, self.floor), np.minimum(self.values * factor, 1.0)
+
+    def plot(
+        self, ax: Axes | None = None, *, label: str | None = None, measured: MeasuredProfile | None = None
+    ) -> Axes:
+        """Draw the profile with its 95 % band and the three named means; returns the Axes.
+
+        ``measured`` is the measured profile of the same forecasts, ``Assessment.measured_profile``, to be drawn beside.
+        """
+        from ..report.plots import plot_profile
+
+        return plot_profile(self, ax, label=label, measured=measured)
+
+
+def profile_of_points(
+    p: Floats, w: Floats, w2: Floats, orders: Floats, floor: float, limit: Limit = "floor"
+) -> RiskProfile:
+    """Risk profile of points: value p, total weight w and summed squared weights w2 of the rows at it."""
+    p = apply_limit(p, floor, limit)
+    values = means_of_points(p, w, orders)
+    w, w2 = w / w.sum(), w2 / float(w.sum()) ** 2  # so that no scale of weights makes squares vanish or overflow
+    errors, effective, freedom = np.full((3, orders.size), np.nan)
+    effective[:] = np.inf
+    known = np.flatnonzero((values > 0) & np.isfinite(orders))
+    highest = p.max() or 1.0  # of zeros alone no mean has an error
+    with np.errstate(divide="ignore"):
+        x = log_apart(p, highest)
+    near_zero = np.abs(orders[known]) * min(1.0, -x.min()) < _FEW_LOST
+    for ratio, at_all in ((expm1_ratio, known[near_zero]), (_exp_ratio, known[~near_zero])):
+        for some in order_blocks(at_all.size, p.size):
+            at = at_all[some]
+            r, means = orders[at, None], values[at]
+            ratios = ratio(r, x - np.log(means / highest)[:, None])
+            errors[at], effective[at], freedom[at] = _errors(ratios, w, w2, means)
+    return RiskProfile(orders, values, errors, freedom, effective < _FEW_ROWS, float(floor), limit)
+
+
+def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
+    """Standard errors of means, how many rows' worth carry each, and its degrees of freedom.
+
+    A row of ratios has, for one mean M of order r, ((p/M)^r - 1)/r of all points, which is 0 on average:
+    se(M) = M^(1-r)/|r| se(mean p^r) is M times its error.
+    """
+    squares = ratios * ratios
+    total = (w2 * squares).sum(axis=1)
+    squares *= w2 / w  # before squared, which may be too much for a float
+    squares *= squares
+    squares *= w2
+    fourth = squares.sum(axis=1)
+    rows = float(1 / w2.sum())
+    # Of weights too far apart the fourth powers are less than a float can be.
+    effective = np.divide(total * total, fourth, out=np.full(means.size, rows), where=fourth > 0)
+    effective = np.minimum(effective, rows)
+    uneven = 1 / effective - 1 / rows  # 0 where all rows carry as much
+    freedom = np.divide(2, uneven, out=np.full(means.size, np.inf), where=uneven > 0)
+    correction = math.sqrt(rows / (rows - 1)) if rows > 1 + 1e-9 else math.nan
+    return means * np.sqrt(total) * correction, effective, np.minimum(freedom, rows - 1)
+
+
+def _exp_ratio(r: Floats, x: Floats) -> Floats:
+    """(exp(r x) - 1)/r by `exp`, which takes a fifth of the time of `expm1`, where few digits are lost."""
+    with np.errstate(over="ignore"):
+        terms: Floats = r * x
+        np.exp(terms, out=terms)
+    terms -= 1
+    terms /= r
+    return terms
+
+
+def risk_profile(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    orders: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: Floor = DEFAULT_FLOOR,
+    limit: Limit = "floor",
+) -> RiskProfile:
+    """Generalized mean of the probabilities given to what happened, for many orders. Larger is better.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: labels or one-hot rows.
+    y_prob : array_like of shape (n,) or (n, C)
+        Reported probabilities of the positive class, or of each class.
+    orders : array_like, optional
+        Orders of the mean; 121 of them from -3 to 3 by default.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels, pos_label : optional
+        As in `Forecasts`.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+    limit : {"floor", "both"}, default "floor"
+        ``"both"`` also lowers those above ``1 - floor``.
+
+    Returns
+    -------
+    RiskProfile
+        With ``orders``, ``values``, ``standard_errors``, ``few_rows``, ``interval()`` and ``plot()``.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    ``se(M_r) = M_r^(1-r)/|r| se(mean p^r)``, ``se(M_0) = M_0 se(mean ln p)``; it needs a finite second moment
+    of p^r.
+
+    Examples
+    --------
+    >>> from unperplexed import risk_profile
+    >>> profile = risk_profile([1, 0, 1], [0.8, 0.3, 0.4], orders=[-2 / 3, 0, 1])
+    >>> profile.values.round(3)
+    array([0.589, 0.607, 0.633])
+    """
+    points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    floor = floor_for(floor, n_classes)
+    return profile_of_points(points.p, points.weight, points.weight_squared, checked_orders(orders), floor, limit)
+
+
+def checked_orders(orders: ArrayLike | None) -> Floats:
+    """Orders of a profile as a vector, the default ones for None, or an InputError."""
+    if orders is None:
+        return DEFAULT_ORDERS
+    try:
+        vector = np.array(orders, dtype=np.float64, ndmin=1)  # a copy: the profile closes its arrays
+    except (TypeError, ValueError):
+        vector = np.empty(0)
+    if vector.ndim != 1 or not vector.size or np.isnan(vector).any():
+        raise InputError(f"orders: expected at least one order, none of them NaN, got {orders!r}.")
+    return vector
+
+
+def geometric_accuracy(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: Floor = DEFAULT_FLOOR,
+) -> float:
+    """Geometric mean of the probabilities given to what happened. Larger is better.
+
+    With floor 0 it is exp(-log loss) = 1/perplexity: 1/C for a forecaster who knows nothing of C classes.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+
+    Returns
+    -------
+    float
+        In [floor, 1].
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    The generalized mean of order 0 ([N17] section 3).
+
+    Examples
+    --------
+    >>> from unperplexed import geometric_accuracy
+    >>> round(geometric_accuracy([1, 0], [0.9, 0.6]), 12)
+    0.6
+    """
+    return _mean_of(GEOMETRIC, y_true, y_prob, sample_weight, labels, pos_label, floor)
+
+
+def decisiveness(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: Floor = DEFAULT_FLOOR,
+) -> float:
+    """Arithmetic mean of the probabilities given to what happened. Larger is better.
+
+    It is moved most by what is said with confidence and says little about the worst forecasts.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+
+    Returns
+    -------
+    float
+        In [floor, 1].
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    The generalized mean of order 1 ([N17] section 3). Not proper: it rewards overconfidence.
+
+    Examples
+    --------
+    >>> from unperplexed import decisiveness
+    >>> round(decisiveness([1, 0], [0.9, 0.6]), 12)
+    0.65
+    """
+    return _mean_of(DECISIVE, y_true, y_prob, sample_weight, labels, pos_label, floor)
+
+
+def robustness(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: Floor = DEFAULT_FLOOR,
+) -> float:
+    """Mean of order -2/3 of the probabilities given to what happened. Larger is better.
+
+    It is moved by the smallest of them: by what happened although it was held to be unlikely. With floor 0 a
+    single 0 makes it 0.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floor : float or "auto", default "auto"
+        Probabilities below it are raised to it; "auto" is 0.01 / C for C classes.
+
+    Returns
+    -------
+    float
+        In [floor, 1].
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    The order conjugate to 1 under kappa -> -kappa/(1 + kappa) ([N17] section 3).
+
+    Examples
+    --------
+    >>> from unperplexed import robustness
+    >>> round(robustness([1, 0], [0.9, 0.6]), 4)
+    0.5684
+    """
+    return _mean_of(ROBUST, y_true, y_prob, sample_weight, labels, pos_label, floor)
+
+
+def floor_sensitivity(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    floors: Sequence[float] = SENSITIVITY_FLOORS,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> dict[float, Averages]:
+    """How much the three headline means owe to the floor: [CM] Table 2 for one's own forecasts.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in `risk_profile`.
+    floors : sequence of float, default (.05, .01, .005, .001, 0)
+        Floors to try.
+
+    Returns
+    -------
+    dict of float to Averages
+        For each floor ``decisiveness``, ``geometric_accuracy`` and ``robustness``; larger is better.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`.
+
+    Notes
+    -----
+    [CM] Table 2.
+
+    Examples
+    --------
+    >>> from unperplexed import floor_sensitivity
+    >>> table = floor_sensitivity([1, 0], [0.9, 1.0])
+    >>> [round(table[floor].geometric_accuracy, 4) for floor in (0.01, 0.0)]
+    [0.0949, 0.0]
+    """
+    points, _ = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return sensitivity_of_points(points.p, points.weight, floors)
+
+
+def sensitivity_of_points(p: Floats, w: Floats, floors: Sequence[float] = SENSITIVITY_FLOORS) -> dict[float, Averages]:
+    """Headline means of points at each floor."""
+    own, raised = averages(p, w), {floor: apply_limit(p, floor) for floor in floors}
+    return {floor: averages(q, w) if q.min() > p.min() else own for floor, q in raised.items()}
+
+
+def _correct_points(
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    labels: Sequence[Label] | None,
+    pos_label: Label | None,
+) -> tuple[Points, int]:
+    """Probabilities assigned to the observed classes, as weighted points, and how many classes there are."""
+    forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
+    tally = Tally.count(forecasts)
+    if not tally.weight > 0:
+        raise InputError("y_true: no rows to average.")
+    return tally.points(), tally.n_classes
+
+
+def _mean_of(
+    r: float,
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    labels: Sequence[Label] | None,
+    pos_label: Label | None,
+    floor: Floor,
+) -> float:
+    points, n_classes = _correct_points(y_true, y_prob, sample_weight, labels, pos_label)
+    return mean_of_points(apply_limit(points.p, floor_for(floor, n_classes)), points.weight, r)

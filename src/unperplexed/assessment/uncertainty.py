@@ -1,0 +1,114 @@
+"""How sure an assessment is: its intervals, and where they are not to be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .._lib.formatting import number_of, percent
+from ..calibration.estimators import Estimator
+from ..statistics.intervals import Band, Interval, Sampling
+from ..statistics.standard_errors import LEAST_WORTH
+from ..tally.tally import Tally, View
+from .intervals import Sampled, closed_intervals, rows_of_hits, sampled
+from .risk_profile import RiskProfile
+
+FEW_ERRORS, FEW_GROUPS = 50, 30
+"""With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
+
+_FEW_DEGREES = 20
+"""Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
+
+_SMALL_FLOOR = 0.005
+"""At smaller floors few rows decide the robustness and the slope; it takes twice as many degrees of freedom."""
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """How sure an assessment is. Made when first asked for; the same settings give the same numbers."""
+
+    intervals: dict[str, Interval]
+    """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
+    curve: Band | None
+    """Where the measured probability may lie."""
+    consistent: Band | None
+    """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
+    corrected: dict[str, float]
+    """Measured metrics, slope and divergence minus the bias of the estimator; for the default estimator, whose own are
+    nearer to the truth, only those that would lie outside their intervals otherwise."""
+    warnings: tuple[str, ...]
+    """Why intervals may be too narrow, if they may."""
+    confidence: float
+    resamples: int
+    """How many samples intervals of measured figures, bands and test are made from."""
+    seed: int
+    """Of the random numbers by which these are drawn."""
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        how = f"{percent(self.confidence)} intervals, {number_of(self.resamples, 'sample')}, seed {self.seed}"
+        return f"<Uncertainty: {how}>"
+
+
+def uncertainty(
+    tally: Tally,
+    figures: dict[str, float],
+    headline: RiskProfile,
+    estimator: Estimator,
+    view: View,
+    sampling: Sampling,
+) -> Uncertainty:
+    """Find out how sure figures are that were read from a tally.
+
+    ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
+    """
+    intervals = closed_intervals(tally, headline, sampling.confidence)
+    found = Sampled()
+    pooled = view == "all-classes" or (view == "each-class" and tally.n_classes == 2)
+    if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
+        found = sampled(tally, figures, estimator, view, headline.floor, headline.limit, sampling)
+        low, high = found.intervals["slope"]
+        turned = Interval(*(math.degrees(math.atan2(1, end)) for end in (high, low)))  # tan(orientation) = 1 / slope
+        intervals |= found.intervals | {"orientation": turned}
+    ordered = {name: intervals.get(name, Interval(math.nan, math.nan)) for name in figures}
+    return Uncertainty(
+        intervals=ordered,
+        curve=found.curve,
+        consistent=found.consistent,
+        corrected=found.corrected,
+        warnings=(*_warnings(tally, headline), *_warnings_of_samples(found)),
+        confidence=sampling.confidence,
+        resamples=sampling.resamples if found.intervals else 0,
+        seed=sampling.seed,
+    )
+
+
+def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
+    errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
+    if errors < FEW_ERRORS - 0.5:
+        what = "groups' worth of errors" if tally.grouped else "errors"
+        yield f"few {what} ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
+    elif (headline.degrees_of_freedom < _FEW_DEGREES * (2 if headline.floor < _SMALL_FLOOR else 1)).any():
+        and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
+        yield f"few rows decide the robustness{and_slope}: intervals may be too narrow"
+    if headline.values[1] == 0:
+        yield (
+            "an outcome predicted with probability 0 occurred: geometric accuracy, robustness and divergence are 0 and"
+            " have no interval; choose a floor above 0"
+        )
+    if tally.uneven and tally.shards is None:
+        yield "weights, and no shards (tally --parts shards): measured intervals are rough"
+    if tally.grouped and tally.independent_rows < FEW_GROUPS - 0.5:
+        yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
+
+
+def _warnings_of_samples(found: Sampled) -> Iterator[str]:
+    if found.doubtful:
+        names = " and ".join(name.replace("_", " ") for name in found.doubtful)
+        plural = len(found.doubtful) > 1
+        yield (
+            f"no errors were seen among the most extreme predictions, so that their rate is unknown: the"
+            f" interval{'s' if plural else ''} of {names} cover{'' if plural else 's'} both none and as many as the"
+            " trend suggests"
+        )

@@ -1,0 +1,266 @@
+"""The diagnosis of forecasts of two classes: which calibration error they have, in six steps.
+
+Rows predicted as certain are judged apart. Then a test decides whether anything is wrong; the set of errors that pays
+best for its parameters names it; the most surprising rows are left out to see whether they carry it alone; and what the
+names leave over is tested once more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+from scipy.special import expit, log_expit, pdtrc
+from scipy.stats import chi2
+
+from ..._lib.formatting import p_value_text
+from ..._lib.typing import Floats, Ints
+from ...forecasts.labels import Label
+from ...statistics.log_odds_maps import features
+from .binary_search import Fitted, Search, costliest_first
+from .binary_search import gains as gains_of
+from .gate import (
+    FEWEST_CLUSTERS,
+    ClusterSums,
+    Gate,
+    Scored,
+    gate,
+    information_time,
+    orthonormal,
+)
+from .result import (
+    Detectable,
+    Diagnosis,
+    Finding,
+    MendedProbability,
+)
+from .words import (
+    Told,
+    certainty_words,
+    not_made,
+    rows_words,
+    tells_sizes,
+    told,
+    too_few,
+    worded,
+)
+
+LEVEL = 0.05
+"""Of the gate."""
+
+_CERTAIN = 0.01
+"""So many errors are expected of all rows predicted as certain together, at most."""
+
+_MOST_ERRORS = 3
+_LEAST_INFORMATION = 0.05
+
+_AS_GOOD = 4.0
+"""Sets of errors within so much of the best cannot be told apart from it."""
+
+_POWER = 3.2
+"""Standard errors that a test at 5% sees with 80% power, with the other errors fitted beside it."""
+
+
+@dataclass(frozen=True)
+class BinaryData:
+    """Rows of two classes at distinct log-odds; weights have mean 1."""
+
+    rows: Scored
+    counts: Floats
+    """How many rows there are at each."""
+    counts_positive: Floats
+    n: float
+    """All rows, those of weight 0 not among them."""
+    labels: tuple[Label | None, ...]
+    mean: float
+    """Mean prediction of the positive class, and its observed frequency."""
+    frequency: float
+    clusters: Callable[[np.ndarray], ClusterSums] | None = None
+    """Given which entries are kept, how components are summed over clusters of dependent rows."""
+    by: str = "rows"
+    rows_at: Callable[[np.ndarray, bool], tuple[int, ...]] | None = None
+    """Numbers of the rows at some entries with one outcome, where they are known."""
+
+
+def diagnose_binary(data: BinaryData) -> Diagnosis:
+    """Find out what is wrong with forecasts of two classes."""
+    s, n = data.rows.s, data.n
+    certain = np.abs(s) > math.log(n / _CERTAIN)
+    sure = _certainty(data, certain)
+    kept = ~certain
+    rows = data.rows.only(kept)
+    found: list[Finding] = [] if sure is None else [sure]
+    if not kept.any() or rows.information <= _LEAST_INFORMATION:
+        return told(data.labels, found, Told(n=n, p_value=math.nan, by=data.by))
+    clusters = None if data.clusters is None else data.clusters(kept)
+    if clusters is not None and (n_clusters := len(clusters(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
+        return not_made(too_few(n_clusters), round(n), data.labels)
+    tested = gate(rows, clusters)
+    detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in _informations(rows, tested)))
+    if tested.p_value >= LEVEL:
+        return told(data.labels, found, Told(n=n, p_value=tested.p_value, statistic=tested.statistic,
+                                             detectable=detectable, by=data.by))  # fmt: skip
+    named = _Naming(data, rows, kept, tested)
+    return told(data.labels, found + named.findings, Told(
+        n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
+        alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
+    ))  # fmt: skip
+
+
+def _informations(rows: Scored, tested: Gate) -> tuple[float, float]:
+    """Return what is known of a bias, and of a calibration slope: inverse squares of standard errors."""
+    return (
+        rows.information / tested.effects[0],
+        float(rows.total @ (rows.variance * rows.s**2)) / tested.effects[1],
+    )
+
+
+def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
+    """Return how often rows predicted as certain erred, and how improbable that is; None if they did not."""
+    counts, positive, s = data.counts[certain], data.counts_positive[certain], data.rows.s[certain]
+    wrong = np.where(s > 0, counts - positive, positive)
+    m, expected = float(wrong.sum()), float(counts @ expit(-np.abs(s)))
+    if m < 0.5:
+        return None
+    rows: tuple[int, ...] = ()
+    if data.rows_at is not None:
+        erred = np.flatnonzero(certain)[wrong > 0]
+        rows = tuple(sorted({row for above in (True, False) for row in
+                             data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
+    return Finding(
+        "certainty",
+        certainty_words(round(m), expected, round(float(counts.sum()))),
+        parameter=m,
+        # Rows of a cluster may err together: then the chance is that of at least one error.
+        p_value=float(pdtrc(0 if data.clusters else m - 1, expected)) if expected > 0 else 0.0,
+        remedy="Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the"
+        " data, mix the predictions with a small share of even odds (a lapse).",
+        rows=rows,
+    )
+
+
+class _Naming:
+    """Names what the gate has seen."""
+
+    def __init__(self, data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate) -> None:
+        self.data, self.rows, self.kept, self.tested = data, rows, kept, tested
+        self.findings: list[Finding] = []
+        self.alternatives: tuple[tuple[str, ...], ...] = ()
+        self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
+        self.mended: tuple[MendedProbability, ...] = ()
+        search = Search(rows, tested, _MOST_ERRORS)
+        best = search.best(range(1, _MOST_ERRORS + 1)) if search.fits else ()
+        if best and search.fits[best].worth <= 0:  # no name pays for itself: the best alone, if it is significant
+            best = search.best(range(1, 2))
+            best = best if search.ratio(best) >= chi2.ppf(1 - LEVEL, 1) else ()
+        if not best:
+            words = f"miscalibrated in a way that has no name here ({p_value_text(tested.p_value)})"
+            self.findings = [Finding("shape", words, p_value=tested.p_value, remedy=_SHAPE)]
+            return
+        if (surprising := self._surprising()) is not None:
+            self.findings = [surprising]
+            return
+        self._name(search, best)
+        if not search.fits[best].map.separated:
+            self._rest(search.fits[best])
+
+    def _surprising(self) -> Finding | None:
+        """Return the at most three most surprising rows, if without them there is no evidence of any one error."""
+        rows, chosen = self.rows, _most_surprising(self.rows, self.data, self.kept)
+        total, positive = rows.total.copy(), rows.positive.copy()
+        for k, (at, outcome, _) in enumerate(chosen, 1):
+            weight = _mean_weight(rows, at, outcome)
+            total[at] -= weight
+            positive[at] -= weight * outcome
+            left = total > 1e-9 * rows.total
+            without = rows._replace(total=total, positive=positive).only(left)
+            fits = Search(without, self.tested, 1).fits
+            if max(x.ratio for x in fits.values()) < chi2.ppf(1 - LEVEL / len(fits), 1):
+                words = rows_words([math.exp(each.log_p) for each in chosen[:k]])
+                numbers: tuple[int, ...] = ()
+                if self.data.rows_at is not None:
+                    places = np.flatnonzero(self.kept)
+                    of = [self.data.rows_at(places[[each.at]], bool(each.outcome)) for each in chosen[:k]]
+                    numbers = tuple(rows[of[:at].count(rows)] for at, rows in enumerate(of))
+                return Finding("rows", words, float(k), p_value=self.tested.p_value, remedy=_ROWS, rows=numbers)
+        return None
+
+    def _name(self, search: Search, best: tuple[str, ...]) -> None:
+        whole, effect, n = search.fits[best], self.tested.design_effect, self.data.n
+        order = costliest_first(search, best)
+        gains = gains_of(search, order, effect / (2 * n))
+        self.gain = sum(gains)
+        plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
+        alone = 0.0 if plain is None else plain.map.parameter("confidence")  # the calibration slope of Cox, less 1
+        for name, gain in zip(order, gains, strict=True):
+            less = tuple(x for x in best if x != name)
+            part = whole.ratio - search.ratio(less)
+            value, error = whole.map.parameter(name), whole.map.standard_error(name) * math.sqrt(effect)
+            interval = (value - 1.96 * error, value + 1.96 * error)
+            finding = Finding(name, "", value, interval, float(chi2.sf(part, 1)), gain)  # type: ignore[arg-type]
+            self.findings.append(
+                worded(
+                    finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated, alone
+                )
+            )
+        if not (tells_sizes(best) or whole.map.separated):
+            p = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
+            mended = whole.map.probability(np.log(p) - np.log1p(-p))
+            self.mended = tuple(MendedProbability(*pair) for pair in zip(p.tolist(), mended.tolist(), strict=True))
+        others = sorted(search.fits, key=lambda names: -search.fits[names].worth)
+        self.alternatives = tuple(
+            names
+            for names in others
+            if names != best and search.fits[names].worth > whole.worth - _AS_GOOD and len(names) <= len(best)
+        )[:3]
+
+    def _rest(self, whole: Fitted) -> None:
+        """Test what the named errors leave over."""
+        rows, found = self.rows, whole.map
+        q, t = found.probability(rows.s), found.log_odds(rows.s)
+        v = np.maximum(q * (1 - q), 1e-100)
+        rise = (1 - found.lapse) * expit(t) * expit(-t) / v
+        nuisance = list((features(found.names, rows.s) * rise[:, None]).T)
+        if found.lapse:
+            nuisance.append((0.5 - expit(t)) / v)
+        x = 2 * information_time(rows.s, rows.total * v) - 1
+        shapes = [legendre.legval(x, np.eye(7)[k]) for k in range(1, 7)]
+        basis = orthonormal(nuisance + shapes, rows.total * v)[len(nuisance) :]
+        some = [column for column in basis if column is not None]
+        z = np.array([(rows.positive - rows.total * q) @ column for column in some])
+        statistic = float(z @ z) / self.tested.design_effect
+        self.rest = float(chi2.sf(statistic, len(some))) if some else 1.0
+        self.mostly_rest = statistic > whole.ratio
+
+
+def _mean_weight(rows: Scored, at: int, outcome: int) -> float:
+    """Return the weight of a row with an outcome at an entry: there they are taken to weigh the same."""
+    if outcome:
+        return float(rows.squared_positive[at] / rows.positive[at])
+    return float((rows.squared[at] - rows.squared_positive[at]) / (rows.total[at] - rows.positive[at]))
+
+
+class _Surprise(NamedTuple):
+    at: int
+    outcome: int
+    log_p: float
+
+
+def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_Surprise]:
+    """Return the at most three rows whose outcomes were assigned the least, each less than 1 / rows."""
+    counts, positive = data.counts[kept], data.counts_positive[kept]
+    limit = -math.log(max(float(counts.sum()), 1.0))
+    found = []
+    for outcome, times, log_p in ((1, positive, log_expit(rows.s)), (0, counts - positive, log_expit(-rows.s))):
+        some: Ints = np.flatnonzero((times > 0.5) & (log_p <= limit))
+        for at in some[np.argsort(log_p[some], kind="stable")][:3].tolist():
+            found += [_Surprise(at, outcome, float(log_p[at]))] * min(3, round(float(times[at])))
+    return sorted(found, key=lambda each: each.log_p)[:3]
+
+
+_SHAPE = "Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows."
+_ROWS = "Look at these rows first; the other rows show no error."

@@ -1,0 +1,141 @@
+"""What the diagnosis of two classes is made from: rows in memory, or the counts of a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from scipy.special import expit
+
+from ..._lib.typing import Floats, Ints
+from ...forecasts.labels import Label
+from ...kernels.rows import COARSE, COARSE_CELLS
+from ...tally.tally import Tally
+from .binary import BinaryData
+from .class_rows import RowBlock
+from .gate import ClusterSums, Scored
+
+
+def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:
+    """Count rows of the same log-odds together; None for no rows."""
+    read = [_columns_of(block) for block in blocks]
+    if not read:
+        return None
+    s, p, y, w, cluster, index = (np.concatenate(column) for column in zip(*read, strict=True))
+    w *= s.size / w.sum()
+    values, entry = np.unique(s, return_inverse=True)
+    entry = entry.reshape(-1)
+
+    def summed(x: Floats) -> Floats:
+        return np.bincount(entry, x, values.size).astype(np.float64)
+
+    def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
+        return tuple(index[np.isin(entry, at) & (y == outcome)][:_MOST_ROWS].tolist())
+
+    clustered = bool((cluster >= 0).all())
+    return BinaryData(
+        Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3)),
+        counts=summed(np.ones(s.size)),
+        counts_positive=summed(y),
+        n=float(s.size),
+        labels=labels,
+        mean=float((w * p).sum() / w.sum()),
+        frequency=float((w * y).sum() / w.sum()),
+        clusters=_sums_over_clusters(entry, w * (y - expit(s)), cluster, values.size) if clustered else None,
+        rows_at=rows_at if (index >= 0).all() else None,
+    )
+
+
+def _columns_of(block: RowBlock) -> tuple[np.ndarray, ...]:
+    """Return log-odds and probability of the second class, outcome, weight, cluster and number of each row."""
+    p, n = np.asarray(block.p, dtype=np.float64), len(block.truth)
+    with np.errstate(divide="ignore"):
+        s = np.log(p[:, 1]) - np.log(p[:, 0])
+    w = np.ones(n) if block.weights is None else np.asarray(block.weights, dtype=np.float64)
+    none = np.full(n, -1)
+    cluster, index = (none if column is None else column for column in (block.cluster, block.number))
+    return s, p[:, 1], (block.truth == 1).astype(np.float64), w, cluster, index
+
+
+_MOST_ROWS = 20
+"""Row numbers that a finding names."""
+
+
+def _sums_over_clusters(
+    entry: Ints, residual: Floats, cluster: Ints, n_entries: int
+) -> Callable[[np.ndarray], ClusterSums]:
+    def of(kept: np.ndarray) -> ClusterSums:
+        some = np.flatnonzero(kept[entry])
+        _, number = np.unique(cluster[some], return_inverse=True)
+        place = np.zeros(n_entries, dtype=np.int64)
+        place[kept] = np.arange(int(kept.sum()))
+        at = place[entry[some]]
+
+        def sums(q: Floats) -> Floats:
+            return np.stack([np.bincount(number, residual[some] * component[at]) for component in q], axis=1)
+
+        return sums
+
+    return of
+
+
+def data_of_tally(tally: Tally) -> BinaryData | None:
+    """Return what a tally of two classes knows; None if it does not keep rows by their outcome."""
+    columns = tally.positive
+    if columns is None:
+        return None
+    scale = tally.n_weighing / tally.weight
+    p = columns.p
+    with np.errstate(divide="ignore"):
+        s = np.log(p) - np.log1p(-p)
+    total, positive = columns.total * scale, columns.positive * scale
+    squared, squared_positive = columns.squared * scale**2, columns.squared_positive * scale**2
+    # Rows of one value or cell are taken to weigh the same, which matters to a correction for skewness alone.
+    rows = Scored(s, total, positive, squared, squared_positive, squared**2 / total)
+    counts, counts_positive = total**2 / squared, np.zeros_like(total)
+    some = squared_positive > 0
+    counts_positive[some] = positive[some] ** 2 / squared_positive[some]
+    clusters = _sums_over_shards(tally, s, rows.total) if tally.grouped else None
+    return BinaryData(
+        rows,
+        counts=counts,
+        counts_positive=counts_positive,
+        n=float(tally.n_weighing),
+        labels=tally.labels,
+        mean=columns.mean,
+        frequency=columns.frequency,
+        clusters=clusters,
+        by="values" if tally.exact else "cells",
+    )
+
+
+def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:
+    """Sum components over the shards of a tally, in whose coarse cells they are taken as constant."""
+    shards, columns = tally.shards, tally.positive
+    assert shards is not None
+    assert columns is not None
+    scale = tally.n_weighing / tally.weight
+    row = np.searchsorted(shards.rows.key, shards.pairs.key // COARSE_CELLS)
+    code, n = shards.pairs.key % COARSE_CELLS, len(shards.rows.key)
+    cell, _ = COARSE.places(columns.p)
+    mean = COARSE.means(code, shards.pairs.total, shards.pairs.place)
+    residual = (shards.pairs.happened - shards.pairs.total * mean) * scale
+
+    def of(kept: np.ndarray) -> ClusterSums:
+        weight = np.where(kept, total, 0.0)
+        of_cell = np.bincount(cell, weight, COARSE_CELLS)
+        some = of_cell > 0
+
+        def sums(q: Floats) -> Floats:
+            found = []
+            for component in q:
+                full = np.zeros(s.size)
+                full[kept] = component
+                share = np.zeros(COARSE_CELLS)
+                share[some] = np.bincount(cell, weight * full, COARSE_CELLS)[some] / of_cell[some]
+                found.append(np.bincount(row, residual * share[code], n))
+            return np.stack(found, axis=1)
+
+        return sums
+
+    return of

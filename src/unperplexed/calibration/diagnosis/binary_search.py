@@ -1,0 +1,122 @@
+"""Every candidate set of errors of two classes, fitted, and what each error adds to the others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from ..._lib.typing import Floats
+from ...statistics.log_odds_maps import (
+    NAMES,
+    NOISE,
+    Counted,
+    FittedMap,
+    features,
+    fit,
+    fit_with_lapse,
+    log_likelihood,
+)
+from .gate import Gate, Scored, orthonormal
+
+_PLAIN = ("bias", "confidence")
+_SURCHARGE = 2.0
+"""Cost of an error other than these, on top."""
+
+_BOTH_SIDES = 0.05
+"""Least share of the information on either side of even odds, for an asymmetry to be a candidate."""
+
+_IN_CELLS = 4096
+_CELLS = 128
+"""More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
+
+_ROUNDING = 1e-5
+"""Of a likelihood ratio, found by iterations."""
+
+
+class Fitted(NamedTuple):
+    """A set of errors with its map."""
+
+    map: FittedMap
+    ratio: float
+    """Likelihood ratio against the predictions as they are, divided by the design effect."""
+    worth: float
+    """That less what the errors cost."""
+
+
+class Search:
+    """Fits every candidate set of errors."""
+
+    def __init__(self, rows: Scored, tested: Gate, most: int) -> None:
+        """Fit all sets of at most so many errors."""
+        self.counted = in_cells(rows)
+        c = self.counted
+        v = c.total * expit(c.s) * expit(-c.s)
+        base = log_likelihood(c.s, c)
+        cost = max(math.log(max(4 * rows.information / tested.design_effect, 1e-300)), 3.84)
+        sides = min(float(v[c.s > 0].sum()), float(v[c.s < 0].sum()))
+        names = [x for x in NAMES if x != "asymmetry" or sides >= _BOTH_SIDES * v.sum()]
+        self.fits: dict[tuple[str, ...], Fitted] = {}
+        for size in range(1, most + 1):
+            for names_here in itertools.combinations(names, size):
+                plain = [x for x in names_here if x != NOISE]
+                if {NOISE, "tail"} <= set(names_here) or not apart(plain, c.s, v):
+                    continue
+                found = fit_with_lapse(plain, c) if NOISE in names_here else fit(plain, c)
+                ratio = max(0.0, 2 * (found.log_likelihood - base) / tested.design_effect)
+                costs = sum(cost + (0 if x in _PLAIN else _SURCHARGE) for x in names_here)
+                self.fits[names_here] = Fitted(found, ratio, ratio - costs)
+
+    def best(self, sizes: range) -> tuple[str, ...]:
+        """Return the set worth most, of so many errors; of equal ones the plainest."""
+        some = [names for names in self.fits if len(names) in sizes]
+        most = max(self.fits[names].worth for names in some)
+        # Errors that mean the same here, such as all of a constant forecast, differ by rounding: the plainest is named.
+        return next(names for names in some if self.fits[names].worth >= most - _ROUNDING)
+
+    def ratio(self, names: tuple[str, ...]) -> float:
+        """Return the likelihood ratio of a set of errors; 0 for none."""
+        return self.fits[names].ratio if names else 0.0
+
+
+def apart(names: list[str], s: Floats, v: Floats) -> bool:
+    """Whether the directions of errors are different at these log-odds."""
+    return all(column is not None for column in orthonormal(list(features(names, s).T), v))
+
+
+def in_cells(rows: Scored) -> Counted:
+    """Return what is fitted: the rows at their log-odds, or in narrow cells of these where they are many."""
+    if rows.s.size <= _IN_CELLS:
+        return Counted(rows.s, rows.total, rows.positive)
+    _, cell = np.unique(np.round(rows.s * _CELLS), return_inverse=True)
+    total, positive, moment = (
+        np.bincount(cell, x).astype(np.float64) for x in (rows.total, rows.positive, rows.total * rows.s)
+    )
+    return Counted(moment / total, total, positive)
+
+
+def costliest_first(search: Search, best: tuple[str, ...]) -> tuple[str, ...]:
+    """Order errors so that each adds the most to those before it."""
+    order: tuple[str, ...] = ()
+    while len(order) < len(best):
+        left = [x for x in best if x not in order]
+        order += (max(left, key=lambda x: search.ratio(in_order((*order, x)))),)
+    return order
+
+
+def in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return errors in the order of their names."""
+    return tuple(x for x in NAMES if x in names)
+
+
+def gains(search: Search, order: tuple[str, ...], scale: float) -> list[float]:
+    """Return the gain of each error after those before it, in nats a row, as cross-validation would show it."""
+    gains, before = [], 0.0
+    for k in range(1, len(order) + 1):
+        together = max(before, (search.ratio(in_order(order[:k])) - 2 * k) * scale)
+        gains.append(together - before)
+        before = together
+    return gains

@@ -1,0 +1,84 @@
+"""What the named errors leave: a score test of further shapes, for more than two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.stats import chi2
+
+from ..._lib.typing import AnyFloats, Floats
+from .class_maps import SCALARS, ClassMap, Errors
+from .class_rows import Chunk
+from .class_statistics import CELLS, ClassStatistics
+
+_DEGREES = 5
+_NEW = 0.03
+"""A shape of which a smaller share is new beside the errors and the shapes before it is left out."""
+
+
+def rest(
+    chunks: Iterable[Chunk], statistics: ClassStatistics, mapping: ClassMap, errors: Errors, effect: float
+) -> tuple[float, float]:
+    """Statistic and p-value of shapes of the log-odds beside the fitted errors, the same for all classes.
+
+    The shapes are Legendre polynomials of degree 1 to 5 in the share of the information below each log-odds.
+    """
+    at, share = information_share(statistics)
+    fitted = [name for name in SCALARS if name in errors]
+    size = len(fitted) + _DEGREES
+    score, covariance = np.zeros(size), np.zeros((size, size))
+    for chunk in chunks:
+        directions, left = _directions(chunk, mapping, fitted, at, share)
+        weighted = left * chunk.weights[:, None]
+        for i, one in enumerate(directions):
+            score[i] += chunk.weights @ chunk.pick(one)
+            covariance[i, i:] += [float(np.einsum("ij,ij,ij->", weighted, one, other)) for other in directions[i:]]
+    covariance = np.triu(covariance) + np.triu(covariance, 1).T
+    statistic, count = _beside(score, covariance, len(fitted))
+    return statistic / effect, float(chi2.sf(statistic / effect, count)) if count else 1.0
+
+
+def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:
+    """Log-odds of the cells, ascending, and the share of the sum of p (1 - p) below each, half its own included."""
+    n, total = statistics.cells.sum(axis=0), statistics.cell_sums.sum(axis=0)
+    half = CELLS // 2
+    order = np.concatenate([np.arange(half)[::-1], np.arange(half, CELLS)])  # below 1/2 the first cell is the nearest
+    n, total = n[order], total[order]
+    p = np.clip(total / np.maximum(n, 1), 1e-15, 1 - 1e-15)
+    information = n * p * (1 - p)
+    used = information > 0
+    below = np.cumsum(information) - information / 2
+    return np.log(p[used]) - np.log1p(-p[used]), below[used] / information.sum()
+
+
+def _directions(
+    chunk: Chunk, mapping: ClassMap, fitted: list[str], at: Floats, share: Floats
+) -> tuple[list[Floats], Floats]:
+    """Derivatives of the mended log-probabilities by the fitted errors and by each shape; mended probabilities."""
+    q, e = mapping.probabilities(chunk), mapping.noise
+    left = np.maximum((1 - e) * q + e / q.shape[1], 1e-300)
+    slope = (1 - e) * q / left
+    p = np.clip(chunk.p.astype(np.float64), 1e-15, 1 - 1e-15)
+    time = 2 * np.interp(np.log(p) - np.log1p(-p), at, share) - 1
+    features: list[AnyFloats] = [{"confidence": chunk.log_p, "tail": chunk.tail()}[x] for x in fitted if x != "noise"]
+    noise = [e * (1 - e) * (1 / q.shape[1] - q) / left] if "noise" in fitted else []
+    shapes = [np.polynomial.legendre.legval(time, np.eye(_DEGREES + 1)[k]) for k in range(1, _DEGREES + 1)]
+    moved = [slope * (f - np.einsum("ij,ij->i", q, f)[:, None]) for f in (*features, *shapes)]
+    return moved[: len(features)] + noise + moved[len(features) :], left
+
+
+def _beside(score: Floats, covariance: Floats, fitted: int) -> tuple[float, int]:
+    """Sum of squares of the standardised scores after the first ones, each beside all before it; how many are new."""
+    statistic, count, size = 0.0, 0, np.diag(covariance).copy()
+    for i in range(len(score)):
+        variance = covariance[i, i]
+        if not variance > _NEW**2 * size[i] or not size[i] > 1e-9:
+            continue
+        if i >= fitted:
+            statistic += float(score[i] ** 2 / variance)
+            count += 1
+        column = covariance[:, i] / variance
+        score = score - column * score[i]
+        covariance = covariance - np.outer(column, covariance[i])
+    return statistic, count

@@ -1,0 +1,277 @@
+"""Rows of forecasts of several classes as the diagnosis reads them: in chunks, without the rows that were certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._lib.typing import (
+    AnyFloats,
+    Bools,
+    Floats,
+    Ints,
+)
+from ...statistics.log_odds_maps import tail
+
+CERTAIN = 0.01
+"""All certain outcomes together are expected to be wrong at most so often."""
+CHUNK_VALUES = 2**17
+"""Probabilities that are read at once: small enough to stay in cache."""
+WIDE_ROWS = 1024
+MOST_NAMED = 20
+"""Row numbers that a finding names."""
+KEPT_VALUES = 2**24
+"""Up to so many probabilities the prepared rows stay in memory; beyond, each pass reads them again."""
+
+
+class RowBlock(NamedTuple):
+    """Consecutive rows. Rows sum to 1 within 1e-3 and may hold exact zeros."""
+
+    p: AnyFloats
+    """(rows, classes)"""
+    truth: NDArray[np.integer[Any]]
+    """Number of the observed class."""
+    weights: AnyFloats | None = None
+    cluster: NDArray[np.integer[Any]] | None = None
+    """Number of the cluster of dependent rows, where there are clusters."""
+    number: Ints | None = None
+    """Numbers of the rows as the user counts them, where they are from one source."""
+
+
+Rows = Callable[[], Iterator[RowBlock]]
+"""Reads all rows from the beginning, block by block."""
+
+
+@dataclass(slots=True, eq=False)
+class Chunk:
+    """A few rows, prepared: no certain ones, probabilities that sum to 1, log-probabilities that are finite."""
+
+    p: AnyFloats
+    log_p: AnyFloats
+    """Clipped from below at `RowCounts.floor`."""
+    truth: Ints
+    weights: Floats
+    """Their mean over all rows is 1."""
+    cluster: Ints | None
+    number: Ints
+    """Numbers of the rows among all that are read, from 0."""
+    named: Ints
+    """Numbers by which the user knows them; -1 where there are none."""
+    floor: float
+    _tail: AnyFloats | None = field(default=None, repr=False)
+
+    def tail(self) -> AnyFloats:
+        """Direction of the tail error at the log-odds of each probability."""
+        if self._tail is None:
+            rest = 1 - self.p
+            at = np.arange(len(self.p)), self.p.argmax(axis=1)
+            others = self.p.copy()
+            others[at] = 0
+            rest[at] = others.sum(axis=1)  # 1 - p is rounded where p is near 1
+            log_odds = self.log_p - np.log(np.maximum(rest, self.floor))
+            self._tail = tail(log_odds).astype(self.log_p.dtype, copy=False)
+        return self._tail
+
+    def pick(self, values: AnyFloats) -> Floats:
+        """One value a row: that of the observed class."""
+        return values[np.arange(len(self.truth)), self.truth].astype(np.float64)
+
+    def only(self, numbers: Ints) -> Chunk:
+        """Those of some numbers."""
+        keep = np.isin(self.number, numbers)
+        cluster = None if self.cluster is None else self.cluster[keep]
+        rows = self.p[keep], self.log_p[keep], self.truth[keep], self.weights[keep], cluster, self.number[keep]
+        return Chunk(*rows, self.named[keep], self.floor)
+
+
+@dataclass(frozen=True, eq=False)
+class RowCounts:
+    """What a first pass counts."""
+
+    rows: int = 0
+    classes: int = 0
+    weight: float = 0.0
+    weighted: bool = False
+    clusters: Ints | None = None
+    """Numbers of the clusters, ascending."""
+
+    @property
+    def limit(self) -> float:
+        """An outcome is certain not to occur where it and all less probable ones have less than this together.
+
+        Rows count, not clusters: expected numbers add up however the rows depend on each other.
+        """
+        return CERTAIN / max(self.rows, 1)
+
+    @property
+    def floor(self) -> float:
+        """Probabilities below it are clipped in logarithms; an outcome that is not certain never is."""
+        return self.limit / max(self.classes, 2)
+
+
+def count(rows: Rows) -> RowCounts:
+    """Count rows, classes, weights and clusters."""
+    n, classes, weight, weighted = 0, 0, 0.0, False
+    clusters: Ints | None = None
+    for block in rows():
+        n, classes = n + len(block.truth), block.p.shape[1]
+        weighted |= block.weights is not None
+        weight += len(block.truth) if block.weights is None else float(block.weights.sum(dtype=np.float64))
+        if block.cluster is not None:
+            here = np.unique(block.cluster).astype(np.int64)
+            clusters = here if clusters is None else np.union1d(clusters, here)
+    return RowCounts(n, classes, weight, weighted, clusters)
+
+
+@dataclass(frozen=True, eq=False)
+class Certain:
+    """Rows that predicted one class, or the absence of the observed one, as certain."""
+
+    rows: int = 0
+    """Rows that stay out of all else."""
+    wrong: int = 0
+    """How many of these were wrong: the outcome was certain not to occur."""
+    named: tuple[int, ...] = ()
+    """Numbers of these by which the user knows them."""
+    expected: float = 0.0
+    """How many of all rows were expected to be such, by the forecasts."""
+    observed: Floats | float = 0.0
+    predicted: Floats | float = 0.0
+    """Weights of the outcomes and of the predictions of each class, in the rows that stay out."""
+
+
+class PreparedRows:
+    """All rows without the certain ones, in chunks; kept in memory where they are few."""
+
+    def __init__(self, rows: Rows, counts: RowCounts) -> None:
+        """Look at each row once; `certain` then describes those that stay out."""
+        self.counts = counts
+        self._source = rows
+        self._kept: list[Chunk] | None = [] if counts.rows * counts.classes <= KEPT_VALUES else None
+        observed, predicted, out = np.zeros(counts.classes), np.zeros(counts.classes), 0
+        wrong, named = 0, list[int]()
+        for chunk in self._raw():
+            certain, erred = _certain(chunk.p, chunk.truth, counts.limit)
+            out += int(certain.sum())
+            wrong += int(erred.sum())
+            named += chunk.named[erred][chunk.named[erred] >= 0].tolist()
+            observed += np.bincount(chunk.truth[certain], chunk.weights[certain], counts.classes)
+            predicted += chunk.weights[certain] @ chunk.p[certain]
+            if self._kept is not None:
+                self._kept.append(_prepared(chunk, ~certain))
+        expected = sum(float(_certain_mass(c.p, counts.limit).sum()) for c in self._raw()) if wrong else 0.0
+        self.certain = Certain(out, wrong, tuple(named[:MOST_NAMED]), expected, observed, predicted)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunk by chunk."""
+        chunks = self._kept if self._kept is not None else self._read()
+        for chunk in chunks:
+            if len(chunk.truth):
+                yield chunk
+
+    def wide(self) -> Iterator[Chunk]:
+        """The same rows in chunks of about a thousand or more: products of matrices are faster so."""
+        waiting: list[Chunk] = []
+        for chunk in self:
+            waiting.append(chunk)
+            if sum(len(each.truth) for each in waiting) >= WIDE_ROWS:
+                yield _joined(waiting)
+                waiting = []
+        if waiting:
+            yield _joined(waiting)
+
+    def _read(self) -> Iterator[Chunk]:
+        for chunk in self._raw():
+            certain, _ = _certain(chunk.p, chunk.truth, self.counts.limit)
+            yield _prepared(chunk, ~certain)
+
+    def _raw(self) -> Iterator[Chunk]:
+        """All rows, divided by their sums; log-probabilities are not filled in."""
+        step = max(1, CHUNK_VALUES // max(self.counts.classes, 1))
+        scale = self.counts.rows / self.counts.weight if self.counts.weight > 0 else 1.0
+        start = 0
+        for block in self._source():
+            for first in range(0, len(block.truth), step):
+                here = slice(first, first + step)
+                p = np.asarray(block.p[here])
+                p = p if p.dtype in (np.float32, np.float64) else p.astype(np.float64)
+                p = (p / p.sum(axis=1, keepdims=True, dtype=np.float64)).astype(p.dtype, copy=False)
+                truth = block.truth[here].astype(np.int64)
+                weights = np.ones(len(p)) if block.weights is None else block.weights[here].astype(np.float64) * scale
+                cluster = None
+                if block.cluster is not None and self.counts.clusters is not None:
+                    cluster = np.searchsorted(self.counts.clusters, block.cluster[here]).astype(np.int64)
+                number = np.arange(start + first, start + first + len(p))
+                named = np.full(len(p), -1) if block.number is None else block.number[here]
+                yield Chunk(p, p, truth, weights, cluster, number, named, self.counts.floor)
+            start += len(block.truth)
+
+    def most_surprising(self, most: int = 3) -> list[tuple[float, int, float, int]]:
+        """(surprise, number, probability of the outcome, user's number) of the most surprising rows, below 1/N each.
+
+        The surprise is the probability that the row assigned to outcomes at most as probable as the observed one.
+        """
+        found: list[tuple[float, int, float, int]] = []
+        level = 1 / max(self.counts.rows, 1)
+        for chunk in self:
+            mine = chunk.pick(chunk.p)
+            for at in np.flatnonzero(mine < level):
+                mass = at_most(chunk.p[at : at + 1], mine[at : at + 1])[0]
+                if mass < level:
+                    found.append((float(mass), int(chunk.number[at]), float(mine[at]), int(chunk.named[at])))
+            found = sorted(found)[:most]
+        return found
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    """One chunk of several."""
+    if len(chunks) == 1:
+        return chunks[0]
+    cluster = [each.cluster for each in chunks if each.cluster is not None]
+    return Chunk(
+        np.concatenate([each.p for each in chunks]),
+        np.concatenate([each.log_p for each in chunks]),
+        np.concatenate([each.truth for each in chunks]),
+        np.concatenate([each.weights for each in chunks]),
+        np.concatenate(cluster) if cluster else None,
+        np.concatenate([each.number for each in chunks]),
+        np.concatenate([each.named for each in chunks]),
+        chunks[0].floor,
+        np.concatenate([each.tail() for each in chunks]),
+    )
+
+
+def at_most(p: AnyFloats, limit: Floats) -> Floats:
+    """Probability that each row assigns to classes no more probable than its limit."""
+    return np.asarray(np.where(p <= limit[:, None], p, 0).sum(axis=1, dtype=np.float64))
+
+
+def _certain(p: AnyFloats, truth: Ints, limit: float) -> tuple[Bools, Bools]:
+    """Which rows are certain of one class or were certain that the outcome would not occur; which of them erred."""
+    mine = p[np.arange(len(truth)), truth].astype(np.float64)
+    erred = mine < limit
+    erred[erred] = at_most(p[erred], mine[erred]) < limit
+    certain = 1 - p.max(axis=1).astype(np.float64) < limit
+    if p.dtype == np.float32 and certain.any():  # 1 - p is rounded to 6e-8: add up the other classes instead
+        others = np.sort(p[certain], axis=1)[:, :-1].sum(axis=1, dtype=np.float64)
+        certain[certain] = others < limit
+    return certain | erred, erred
+
+
+def _certain_mass(p: AnyFloats, limit: float) -> Floats:
+    """Probability of the outcomes that each row is certain will not occur."""
+    low = np.sort(np.where(p < limit, p, 0).astype(np.float64), axis=1).cumsum(axis=1)
+    return np.asarray(np.where(low < limit, low, 0).max(axis=1))
+
+
+def _prepared(chunk: Chunk, keep: Bools) -> Chunk:
+    p = chunk.p[keep]
+    log_p = np.log(np.maximum(p, p.dtype.type(chunk.floor)))
+    cluster = None if chunk.cluster is None else chunk.cluster[keep]
+    return Chunk(
+        p, log_p, chunk.truth[keep], chunk.weights[keep], cluster, chunk.number[keep], chunk.named[keep], chunk.floor
+    )

@@ -1,0 +1,199 @@
+"""Which errors, and which classes: the search over sets of errors of more than two classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import gammaln
+from scipy.stats import chi2
+
+from ..._lib.typing import Floats, Ints
+from .class_fit import (
+    BIAS_SD,
+    SMALL_SD,
+    Fit,
+    Fitter,
+)
+from .class_maps import SCALARS, Errors, information
+from .class_statistics import ClassStatistics
+from .class_tails import gamma_p_values
+from .class_tests import NEW, Gate, third_moments
+
+PLAIN: tuple[Errors, ...] = (
+    (),
+    ("confidence",),
+    ("tail",),
+    ("noise",),
+    ("confidence", "tail"),
+    ("confidence", "noise"),
+)
+"""Sets of errors without class biases; each is also tried with them. Never the tail with the noise."""
+_NEAR = 30.0
+"""Sets of errors whose criterion is further below the best are not looked at for biases of a few classes."""
+LEAST = float(chi2.isf(0.05, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A set of errors with what speaks for it."""
+
+    fit: Fit
+    ratio: float
+    """Likelihood ratio against the forecasts as they are, divided by the design effect."""
+    parameters: float
+    """How many parameters it has; biases that their prior draws to 0 count less."""
+    criterion: float
+    """Penalised likelihood ratio less the cost of the errors."""
+    classes: Ints | None = None
+    """Classes with a bias, where not all have one."""
+    sd: float = BIAS_SD
+    """Of the prior of the biases."""
+
+    def gain(self, effect: float, rows: float) -> float:
+        """Reduction of the log loss in nats a row, less what the fit owes to chance."""
+        return max(0.0, (self.ratio - 2 * self.parameters) * effect / (2 * rows))
+
+
+class Search:
+    """Fits sets of errors to the same rows and compares them."""
+
+    def __init__(self, fitter: Fitter, statistics: ClassStatistics, gate: Gate, alpha: float) -> None:
+        """Take the fitter with the statistics of the same rows and the gate's design effects."""
+        self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
+        self._variance = statistics.information / gate.effect
+        self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
+        self._plain = [errors for errors in PLAIN if _identifiable(errors, statistics.shape_information)]
+        self._named: dict[Errors, Ints] = {}
+        self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
+
+    def run(self) -> Errors:
+        """Try all sets of errors; the best one."""
+        for errors in self._plain[1:]:
+            self._try(errors)
+        for errors in sorted(self._plain, key=lambda each: -self.found[each].criterion):
+            if not self._bias_cannot_pay(errors):
+                self._try((*errors, "bias"))
+        first, *others = sorted(self._plain, key=self._with_bias)
+        self._try_other_biases(first)
+        for second in others[:1]:
+            if self._with_bias(second) - self._with_bias(first) < _NEAR:
+                self._try_other_biases(second)
+        return max(self.found, key=lambda each: self.found[each].criterion)
+
+    def singles(self) -> dict[Errors, Candidate]:
+        """The errors of one parameter, each alone, that were tried."""
+        return {(name,): self.found[(name,)] for name in SCALARS if (name,) in self.found}
+
+    def named(self, errors: Errors) -> Ints:
+        """Classes that are biased beside these errors: forward, each by its score conditional on those before."""
+        if errors not in self._named:
+            self._named[errors] = self._forward(self.found[errors].fit)
+        return self._named[errors]
+
+    def few(self, errors: Errors, classes: Ints) -> Candidate:
+        """Biases of these classes only, beside other errors."""
+        start = self.found[errors].fit.mapping
+        return self._candidate(self.fitter.fit((*errors, "bias"), start, classes), classes)
+
+    def _with_bias(self, errors: Errors) -> float:
+        both = [self.found[each].criterion for each in (errors, (*errors, "bias")) if each in self.found]
+        return -max(both)
+
+    def _try(self, errors: Errors) -> None:
+        less = [tuple(name for name in errors if name != one) for one in errors]
+        start = max((self.found[each] for each in less if each in self.found), key=lambda each: each.ratio)
+        self.found[errors] = self._candidate(self.fitter.fit(errors, start.fit.mapping))
+
+    def _try_other_biases(self, errors: Errors) -> None:
+        """Biases of a few classes only, and small biases of all: in place of large ones of all where they do better."""
+        both, tried = (*errors, "bias"), []
+        if len(classes := self.named(errors)):
+            tried.append(self.few(errors, classes))
+        if not self._bias_cannot_pay(errors, SMALL_SD):
+            start = self.found[errors].fit.mapping
+            tried.append(self._candidate(self.fitter.fit(both, start, sd=SMALL_SD), sd=SMALL_SD))
+        for candidate in tried:
+            if both not in self.found or candidate.criterion > self.found[both].criterion:
+                self.found[both] = candidate
+
+    def _candidate(self, fit: Fit, classes: Ints | None = None, sd: float = BIAS_SD) -> Candidate:
+        effect, reference = self.gate.effect, self.fitter.none.slopes.loglik
+        ratio = 2 * (fit.slopes.loglik - reference) / effect
+        scalars = [name for name in fit.errors if name != "bias"]
+        cost = sum(self._unit + (0 if name == "confidence" else 2) for name in scalars)
+        parameters = float(len(scalars))
+        if "bias" in fit.errors:
+            cost += self._bias_cost(classes, sd)
+            used = self._variance if classes is None else self._variance[classes]
+            share = float((used / (used + sd**-2)).sum())
+            parameters += share * (1 if classes is not None else (len(used) - 1) / len(used))
+        return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes, sd)
+
+    def _bias_cost(self, classes: Ints | None, sd: float) -> float:
+        """Cost of class biases: the gain in precision over their prior, and for a few classes the choice of them.
+
+        It is never so low that calibrated classes would exceed it in one of a hundred cases.
+        """
+        each, n = np.log1p(self._variance * sd**2), len(self._variance)
+        if classes is None:
+            kept = self._variance / (self._variance + sd**-2) * (n - 1) / n
+            by_chance = float(kept.sum()) + 3 * math.sqrt(2 * float((kept**2).sum()))
+            return max(float(each.sum()) * (n - 1) / n, by_chance)
+        k = len(classes)
+        return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
+
+    def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
+        """Whether the score test says that a bias of every class would not pay for its cost."""
+        effect = self.gate.effect
+        score = self.found[errors].fit.slopes.bias
+        precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
+        approximate = float(score @ cho_solve(cho_factor(precision), score)) / effect
+        return 1.5 * approximate + 10 < self._bias_cost(None, sd)
+
+    def _forward(self, fit: Fit) -> Ints:
+        known = information(self.fitter.chunks.wide(), fit.mapping, self.fitter.classes)
+        scalars = [at for at, name in enumerate(SCALARS) if name in fit.errors]
+        covariance = known[3:, 3:]
+        if scalars:
+            across = known[np.ix_(scalars, range(3, len(known)))]
+            own = known[np.ix_(scalars, scalars)]
+            own[np.diag_indices_from(own)] *= 1 + 1e-9
+            covariance = covariance - across.T @ np.linalg.solve(own, across)
+        inflation = np.maximum(self.gate.class_effect, 1.0)
+        s = self.statistics
+        step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
+        return forward(fit.slopes.bias, covariance, third_moments(s), inflation, step, self.alpha)
+
+
+def _identifiable(errors: Errors, shape: Floats) -> bool:
+    """Whether forecasts with this information on confidence and tail can show these errors beside each other."""
+    enough = bool(shape[0, 0] > 1e-6)
+    if "tail" not in errors:
+        return enough or not errors
+    across = shape[0, 1] ** 2 / shape[0, 0] if "confidence" in errors and enough else 0.0
+    return enough and bool(shape[1, 1] - across > NEW**2 * shape[1, 1])
+
+
+def forward(score: Floats, covariance: Floats, third: Floats, inflation: Floats, step: float, alpha: float) -> Ints:
+    """Name biased classes one after the other, the clearest first: by scores conditional on those already named."""
+    score, covariance = score.copy(), covariance.copy()
+    whole = np.diag(covariance).copy()
+    left = whole > 1e-9
+    named: list[int] = []
+    while left.any() and len(named) < len(score) - 1:
+        variance = np.diag(covariance) * inflation
+        usable = left & (np.diag(covariance) > 1e-6 * whole)
+        p = np.where(usable, gamma_p_values(score, variance, third * inflation**1.5, step), 1.0)
+        z = np.where(usable, np.abs(score) / np.sqrt(np.maximum(variance, 1e-300)), 0.0)
+        best = int(np.lexsort((-z, p))[0])
+        if not (usable[best] and p[best] * int(usable.sum()) < alpha):
+            break
+        named.append(best)
+        left[best] = False
+        column = covariance[:, best] / covariance[best, best]
+        score = score - column * score[best]
+        covariance = covariance - np.outer(column, covariance[best])
+    return np.array(named, dtype=np.int64)

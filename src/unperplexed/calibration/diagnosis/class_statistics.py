@@ -1,0 +1,194 @@
+"""What the tests of more than two classes need of the rows: sums of fixed size that add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from ..._lib.typing import (
+    AnyFloats,
+    Bools,
+    Floats,
+    Ints,
+    ReadOnlyArrays,
+)
+from .class_rows import (
+    Chunk,
+    PreparedRows,
+    RowBlock,
+    RowCounts,
+)
+
+CELLS = 88
+"""Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""
+SHARDS = 1024
+"""Clusters are summed in so many shards; several clusters may share one."""
+_HALF = CELLS // 2
+_TOP_BITS = 0x3F000000 >> 22  # of 0.5 as float32: eight bits of exponent and one of the fraction
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSums(ReadOnlyArrays):
+    """Sums of scores by shard of clusters, and the rows' own squares."""
+
+    shards: Floats
+    """(SHARDS, 2 + classes): scores of confidence, of the tail and of each class."""
+    sizes: Floats
+    own_shape: Floats
+    """Sum over rows of the products of the scores of confidence and tail."""
+    own_classes: Floats
+    """Sum over rows of the squared score of each class."""
+
+    def plus(self, other: ClusterSums, sign: int) -> ClusterSums:
+        """Sums over both parts, or without the other one."""
+        return ClusterSums(*(getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassStatistics(ReadOnlyArrays):
+    """Scores of class biases, confidence and tail with their moments, were the forecasts calibrated.
+
+    Its size does not depend on the number of rows. `ClassStatistics.none` is the identity of the sum. Two parts have
+    the same classes. All moments are under the predicted probabilities: nothing in them is estimated.
+    """
+
+    rows: int
+    weight: float
+    squared_weight: float
+    observed: Floats
+    """Weight of the rows in which each class was observed."""
+    predicted: Floats
+    """Sum of w p."""
+    information: Floats
+    """Sum of w p (1 - p)."""
+    covariance: Floats
+    """(classes, classes): sum of w^2 (diag p - p p')."""
+    shape_score: Floats
+    """Sum of w (f_y - E f) for f = ln p and f = the tail's direction."""
+    shape_information: Floats
+    """(2, 2): sum of w Cov(f)."""
+    shape_covariance: Floats
+    """(2, 2): sum of w^2 Cov(f)."""
+    shape_classes: Floats
+    """(2, classes): sum of w^2 Cov(f, class)."""
+    shape_third: Floats
+    """Sums of w^3 E(a^3), E(a^2 b), E(a b^2), E(b^3) for a and b, the centred f."""
+    cells: Floats
+    """(classes, CELLS): how many probabilities lie in each cell."""
+    cell_sums: Floats
+    """(classes, CELLS): their sum."""
+    clusters: ClusterSums | None = None
+
+    def __add__(self, other: ClassStatistics) -> ClassStatistics:
+        """Statistics of both parts."""
+        return self._plus(other, 1)
+
+    def __sub__(self, other: ClassStatistics) -> ClassStatistics:
+        """Statistics of the rows that are not in the other part."""
+        return self._plus(other, -1)
+
+    def _plus(self, other: ClassStatistics, sign: int) -> ClassStatistics:
+        sums = {f.name: getattr(self, f.name) + sign * getattr(other, f.name) for f in fields(self)[:-1]}
+        if self.clusters is None or other.clusters is None:
+            return ClassStatistics(**sums, clusters=self.clusters or other.clusters)
+        return ClassStatistics(**sums, clusters=self.clusters.plus(other.clusters, sign))
+
+    @classmethod
+    def none(cls, classes: int) -> ClassStatistics:
+        """Statistics of no rows."""
+        each, square, two, cells = (
+            np.zeros(shape) for shape in (classes, (classes, classes), (2, 2), (classes, CELLS))
+        )
+        across, third, score = np.zeros((2, classes)), np.zeros(4), np.zeros(2)
+        return cls(0, 0.0, 0.0, each, each, each, square, score, two, two, across, third, cells, cells)
+
+    @classmethod
+    def of_block(cls, block: RowBlock, counts: RowCounts) -> ClassStatistics:
+        """Statistics of a block of rows as they come in; the counts are those of all rows, the same for all blocks."""
+        return statistics_of(PreparedRows(lambda: iter([block]), counts))
+
+    @classmethod
+    def of(cls, chunk: Chunk, q: AnyFloats | None = None, *, cells: bool = True) -> ClassStatistics:
+        """Statistics of a chunk of rows, were its probabilities calibrated (or q in their place)."""
+        p = np.asarray(chunk.p if q is None else q, dtype=np.float64)
+        w, classes = chunk.weights, p.shape[1]
+        shape: tuple[Any, ...] = _shape_moments(chunk, p)
+        weighted = p * w[:, None]
+        counts, sums = _cells(p) if cells else (np.zeros((classes, CELLS)), np.zeros((classes, CELLS)))
+        return cls(
+            len(w),
+            float(w.sum()),
+            float(w @ w),
+            np.bincount(chunk.truth, w, classes).astype(np.float64),
+            weighted.sum(axis=0),
+            weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
+            np.diag((w * w) @ p) - gram(weighted),
+            *(shape[0], shape[1], shape[2], shape[3], shape[4]),
+            counts,
+            sums,
+            None if chunk.cluster is None else _by_shard(chunk, p, shape[5]),
+        )
+
+
+def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
+    """Scores of confidence and tail, their moments, and each row's scores."""
+    w, mine, own, directions = chunk.weights, (np.arange(len(p)), chunk.truth), [], []
+    for values in (chunk.log_p, chunk.tail()):
+        f = values.astype(np.float64)
+        f -= np.einsum("ij,ij->i", p, f)[:, None]
+        directions.append(f)
+        own.append(w * f[mine])
+    a, b = directions
+    pa, pb = p * a, p * b
+    ab = [np.einsum("ij,ij->i", x, y) for x, y in ((pa, a), (pa, b), (pb, b))]
+    cov, info = ((power @ np.stack(ab, 1))[[0, 1, 1, 2]].reshape(2, 2) for power in (w * w, w))
+    with_classes = np.stack([(w * w) @ pa, (w * w) @ pb])  # Cov(f, 1[y = c]) = p_c (f_c - E f)
+    third = np.stack([np.einsum("ij,ij,ij->i", *each) for each in ((pa, a, a), (pa, a, b), (pa, b, b), (pb, b, b))], 1)
+    scores = np.stack(own, 1)
+    return scores.sum(axis=0), np.asarray(info), np.asarray(cov), with_classes, (w**3) @ third, scores
+
+
+def statistics_of(rows: PreparedRows) -> ClassStatistics:
+    """Statistics of all prepared rows."""
+    return reduce(add, (ClassStatistics.of(chunk) for chunk in rows.wide()), ClassStatistics.none(rows.counts.classes))
+
+
+def gram(x: Floats) -> Floats:
+    """Product x' x."""
+    upper = dsyrk(1.0, x.T) if x.size else np.zeros((x.shape[1], x.shape[1]))
+    return np.asarray(upper + upper.T - np.diag(np.diag(upper)))
+
+
+def _cells(p: Floats) -> tuple[Floats, Floats]:
+    """Count and add up the probabilities of each class in cells that are narrow in their log-odds."""
+    classes = p.shape[1]
+    above: Bools = p > 0.5
+    bits: Any = np.where(above, 1 - p, p).astype(np.float32).view(np.int32) >> 22
+    key = np.clip(_TOP_BITS - bits, 0, _HALF - 1)
+    key[above] += _HALF
+    key += np.arange(classes, dtype=np.int32) * CELLS
+    flat, size = key.ravel(), classes * CELLS
+    counts = np.bincount(flat, minlength=size).astype(np.float64)
+    sums = np.bincount(flat, p.ravel(), size).astype(np.float64)
+    return counts.reshape(classes, CELLS), sums.reshape(classes, CELLS)
+
+
+def _by_shard(chunk: Chunk, p: Floats, shape: Floats) -> ClusterSums:
+    """Sums of the scores of a chunk's rows by shard of clusters."""
+    assert chunk.cluster is not None
+    shard: Ints = chunk.cluster % SHARDS
+    residual = -p * chunk.weights[:, None]
+    residual[np.arange(len(p)), chunk.truth] += chunk.weights
+    order = np.argsort(shard, kind="stable")
+    first = np.flatnonzero(np.diff(shard[order], prepend=-1))
+    sums = np.zeros((SHARDS, 2 + p.shape[1]))
+    scores = np.concatenate([shape, residual], axis=1)
+    if len(order):
+        sums[shard[order][first]] = np.add.reduceat(scores[order], first, axis=0)
+    sizes = np.bincount(shard, minlength=SHARDS).astype(np.float64)
+    return ClusterSums(sums, sizes, shape.T @ shape, np.einsum("ij,ij->j", residual, residual))

@@ -1,0 +1,97 @@
+"""Words for the findings about more than two classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..._lib.formatting import short_name
+from ..._lib.typing import Floats
+from ...forecasts.labels import Label
+
+MOST_NAMED = 3
+"""So many biased classes are named; the others are counted."""
+
+
+def remedy(error: str, value: float) -> str:
+    """Say what mends an error, whose parameter has a value."""
+    where = "Fit this on held-out rows before you use it."
+    return {
+        "bias": f"Add one bias for each class to the log-probabilities. {where}",
+        "confidence": f"Divide the log-probabilities by {1 / (1 + value):.2f} (temperature scaling). {where}"
+        if 1 + value > 0.02
+        else f"Scale the log-probabilities by a temperature. {where}",
+        "tail": f"Fit the tails apart (a curved map of the log-odds). {where}",
+        "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {where}",
+        "certainty": "Look at these rows, which the other findings leave out. If they are no slips of the data, mix the"
+        " predictions with a small share of a uniform forecast.",
+        "rows": "Look at these rows first; the other rows show no error.",
+        "shape": "Recalibrate with a flexible curve fitted on held-out rows.",
+    }[error]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMeans:
+    """Labels of the classes with their mean predictions and observed frequencies over all rows."""
+
+    labels: tuple[Label | None, ...]
+    predicted: Floats
+    observed: Floats
+
+    def over(self, at: int) -> bool:
+        """Whether a class is predicted more often than it is observed."""
+        return bool(self.predicted[at] > self.observed[at])
+
+    def words(self, at: int) -> str:
+        """Name a class with its mean prediction and observed frequency."""
+        predicted, observed = float(self.predicted[at]), float(self.observed[at])
+        return f"{self.name(at)} (mean prediction {number(predicted)}, observed frequency {number(observed)})"
+
+    def name(self, at: int) -> str:
+        """Quote the label of a class."""
+        label = self.labels[at]
+        return f"column {at}" if label is None else f"'{short_name(str(label), 40)}'"
+
+
+def number(value: float) -> str:
+    """Three significant digits."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{digits}f}" if digits < 7 else f"{value:.2e}"
+
+
+def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
+    """Name the biased classes, the clearest first."""
+    if not len(classes):
+        return "biased between classes (no single class stands out)"
+    # What is biased beside the other errors need not be so by itself.
+    shown = [at for at in classes if number(means.predicted[at]) != number(means.observed[at])][:MOST_NAMED]
+    named = []
+    for verb, over in (("overpredicts", True), ("underpredicts", False)):
+        here = [means.words(at) for at in shown if means.over(at) == over]
+        named += [f"{verb} {' and '.join(here)}"] if here else []
+    more = len(classes) - len(shown)
+    others = f"{more}{' more' if shown else ''} class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
+    return "; ".join(filter(None, [", ".join(named), others]))
+
+
+def confidence_words(slope: float, low: float, high: float) -> str:
+    """The calibration slope with its interval, and the temperature."""
+    name = "overconfident" if slope < 1 else "underconfident"
+    if slope > 10:
+        return f"{name} (calibration slope above 10: the most probable class nearly always occurs)"
+    temperature = f"; temperature {1 / slope:.2f}" if slope > 0.05 else ""
+    numbers = f"calibration slope {slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
+    return f"{name} ({numbers}{temperature})"
+
+
+def tail_words(parameter: float) -> str:
+    """Extremes over- or understated."""
+    return f"extreme probabilities are {'overstated' if parameter < 0 else 'understated'}"
+
+
+def noise_words(share: float) -> str:
+    """Outcomes as if drawn at random."""
+    return f"extreme probabilities are overstated, as if {100 * share:.2g}% of the outcomes were drawn at random"

@@ -1,0 +1,140 @@
+"""Diagnosis of forecasts of more than two classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import reduce
+from operator import sub
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import poisson
+
+from ...forecasts.labels import Label
+from . import class_words as say
+from .class_findings import close_sets, named, rest_of
+from .class_fit import Fitter
+from .class_rows import (
+    Certain,
+    PreparedRows,
+    Rows,
+    count,
+)
+from .class_search import Search
+from .class_statistics import ClassStatistics, statistics_of
+from .class_tests import Gate, gate
+from .gate import FEWEST_CLUSTERS
+from .result import Detectable, Diagnosis, Finding
+from .words import (
+    Told,
+    certainty_words,
+    not_made,
+    rows_words,
+    told,
+    too_few,
+)
+
+MOST_CLASSES = 2000
+"""Covariances of more take gigabytes."""
+
+_SEEN = 0.05
+"""Rows whose outcomes vary less than this in all can show nothing."""
+
+
+def diagnose_classes(rows: Rows, labels: tuple[Label | None, ...], *, alpha: float = 0.05) -> Diagnosis:
+    """Find what is wrong with forecasts of several classes, and say so; nothing in it is random.
+
+    Parameters
+    ----------
+    rows : callable
+        Each call reads all rows from the beginning, in blocks of any size. Small data are kept in memory; large data
+        are read once for each pass, some thirty to a hundred times if anything is wrong, else four times.
+    labels : tuple
+        Labels of the classes in the order of the columns; None for a class without a label.
+    alpha : float, default 0.05
+        Level of the test whether anything is wrong, and of the naming of single classes.
+    """
+    with np.errstate(under="ignore"):
+        return _diagnose(rows, labels, alpha)
+
+
+def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Diagnosis:
+    counts = count(rows)
+    if not counts.rows:
+        return not_made("there are no rows", 0, labels)
+    if counts.classes > MOST_CLASSES:
+        return not_made(f"it takes at most {MOST_CLASSES:,} classes", counts.rows, labels)
+    if counts.clusters is not None and len(counts.clusters) < FEWEST_CLUSTERS:
+        return not_made(too_few(len(counts.clusters)), counts.rows, labels)
+    prepared = PreparedRows(rows, counts)
+    statistics = statistics_of(prepared)
+    findings = _certainty(prepared.certain, counts.clusters is not None)
+    about = Told(
+        n=counts.rows,
+        p_value=math.nan,
+        by="rows",
+        clusters=None if counts.clusters is None else len(counts.clusters),
+    )
+    if not float(statistics.information.sum()) > _SEEN:
+        return told(labels, findings, about)
+    opened = gate(statistics)
+    about = replace(
+        about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
+    )
+    if not opened.p_value < alpha:
+        return told(labels, findings, about)
+    surprising = _surprising(prepared, statistics, alpha)
+    if surprising:
+        return told(labels, (*findings, surprising), about)
+    search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
+    more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
+    if best:
+        left, p_value = rest_of(search, best)
+        about = replace(
+            about,
+            alternatives=close_sets(search, best),
+            rest=p_value,
+            mostly_rest=left > search.found[best].ratio,
+            gain=sum(finding.gain for finding in more),
+        )
+    return told(labels, (*findings, *more), about)
+
+
+def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
+    """Outcomes that the forecasts held for certain not to occur; rows of a cluster may err together."""
+    wrong = certain.wrong
+    if not wrong:
+        return ()
+    p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
+    words = certainty_words(wrong, certain.expected, certain.rows)
+    remedy = say.remedy("certainty", math.nan)
+    return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)
+
+
+def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | None, ...]) -> say.ClassMeans:
+    predicted, observed = statistics.predicted + certain.predicted, statistics.observed + certain.observed
+    return say.ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
+
+
+def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
+    """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
+    used = statistics.information[statistics.information > 0] / opened.effect
+    single = -float(ndtri(0.05 / (6 * len(used)))) + 0.84
+    slope = float(statistics.shape_information[0, 0]) / opened.effect
+    return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
+
+
+def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: float) -> Finding | None:
+    """One to three surprising outcomes without which the gate does not reject."""
+    found = prepared.most_surprising()
+    numbers = np.array([number for _, number, _, _ in found], dtype=np.int64)
+    few = [chunk.only(numbers) for chunk in prepared] if found else []
+    for drop in range(1, len(found) + 1):
+        out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
+        if not gate(reduce(sub, out, statistics)).p_value < alpha:
+            words = rows_words([p for _, _, p, _ in found[:drop]])
+            rows = tuple(named for *_, named in found[:drop] if named >= 0)
+            p_value = gate(statistics).p_value
+            return Finding("rows", words, float(drop), p_value=p_value, remedy=say.remedy("rows", math.nan), rows=rows)
+    return None

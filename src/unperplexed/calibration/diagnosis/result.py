@@ -1,0 +1,121 @@
+"""Diagnosis: what is wrong with forecasts, in words and numbers. `diagnose` and ``Assessment.diagnosis`` give one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..._lib.serialize import json_text, plain_values
+from ...forecasts.labels import Label
+
+ErrorName = Literal["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
+"""A share of outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with the forecasts."""
+
+    error: ErrorName
+    words: str
+    """The finding in words, such as "overpredicts 'fraud' (mean prediction 0.366, observed frequency 0.0355)"."""
+    parameter: float = math.nan
+    """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
+    coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
+    interval: tuple[float, float] = (math.nan, math.nan)
+    """Confidence interval of the parameter at 95%; NaN where there is none."""
+    p_value: float = math.nan
+    """Of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"; the gate's for
+    "rows" and "shape"."""
+    gain: float = math.nan
+    """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
+    label: Label | None = None
+    """The class that the finding is about, where it is about one."""
+    remedy: str = ""
+    """What mends it, in words; for "certainty" and "rows" what to look at."""
+    rows: tuple[int, ...] = ()
+    """Numbers of the rows that "certainty" and "rows" are about, counted from 0, as far as they are known."""
+
+
+@dataclass(frozen=True)
+class MendedProbability:
+    """What a predicted probability would be after the findings are mended."""
+
+    predicted: float
+    mended: float
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """Errors that this many rows would show with 80% power: at least so large."""
+
+    bias: float = math.nan
+    """Log-odds."""
+    calibration_slope: float = math.nan
+    """Distance of the calibration slope from 1."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
+
+    verdict: str
+    """One sentence: what was found, costliest first, or that there is no evidence of miscalibration."""
+    headline: str
+    """The same in a few words, for titles and tables."""
+    findings: tuple[Finding, ...] = ()
+    """What is wrong, costliest first."""
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    """Names of other sets of errors that the data cannot tell apart from the findings."""
+    p_value: float = math.nan
+    """Of the test whether anything is wrong (the gate W), at 5%, without the rows predicted as certain; NaN where
+    nothing could be tested. `overall_p_value` has those too."""
+    statistic: float = math.nan
+    """W itself."""
+    gain: float = 0.0
+    """Reduction of the log loss in nats a row by mending all findings: the sum of theirs."""
+    rest_p_value: float = math.nan
+    """Of the test whether the findings leave a further error; NaN where none was made."""
+    mended: tuple[MendedProbability, ...] = ()
+    """Where a single number would mislead: mended probabilities at 1, 10, 50, 90 and 99%, two classes only."""
+    detectable: Detectable = field(default_factory=Detectable)
+    n_rows: int = 0
+    n_classes: int = 0
+    by: str = ""
+    """What was read: "rows", or the "values" or "cells" of a tally."""
+    made: bool = True
+    """Whether a diagnosis could be made; else the verdict says why not."""
+
+    @property
+    def overall_p_value(self) -> float:
+        """The p-value for whether anything is wrong, rows predicted as certain included (Bonferroni); 1 if none can be.
+
+        ``p_value`` is that of the gate alone, which leaves those rows out.
+        """
+        certain = [finding.p_value for finding in self.findings if finding.error == "certainty"]
+        tested = [p for p in (self.p_value, *certain) if not math.isnan(p)]
+        return min(1.0, len(tested) * min(tested)) if tested else 1.0
+
+    @property
+    def miscalibrated(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.findings)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Names of the findings' errors, costliest first."""
+        return tuple(finding.error for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python values."""
+        plain: dict[str, Any] = plain_values(self)
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def __str__(self) -> str:
+        """Return the verdict."""
+        return self.verdict

@@ -1,0 +1,261 @@
+"""What a diagnosis says: each finding, the verdict and its headline, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..._lib.formatting import p_value_text, short_name
+from ...forecasts.labels import Label
+from .result import (
+    Detectable,
+    Diagnosis,
+    ErrorName,
+    Finding,
+    MendedProbability,
+)
+
+REST_LEVEL = 0.01
+"""At which a further error is said to be left."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a diagnosis knows beside its findings."""
+
+    n: float
+    p_value: float
+    by: str
+    statistic: float = math.nan
+    detectable: Detectable = field(default_factory=Detectable)
+    gain: float = 0.0
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    rest: float = math.nan
+    mostly_rest: bool = False
+    mended: tuple[MendedProbability, ...] = ()
+    clusters: int | None = None
+
+
+def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Told) -> Diagnosis:
+    """Return the diagnosis that says it."""
+    n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value, len(labels))
+    words = [finding.words for finding in findings]
+    if rest:
+        p = f"({p_value_text(about.rest)})"
+        named = [at for at, finding in enumerate(findings) if finding.error != "certainty"]
+        if about.mostly_rest:
+            words.insert(named[0], f"miscalibrated mainly in a way that has no name here {p}")
+        else:
+            words.append(f"and miscalibrated in a further way {p}")
+    if [finding.error for finding in findings] == ["certainty"] and about.p_value == about.p_value:
+        words.append(f"no evidence of miscalibration in the other rows ({tested})")
+    return Diagnosis(
+        verdict=sentence("; ".join(words) or nothing_found(n, about.clusters, tested)),
+        headline=headline(findings, about.mostly_rest and rest),
+        findings=tuple(findings),
+        alternatives=about.alternatives,
+        p_value=about.p_value,
+        statistic=about.statistic,
+        gain=about.gain,
+        rest_p_value=about.rest,
+        mended=about.mended,
+        detectable=about.detectable,
+        n_rows=n,
+        n_classes=len(labels),
+        by=about.by,
+    )
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter and end with a full stop; labels in quotes keep theirs."""
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _tested(p_value: float, n_classes: int) -> str:
+    """Give a p-value; that of several classes is an upper bound, three times the least of three, and often 1."""
+    if math.isnan(p_value):
+        return "too few uncertain predictions to test"
+    return "p > 0.5" if n_classes > 2 and p_value > 0.5 else p_value_text(p_value)
+
+
+def nothing_found(n: int, clusters: int | None, tested: str) -> str:
+    """Say that there is no evidence, and from how many rows."""
+    among = "" if clusters is None else f" in {clusters:,} clusters"
+    return f"no evidence of miscalibration (n = {n:,}{among}, {tested})"
+
+
+def not_made(reason: str, n: int, labels: tuple[Label | None, ...]) -> Diagnosis:
+    """Return a diagnosis that could not be made, and why."""
+    return Diagnosis(f"No verdict: {reason}.", "No verdict", n_rows=n, n_classes=len(labels), made=False)
+
+
+def too_few(clusters: int) -> str:
+    """Say that there are too few clusters of dependent rows."""
+    return f"{clusters} cluster{'s' if clusters != 1 else ''} of dependent rows, of which it takes at least six"
+
+
+_SHORT = {
+    ("tail", False): "extremes overstated",
+    ("tail", True): "extremes understated",
+}
+_ALWAYS: dict[ErrorName, str] = {
+    "asymmetry": "asymmetric",
+    "noise": "extremes overstated",
+    "certainty": "certain and wrong",
+    "rows": "a few surprising outcomes",
+    "shape": "miscalibrated",
+}
+
+
+def short(finding: Finding) -> str:
+    """Return a finding in a word or two."""
+    if finding.error == "bias" and math.isnan(finding.parameter):
+        return "biased between classes"
+    if finding.error == "bias":
+        return "biased" if finding.words.startswith("biased") else finding.words.split(" (mean prediction ")[0]
+    if finding.error == "confidence":
+        return finding.words.split(" (")[0]
+    return _SHORT.get((finding.error, finding.parameter > 0)) or _ALWAYS[finding.error]
+
+
+def headline(findings: Sequence[Finding], mostly_rest: bool = False) -> str:
+    """Return the verdict in a few words, such as "Overconfident, overpredicts 'rain'"."""
+    words = ["miscalibrated"] * mostly_rest + [short(finding) for finding in findings]
+    text = ", ".join(dict.fromkeys(words)) or "no evidence of miscalibration"
+    return text[0].upper() + text[1:]
+
+
+def worded(
+    finding: Finding,
+    label: Label | None,
+    mean: float,
+    frequency: float,
+    together: Sequence[str],
+    separated: bool,
+    slope_alone: float,
+) -> Finding:
+    """Return a finding of two classes with its words and remedy; ``together`` are all errors of the map.
+
+    Whether it is over- or underconfidence goes by the calibration slope alone, less 1: beside a tail it may turn.
+    """
+    x, (low, high) = finding.parameter, finding.interval
+    few, digits, at = tells_sizes(together), _digits(x), ""
+    if few and finding.error != "noise":
+        between = (
+            "its size is not determined" if separated else f"95% CI {_signed(low, digits)} to {_signed(high, digits)}"
+        )
+        at = f" ({between})" if separated else f" ({_signed(x, digits)}, {between})"
+    over = x < 0
+    words = {
+        "bias": _bias(x, label, mean, frequency),
+        "confidence": _confidence(x, low, high, separated) if few else _confident(slope_alone),
+        "asymmetry": f"too {'bold' if over else 'timid'} above 50% and too {'timid' if over else 'bold'} below{at}",
+        "tail": f"extreme probabilities are {'over' if over else 'under'}stated{at}",
+        "noise": f"extreme probabilities are overstated, as if {x:.1%} of the outcomes were drawn at random",
+    }[finding.error]
+    remedy = _remedy(finding, together, separated) if few else _together(together)
+    return replace(finding, words=words, remedy=remedy, label=label if finding.error == "bias" else None)
+
+
+def _confident(slope: float) -> str:
+    return f"{'over' if slope < 0 else 'under'}confident"
+
+
+def _confidence(x: float, low: float, high: float, separated: bool) -> str:
+    name = "pointing away from the outcomes" if 1 + high < 0 and not separated else _confident(x)
+    return f"{name}{_slope(x, low, high, separated)}"
+
+
+def tells_sizes(together: Sequence[str]) -> bool:
+    """Whether the sizes of errors, one by one, tell what the map does."""
+    return not ({"confidence", "tail"} <= set(together) or len(together) >= 3)
+
+
+_FIT = "Fit this on held-out rows before you use it."
+
+
+def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
+    """Return what mends one error beside at most one other; a shift and a lapse come after that."""
+    x, (low, high), digits = finding.parameter, finding.interval, _digits(finding.parameter)
+    others = [name for name in together if name in _AFTER and name != finding.error]
+    after = f", after {_AFTER[others[0]]}" if others else ""
+    if finding.error == "confidence" and set(together) <= set(_PLAIN) and not separated:
+        if 1 + high < 0:
+            return "Check whether the classes are swapped: the predictions point away from the outcomes."
+        if 1 + low <= 0:
+            return (
+                "Look for better predictors: these predictions show no relation to the outcomes (a calibration slope"
+                " of 0 is possible)."
+            )
+    remedy = {
+        "bias": f"Add {'a constant' if separated else _signed(x, digits)} to the log-odds{after}",
+        "confidence": f"Multiply the log-odds by {1 + x:.{digits}f} (temperature {1 / (1 + x):.{digits}f})"
+        if 1 + x > 0.02 and not separated
+        else "Multiply the log-odds by a constant (temperature scaling)",
+        "asymmetry": "Fit one slope for each side of even odds (beta calibration)",
+        "tail": "Fit the tails apart (logistic recalibration with a tail term)",
+        "noise": f"Mix the predictions with a {x:.1%} share of even odds (a lapse){after}",
+    }[finding.error]
+    return f"{remedy}. {_FIT}"
+
+
+_PLAIN = ("bias", "confidence")
+_AFTER = {
+    "bias": "adding to the log-odds",
+    "confidence": "multiplying the log-odds",
+    "asymmetry": "fitting the slopes",
+    "tail": "fitting the tails",
+}
+"""What a bias and a lapse, which are mended last, come after."""
+_TERMS = {"asymmetry": "their absolute value", "tail": "a tail term", "noise": "a lapse"}
+
+
+def _together(errors: Sequence[str]) -> str:
+    """Return what mends errors of which none is mended alone."""
+    terms = ["the log-odds", *(term for error, term in _TERMS.items() if error in errors)]
+    return f"Mend these errors together: fit a logistic regression with an intercept, {' and '.join(terms)}. {_FIT}"
+
+
+def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
+    name = "the positive class" if label is None else f"'{short_name(str(label), 40)}'"
+    if (mean > frequency) == (x < 0) and mean != frequency:
+        verb = "overpredicts" if x < 0 else "underpredicts"
+        return f"{verb} {name} (mean prediction {_share(mean)}, observed frequency {_share(frequency)})"
+    return f"biased at even odds (log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'})"
+
+
+def _slope(x: float, low: float, high: float, separated: bool) -> str:
+    if separated:
+        return " (the calibration slope is not determined)"
+    digits = _digits(x)
+    slope, *ends = (f"{1 + each:z.{digits}f}".replace("-", "−") for each in (x, low, high))
+    return f" (calibration slope {slope}, 95% CI {ends[0]} to {ends[1]})"
+
+
+def _signed(x: float, digits: int = 2) -> str:
+    return f"{x:+z.{digits}f}".replace("-", "−")
+
+
+def _digits(x: float) -> int:
+    """Return how many decimals tell an error from none."""
+    return 2 if not 0 < abs(x) < 0.01 else min(1 - math.floor(math.log10(abs(x))), 9)
+
+
+def _share(share: float) -> str:
+    return f"{share:.3g}" if share < 0.1 else f"{share:.3f}"
+
+
+def certainty_words(count: int, expected: float, rows: int) -> str:
+    """Say how often outcomes that were predicted as certain did not occur."""
+    times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+    among = f"{rows:,} row{'s' if rows != 1 else ''} predicted as certain"
+    return f"certain and wrong {times} ({expected:.2g} expected in {among})"
+
+
+def rows_words(probabilities: Sequence[float]) -> str:
+    """Say that a few surprising outcomes carry all the evidence."""
+    many = len(probabilities) > 1
+    given = ", ".join(f"{p:.2g}" for p in probabilities)
+    what = f"{len(probabilities)} surprising outcomes" if many else "1 surprising outcome"
+    return f"{what} (assigned probability {given}) {'carry' if many else 'carries'} all the evidence of miscalibration"

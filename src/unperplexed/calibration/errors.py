@@ -1,0 +1,286 @@
+"""Calibration errors: how far reported probabilities are, on average, from how often what they speak of happened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.fft import dct, idct
+from scipy.optimize import brentq
+
+from .._lib.errors import InputError, check_choice, check_whole
+from .._lib.typing import Floats, Ints
+from ..forecasts.labels import Label
+from ..tally.tables import Pairs
+from ..tally.tally import View
+from ..tally.views import (
+    PAIR_VIEWS,
+    counted_for,
+    groups_of,
+    view_or,
+)
+from .estimators import equal_width
+
+Binning = Literal["equal-width", "equal-population"]
+
+DEFAULT_BINS = 15
+"""As Guo et al. 2017 and most that came after."""
+
+_GRID = 1 << 14
+"""Points that stand for [0, 1] when residuals are smoothed."""
+
+
+def _width_bins(pairs: Pairs, bins: int) -> Ints:
+    return equal_width(*pairs, bins=bins).bin
+
+
+def _population_bins(pairs: Pairs, bins: int) -> Ints:
+    middle = np.cumsum(pairs.total) - pairs.total / 2
+    # Equal weights need not be so to the last digit; where such a middle meets a multiple of the share, it goes up.
+    share = np.floor(middle * (bins / pairs.total.sum()) * (1 + 1e-9))
+    return np.unique(np.minimum(share, bins - 1), return_inverse=True)[1]
+
+
+_BINNINGS: Mapping[str, Callable[[Pairs, int], Ints]] = MappingProxyType(
+    {"equal-width": _width_bins, "equal-population": _population_bins}
+)
+
+
+@dataclass(frozen=True)
+class CalibrationErrors:
+    """Calibration errors of one view. Smaller is better; 0 is best and 1 the largest there is."""
+
+    ece: float
+    """Expected calibration error, in bins of equal width."""
+    ece_equal_population: float
+    """The same in bins that hold equal numbers of pairs."""
+    rmsce: float
+    """Root mean square calibration error, in bins of equal width."""
+    mce: float
+    """Maximum calibration error: the largest of a bin of equal width, however few its pairs."""
+    smooth_ece: float
+    """Smooth calibration error, which has no bins."""
+
+
+def expected_calibration_error(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: int = DEFAULT_BINS,
+    binning: Binning = "equal-width",
+    norm: float = 1,
+    view: View | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    """Mean distance, over bins, from reported probability to frequency: the ECE and its kin. Smaller is better.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C), or Tally
+        What happened: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
+        has the part "classes".
+    y_prob : array_like of shape (n,) or (n, C)
+        Reported probabilities of the positive class, or of each class.
+    bins : int, default 15
+        How many bins divide [0, 1], or the pairs. Empty ones do not count.
+    binning : {"equal-width", "equal-population"}, default "equal-width"
+        Bins of equal width hold their lower edge, the last one both. Those of equal population hold equal numbers
+        of pairs; a value's pairs are never split but all go to the bin in which the middle one of them lies, so that
+        bins can be uneven, and fewer.
+    norm : {1, 2, inf}, default 1
+        How the bins' distances are averaged: 1 the mean (ECE), 2 the root mean square (RMSCE), inf the largest
+        (MCE).
+    view : {"top-label", "each-class", "all-classes"}, optional
+        Which pairs: those of the most probable class; of each class in bins of its own, averaged over classes, but of
+        two classes the positive one alone; or of all classes in the same bins. By default each-class for two
+        classes, top-label for more.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels, pos_label : optional
+        As in `Forecasts`.
+
+    Returns
+    -------
+    float
+        From 0 (every bin's frequency is its mean reported probability) to 1.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for no rows; for other bins, binning, norm or view; for a tally without what the view needs.
+
+    Notes
+    -----
+    ``(sum_k n_k/n |mean reported_k - frequency_k|^norm)^(1/norm)`` over bins k of n_k pairs, in the each-class view
+    over the bins of all classes. Top-label, norm 1: ECE (Naeini et al. 2015; Guo et al. 2017). Each-class:
+    class-wise ECE (Kull et al. 2019), with equal population ACE (Nixon et al. 2019), with norm 2 the marginal
+    calibration error (Kumar et al. 2019). Biased upwards: bins of few pairs are off by chance.
+
+    Examples
+    --------
+    >>> from unperplexed import expected_calibration_error
+    >>> happened, said = [1, 1, 1, 0], [0.875, 0.875, 0.875, 0.25]
+    >>> expected_calibration_error(happened, said)
+    0.15625
+    >>> expected_calibration_error(happened, said, norm=float("inf"))
+    0.25
+    """
+    check_choice("binning", binning, _BINNINGS)
+    if isinstance(norm, bool) or norm not in (1, 2, math.inf):
+        raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}.")
+    check_whole("bins", bins)
+    tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
+    groups = groups_of(tally, view_or(view, "top-label", tally.n_classes))
+    return binned_error(groups, bins, binning, norm)
+
+
+def smooth_calibration_error(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    view: View | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    """Calibration error with a kernel instead of bins, which chooses its own width. Smaller is better.
+
+    A small change of the probabilities changes it little, while they can cross the edge of a bin and change the ECE
+    at once.
+
+    Parameters
+    ----------
+    y_true, y_prob, view, sample_weight, labels, pos_label
+        As in `expected_calibration_error`.
+
+    Returns
+    -------
+    float
+        From 0 to 1; also the width of the kernel, as a standard deviation.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for no rows; for another view; for a tally without what the view needs.
+
+    Notes
+    -----
+    smECE (Błasiok and Nakkiran 2024): the integral over [0, 1] of ``|sum_i w_i (p_i - y_i) K(t, p_i)| / sum w``, K the
+    Gaussian kernel reflected at 0 and 1 whose standard deviation equals the result. The reflected kernel damps
+    cosine waves; residuals are shared out to 2**14 points, so that its cost does not grow with their number and the
+    result is right to about 1e-6. In the each-class view the mean over classes.
+
+    Examples
+    --------
+    >>> from unperplexed import smooth_calibration_error
+    >>> round(smooth_calibration_error([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5]), 4)
+    0.25
+    """
+    tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
+    return smooth_error(groups_of(tally, view_or(view, "top-label", tally.n_classes)))
+
+
+def calibration_errors(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    bins: int = DEFAULT_BINS,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> dict[View, CalibrationErrors]:
+    """All calibration errors in use, by view. Smaller is better.
+
+    Parameters
+    ----------
+    y_true, y_prob, bins, sample_weight, labels, pos_label
+        As in `expected_calibration_error`. Of a tally without the part "classes" there is no each-class view.
+
+    Returns
+    -------
+    dict of str to CalibrationErrors
+        By view: ``"top-label"``, whose ``ece`` is what is called ECE where there are many classes; ``"each-class"``,
+        whose ``ece`` is the class-wise ECE (of two classes the one of binary forecasts) and
+        ``ece_equal_population`` the ACE; and ``"all-classes"``.
+
+    Raises
+    ------
+    InputError
+        As `expected_calibration_error`.
+
+    Notes
+    -----
+    See `expected_calibration_error` and `smooth_calibration_error`.
+
+    Examples
+    --------
+    >>> from unperplexed import calibration_errors
+    >>> errors = calibration_errors([1, 1, 1, 0], [0.875, 0.875, 0.75, 0.25])
+    >>> errors["each-class"].ece, errors["top-label"].ece
+    (0.1875, 0.1875)
+    >>> round(errors["each-class"].smooth_ece, 4)
+    0.1687
+    """
+    check_whole("bins", bins)
+    tally = counted_for(PAIR_VIEWS, y_true, y_prob, sample_weight, labels, pos_label)
+    views = [view for view in PAIR_VIEWS if view != "each-class" or tally.knows_classes]
+    return {view: _errors(groups_of(tally, view), bins) for view in views}
+
+
+def _errors(groups: Sequence[Pairs], bins: int) -> CalibrationErrors:
+    return CalibrationErrors(
+        ece=binned_error(groups, bins),
+        ece_equal_population=binned_error(groups, bins, "equal-population"),
+        rmsce=binned_error(groups, bins, norm=2),
+        mce=binned_error(groups, bins, norm=math.inf),
+        smooth_ece=smooth_error(groups),
+    )
+
+
+def binned_error(groups: Sequence[Pairs], bins: int, binning: str = "equal-width", norm: float = 1) -> float:
+    """Calibration error over the bins of all groups of pairs, each of which is binned by itself."""
+    weights, gaps = zip(*(_gaps(pairs, _BINNINGS[binning](pairs, bins)) for pairs in groups), strict=True)
+    share, gap = np.concatenate(weights), np.concatenate(gaps)
+    if norm == math.inf:
+        return float(gap.max())
+    return float((share @ gap**norm / share.sum()) ** (1 / norm))
+
+
+def _gaps(pairs: Pairs, bin_: Ints) -> tuple[Floats, Floats]:
+    """Weight of each bin, and the distance from its mean reported probability to its frequency."""
+    weight, off = (np.bincount(bin_, x) for x in (pairs.total, pairs.reported * pairs.total - pairs.happened))
+    return np.asarray(weight), np.abs(off) / weight
+
+
+def smooth_error(groups: Sequence[Pairs]) -> float:
+    """Smooth calibration error, averaged over groups of pairs."""
+    return float(np.mean([_smooth_error(pairs) for pairs in groups]))
+
+
+def _smooth_error(pairs: Pairs) -> float:
+    waves = dct(_on_grid(pairs.reported, (pairs.reported * pairs.total - pairs.happened) / pairs.total.sum()))
+
+    def smoothed(width: float) -> float:
+        return float(np.abs(idct(waves * np.exp(-((np.pi * width * np.arange(_GRID)) ** 2) / 2))).sum())
+
+    # It falls as the kernel widens, from at most 1. Below the width of a cell it says no more than there.
+    if smoothed(1 / _GRID) <= 1 / _GRID:
+        return smoothed(1 / _GRID)
+    return float(brentq(lambda width: smoothed(width) - width, 1 / _GRID, 2.0, xtol=1e-12))
+
+
+def _on_grid(position: Floats, amount: Floats) -> Floats:
+    """Share amounts out between the middles of the two cells next to their positions, which keeps their mean place."""
+    place = position * _GRID - 0.5
+    left = np.floor(place).astype(np.int64)
+    right_share = place - left
+    # What lies beyond the outermost middles is reflected onto them.
+    cell = np.append(np.maximum(left, 0), np.minimum(left + 1, _GRID - 1))
+    return np.asarray(np.bincount(cell, np.append(amount * (1 - right_share), amount * right_share), _GRID))

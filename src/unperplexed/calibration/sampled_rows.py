@@ -1,0 +1,132 @@
+"""Samples of rows of more than two classes: one class is observed in each, and a row's other pairs come with it.
+
+Over the cells of what was observed the rows are one multinomial draw. What else the rows of an observed cell hold is on
+average known from those that a tally keeps, and varies about it as it does there. So a sample takes as long whatever
+the number of rows, and is one of rows, not of pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from .._lib.typing import Floats, Ints
+from ..tally.row_sample import RowSample
+from .worlds import Counts
+
+_FEW = 30.0
+"""A count that is expected to be smaller is drawn as a Poisson one, not as a normal one."""
+
+_PRIOR = 4.0
+"""So many pairs say that the probabilities of a row sum to 1 as they are."""
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Distinct rows of the kept sample, by coarse cell."""
+
+    count: Floats
+    """How often each row was kept."""
+    pairs: Floats
+    """How many of its probabilities are in each coarse cell, one row a row."""
+    fine: Ints
+    """Coarse cell of each fine cell, from 0 and increasing."""
+    complete: bool
+    """Whether all rows are kept."""
+
+    def finer(self, codes: Ints) -> ClassRows:
+        """Give the same rows other fine cells."""
+        return replace(self, fine=np.unique(codes, return_inverse=True)[1])
+
+    @staticmethod
+    def of(sample: RowSample, codes: Ints, complete: bool) -> ClassRows:
+        """Count kept rows in coarse cells; ``codes`` are those of the fine cells, in increasing order."""
+        coarse, fine = np.unique(codes, return_inverse=True)
+        at = np.minimum(np.searchsorted(coarse, sample.cells), coarse.size - 1)
+        flat = at + coarse.size * np.arange(len(at))[:, None]
+        pairs = np.bincount(flat.reshape(-1), minlength=len(at) * coarse.size).reshape(len(at), coarse.size)
+        return ClassRows(sample.count, pairs.astype(np.float64), fine, complete)
+
+    def world(self, curve: Floats, total: Floats, like: ClassWorld | None = None) -> ClassWorld:
+        """Make the world in which a class occurs in its row in proportion to a curve over the fine cells.
+
+        The other pairs of a row may be those of a world of the same rows in other fine cells.
+        """
+        size = self.pairs.shape[1]
+        pairs = np.bincount(self.fine, total, size)
+        level = np.bincount(self.fine, total * curve, size) / pairs  # of each coarse cell
+        by_row = self.pairs * level
+        sums = by_row.sum(axis=1, keepdims=True)
+        observed = np.divide(by_row, sums, out=self.pairs / self.pairs.sum(axis=1, keepdims=True), where=sums > 0)
+        prior = 0.0 if self.complete else _PRIOR
+        expected = self.count @ by_row + prior * level
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = (self.count @ observed + prior * level) / expected
+        curve = np.minimum(curve * np.where(expected > 0, factor, 1.0)[self.fine], 1.0)
+        rows = float(total.sum() / self.pairs.sum(axis=1)[0])
+        curve = np.minimum(curve * (rows / float(total @ curve)), 1.0)
+        happened = total * curve
+        company = self._company(observed) if like is None else (like.company, like.covariance)
+        return ClassWorld(curve, Counts(happened, total - happened), self.fine, *company)
+
+    @cached_property
+    def _second(self) -> Floats:
+        """Sums of products of a row's numbers of pairs."""
+        return (self.pairs * self.count[:, None]).T @ self.pairs
+
+    def _company(self, observed: Floats) -> tuple[Floats, Floats]:
+        """Give the mean number of missed pairs by cell, given the cell of the observed class, and their covariance.
+
+        The covariance is that about these means, of one row.
+        """
+        weighted = observed * self.count[:, None]
+        n, rows = weighted.sum(axis=0), float(self.count.sum())
+        crossed = weighted.T @ self.pairs
+        overall = self.count @ self.pairs / rows
+        company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
+        company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
+        second = self._second - crossed - crossed.T + np.diag(n)
+        return company, (second - (company * n[:, None]).T @ company) / rows
+
+
+@dataclass(frozen=True)
+class ClassWorld:
+    """A world of rows of more than two classes."""
+
+    curve: Floats
+    """Probability with which a pair of each fine cell is of the observed class."""
+    expected: Counts
+    fine: Ints
+    company: Floats
+    """Mean missed pairs in coarse cells (columns) of a row whose observed class is in a coarse cell (rows)."""
+    covariance: Floats
+    """Of one row's missed pairs in coarse cells, about these means."""
+
+    def drawn(self, n: int, rng: np.random.Generator) -> Counts:
+        """Draw n samples of a whole number of rows, scaled to the weight of what is expected."""
+        happened, missed = self.expected
+        weight = float(happened.sum())
+        rows = max(round(weight), 1)
+        share = rows / weight
+        observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
+        size = len(self.company)
+        first = np.flatnonzero(np.diff(self.fine, prepend=-1))
+        by_cell = np.add.reduceat(observed, first, axis=1)
+        level = np.bincount(self.fine, missed * share, size)
+        usual = np.bincount(self.fine, happened * share, size) @ self.company
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.where(usual > 0, np.maximum(by_cell @ self.company, 0.0) * (level / usual), level)
+        values, vectors = np.linalg.eigh(self.covariance * rows)
+        noise = rng.standard_normal((n, size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        few = level < _FEW
+        coarse = np.maximum(np.rint(mean + noise), 0.0)
+        coarse[:, few] = rng.poisson(mean[:, few])
+        found = np.zeros_like(observed)
+        for cell, ends in enumerate(pairwise([*first.tolist(), self.fine.size])):
+            here = slice(*ends)  # a coarse cell's pairs are spread over its fine cells
+            if level[cell] > 0:
+                found[:, here] = rng.multinomial(coarse[:, cell].astype(np.int64), missed[here] / missed[here].sum())
+        return Counts(observed / share, found / share)

@@ -1,0 +1,497 @@
+"""compare(): reads forecasters' rows, pairs them, and makes a Comparison of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._lib.arrays import as_array, by_column, check_indexes
+from .._lib.errors import InputError
+from .._lib.formatting import number_of, rule_text
+from .._lib.typing import Floats, Ints
+from ..assessment.assess import Assessment, assess
+from ..calibration.diagnosis.class_rows import RowBlock
+from ..calibration.diagnosis.diagnose import diagnosis_of_rows
+from ..calibration.diagnosis.words import not_made
+from ..forecasts.group_keys import group_numbers
+from ..forecasts.labels import Label, plain
+from ..scores.functions import Score, score_reach, scores_kept
+from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.means import (
+    DEFAULT_FLOOR,
+    Floor,
+    check_floor,
+    floor_for,
+)
+from ..statistics.standard_errors import (
+    LEAST_WORTH,
+    Dependence,
+    UncertainMean,
+    holm,
+    uncertain_mean,
+)
+from ..tally.tally import Tally
+from .pairing import (
+    Pair,
+    Pairing,
+    Parts,
+    ScoredRows,
+    parts_of,
+    read_paired,
+    tallies,
+)
+from .result import (
+    Comparison,
+    Contributions,
+    Difference,
+    Forecaster,
+    MeanScore,
+    PairedComparison,
+)
+from .verdict import BRIER_SCORE, LOG_LOSS, comparison_verdict
+
+_MOST_ROWS = 10
+"""Rows named of those from which a difference comes."""
+
+_FEW, _FEW_CARRY = 30, 10
+"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, are said to be few."""
+
+_ROUNDING = 2.0**-50
+_LARGEST = 709.0
+"""exp of more is no float."""
+
+
+def compare(
+    forecasts: Mapping[str, Any],
+    y_true: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    floor: Floor = DEFAULT_FLOOR,
+    scores: Sequence[str] = (),
+    groups: Any = None,
+    lag: int | None = None,
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+    ids: Any = None,
+    ignore_label: Label | Sequence[Label] | None = None,
+    renormalize: bool = False,
+    drop_invalid: bool = False,
+    percent: bool = False,
+    from_logits: bool = False,
+    from_log_probs: bool = False,
+) -> Comparison:
+    """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
+
+    Differences are paired: each row's scores are compared with one another, so that rows that are hard for all
+    forecasters do not blur them.
+
+    Parameters
+    ----------
+    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
+        Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
+        column for each forecaster, with the probability of the positive class.
+    y_true : array_like of shape (n,) or (n, C)
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
+        As in `assess`, the same for all forecasters.
+    floor : float or "auto", default "auto"
+        Floor of each forecaster's assessment ("auto": 0.01 / C for C classes). The comparison has no floor, unless a
+        forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
+        are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
+        their differences are infinite instead.
+    scores : sequence of str, default ()
+        Scoring rules to compare in addition to those of `SCORES`, by names that `score_named` knows.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        Which rows may depend on one another (those of a match, a document, a place): numbers or texts, of one
+        column or several. Standard errors are then those of sums over groups.
+    lag : int, optional
+        Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
+    confidence : float, default 0.95
+        Confidence level of the intervals, in (0, 1). The verdict counts p-values below 1 minus it.
+    resamples : int, default 400
+        Number of bootstrap replicates for the assessment of each forecaster's calibration, as in `assess`; 0 for none.
+        They take half a second for each forecaster, when first needed. With ``groups`` or a ``lag`` there are none.
+    seed : int, default 0
+        Random seed of these replicates. Nothing else in the comparison is random.
+    ids : array_like of shape (n,), optional
+        Names of the rows in ``contributions``.
+    drop_invalid : bool, default False
+        Leave out, for all forecasters, rows without an outcome and rows that are invalid for one; each forecaster's
+        ``assessment.notes`` report them.
+
+    Returns
+    -------
+    Comparison
+        Its ``verdict`` names the better forecaster and the scoring rules that show it.
+
+    Raises
+    ------
+    InputError
+        For input that cannot be compared as it stands, naming forecaster, rows (counted from 0) and remedy.
+
+    Notes
+    -----
+    With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
+    compared with Student's t with n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
+    cluster-robust. With a lag it is the test of Diebold and Mariano (1995) with Bartlett's kernel and the small-sample
+    factor of Harvey, Leybourne and Newbold (1997). With W the weights of rows, or their sums over groups, the degrees
+    of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a lag L divides the first term by the sum of the kernel's
+    squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the
+    difference is the same in every row or group, there is no interval and no p-value. Intervals end where the scores
+    do. Adjusted p-values are those of Holm (1979) over the pairs of a score. The ratio of geometric accuracies and its
+    interval are exp of minus those of the log loss. Forecasters are ranked by log loss. The verdict compares by log
+    loss and by Brier score, each with its adjusted p-values.
+
+    Examples
+    --------
+    >>> from unperplexed import compare
+    >>> y = [1, 0, 1, 1, 0, 1]
+    >>> result = compare({"ours": [0.9, 0.2, 0.6, 0.8, 0.4, 0.7], "theirs": [0.6, 0.4, 0.7, 0.6, 0.5, 0.6]}, y)
+    >>> list(result.forecasters)
+    ['ours', 'theirs']
+    >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
+    1.214
+    >>> result.verdict
+    'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
+    """
+    check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
+    forecasts = by_column(forecasts)
+    names = _checked_names(forecasts)
+    reading: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "labels": labels,
+        "pos_label": pos_label,
+        "ignore_label": ignore_label,
+        "renormalize": renormalize,
+        "drop_invalid": drop_invalid,
+        "percent": percent,
+        "from_logits": from_logits,
+        "from_log_probs": from_log_probs,
+    }
+    settings = Settings(scores, floor, confidence, lag, groups is not None, resamples, seed)
+    parts = parts_of(forecasts, y_true, reading)
+    n = parts[0].forecasts.n_rows
+    everything = dict.fromkeys(names, np.arange(n))
+    pairing = Pairing(everything, None if groups is None else group_numbers(groups, n), _named_by(ids, n))
+    return compared(lambda: parts, lambda _: pairing, settings)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Arguments of `compare` that say how paired rows are compared."""
+
+    scores: Sequence[str] = ()
+    floor: Floor = DEFAULT_FLOOR
+    confidence: float = 0.95
+    lag: int | None = None
+    grouped: bool = False
+    resamples: int = 400
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no comparison can be made with, before any row is read."""
+        check_floor(self.floor)
+        scores_kept(self.scores)
+        checked_sampling(self.confidence, self.resamples, self.seed)
+        if self.lag is None:
+            return
+        if isinstance(self.lag, bool) or not isinstance(self.lag, int | np.integer) or self.lag < 0:
+            raise InputError(f"lag: expected a whole number of at least 0, got {self.lag!r}.")
+        if self.grouped:
+            raise InputError(
+                "lag and groups (--lag, --groups): rows depend on those before and after them, or on those of their"
+                " group; leave one out."
+            )
+
+    @property
+    def rules(self) -> tuple[Score, ...]:
+        """The rules to compare by."""
+        return scores_kept(self.scores)
+
+    def assessment(self, tally: Tally) -> Assessment:
+        """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
+        resamples = 0 if self.grouped or self.lag else self.resamples
+        return assess(tally, floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed)
+
+
+def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:
+    """Names of at least two forecasters."""
+    if not isinstance(forecasts, Mapping):
+        raise InputError(
+            f"forecasts: expected a mapping of names to probabilities, got {type(forecasts).__name__}, such as"
+            " {'ours': y_prob, 'theirs': other}, or a data frame with a named column for each."
+        )
+    if any(not isinstance(name, str) or not name for name in forecasts):
+        raise InputError(f"forecasts: a forecaster's name is a text, got {[*forecasts]!r:.80}.")
+    if len(forecasts) < 2:
+        raise InputError("forecasts: a comparison takes at least two forecasters.")
+    return list(forecasts)
+
+
+def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
+    """What rows are called."""
+    if ids is None:
+        return None
+    array = as_array(ids)
+    if array.shape != (n,):
+        raise InputError(f"ids: expected one for each of the {n:,} rows, got shape {array.shape}.")
+    return lambda rows: [plain(value) for value in array[rows]]
+
+
+def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
+    """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
+    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor)
+    fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
+    for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
+        rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
+    return _comparison(rows, at, pairing, settings, parts)
+
+
+def _comparison(
+    rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings, parts: Parts
+) -> Comparison:
+    """Compare paired rows, whose places in the pairing are at."""
+    first = next(iter(rows.values()))
+    floor = float(floor_for(settings.floor, len(first.labels)))
+    assessments = {name: settings.assessment(each.tally) for name, each in rows.items()}
+    some = np.flatnonzero(first.weights > 0)  # a row of weight 0 is as if absent
+    at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
+    scored_floor = floor if any(_zero_rows(each) for each in rows.values()) else 0.0
+    if scored_floor:
+        rows = {name: each.floored() for name, each in rows.items()}
+    groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
+    reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
+    assessments = {
+        name: _diagnosed(each, name, rows[name], groups, settings, parts) for name, each in assessments.items()
+    }
+    sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
+    forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
+    forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
+    ranked = [*forecasters]
+    pairs = list(combinations(ranked, 2))
+    differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
+    return Comparison(
+        forecasters=forecasters,
+        pairs=tuple(
+            _pair(names, {rule: of_rule[names] for rule, of_rule in differences.items()}, rows, at, pairing, sample)
+            for names in pairs
+        ),
+        n_rows=first.position.size,
+        n_classes=len(first.labels),
+        labels=first.labels,
+        weighted=first.tally.weighted,
+        n_groups=None if groups is None else sample.dependence.units(at.size),
+        lag=settings.lag,
+        floor=floor,
+        scored_floor=scored_floor,
+        confidence=settings.confidence,
+        seed=settings.seed,
+        verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
+        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences)),
+    )
+
+
+def _diagnosed(
+    assessment: Assessment, name: str, paired: ScoredRows, groups: Ints | None, settings: Settings, parts: Parts
+) -> Assessment:
+    """Let a forecaster be diagnosed by its paired rows, where its counts do not suffice."""
+    if settings.lag:
+        labels, n = paired.labels, paired.position.size
+        reason = "it needs rows that are independent, or clusters of them; give groups instead of a lag"
+        return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
+    if groups is None and len(paired.labels) == 2:
+        return assessment
+    order = np.argsort(paired.position)
+    position = paired.position[order]
+    cluster = None if groups is None else groups[order]
+
+    def rows() -> Iterator[RowBlock]:
+        for part in parts():
+            for block in part.forecasts.blocks() if part.name == name else ():
+                numbers = part.positions(block)
+                place = np.searchsorted(position, numbers)
+                here = np.append(position, -1)[place] == numbers
+                some, place = block[here], place[here]
+                if len(some):
+                    of = None if cluster is None else cluster[place]
+                    yield RowBlock(some.probabilities, some.truth, some.weights, of, numbers[here])
+
+    return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What all means have in common: the rows' weights and how they depend on one another."""
+
+    weights: Floats
+    dependence: Dependence
+    confidence: float
+    reach: Mapping[str, Interval]
+    """Smallest and largest score that a row could have, by the rule's name."""
+
+    def __post_init__(self) -> None:
+        """Refuse a lag that leaves nothing independent."""
+        if self.dependence.lag and self.dependence.independent(np.ones_like(self.weights)) < LEAST_WORTH:
+            raise InputError(
+                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows, which are then not worth"
+                " two independent ones; give less, better a tenth of the rows."
+            )
+
+    def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:
+        """Mean of the rows' scores by a rule, and its interval."""
+        return self._within(x, self.reach[rule])
+
+    def difference(self, a: Floats, b: Floats, rule: str) -> tuple[UncertainMean, Interval, float]:
+        """Mean of the rows' differences by a rule, its interval, and its p-value."""
+        x, (low, high) = _row_differences(a, b), self.reach[rule]
+        found, interval = self._within(x, Interval(low - high, high - low))
+        if x.any():
+            return found, interval, found.p_value()
+        return found, Interval(0.0, 0.0), 1.0  # equal in every row: that is no estimate
+
+    def _within(self, x: Floats, reach: Interval) -> tuple[UncertainMean, Interval]:
+        found = uncertain_mean(x, self.weights, self.dependence)
+        half = found.half_width(self.confidence)
+        return found, Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
+
+
+def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Forecaster:
+    scores = {}
+    for rule, values in rows.scores.items():
+        found, interval = sample.mean(values, rule)
+        scores[rule] = MeanScore(found.mean, found.standard_error, interval)
+    log_loss = scores[LOG_LOSS]
+    accuracies = Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low))
+    return Forecaster(assessment, _accuracy(log_loss.mean), accuracies, scores, _zero_rows(rows))
+
+
+def _zero_rows(rows: ScoredRows) -> int:
+    """Count the rows whose observed class was assigned 0, where the log loss has no finite value."""
+    return int(np.count_nonzero(rows.correct == 0))
+
+
+def _accuracy(log_loss: float) -> float:
+    """Geometric accuracy, or the ratio of two from a difference."""
+    return math.inf if -log_loss > _LARGEST else math.exp(-log_loss)
+
+
+def _row_differences(a: Floats, b: Floats) -> Floats:
+    """What only rounding tells apart is no difference; NaN where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        d = a - b
+    d[np.abs(d) <= _ROUNDING * np.maximum(1.0, np.minimum(np.abs(a), np.abs(b)))] = 0.0
+    return d
+
+
+def _differences(
+    pairs: Sequence[tuple[str, str]], rows: Mapping[str, ScoredRows], rule: str, sample: _Sample
+) -> dict[tuple[str, str], Difference]:
+    """Differences of a score, pair by pair."""
+    means = [sample.difference(rows[a].scores[rule], rows[b].scores[rule], rule) for a, b in pairs]
+    p = np.array([p_value for _, _, p_value in means])
+    return {
+        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
+        for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
+    }
+
+
+def _pair(
+    names: tuple[str, str],
+    differences: dict[str, Difference],
+    rows: Mapping[str, ScoredRows],
+    at: Ints,
+    pairing: Pairing,
+    sample: _Sample,
+) -> PairedComparison:
+    first, second = (rows[name] for name in names)
+    parts = sample.weights * _row_differences(first.scores[LOG_LOSS], second.scores[LOG_LOSS])
+    largest = _largest(np.abs(parts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = parts[largest] / parts.sum()
+    log_loss = differences[LOG_LOSS]
+    return PairedComparison(
+        first=names[0],
+        second=names[1],
+        differences=differences,
+        accuracy_ratio=_accuracy(log_loss.difference),
+        accuracy_ratio_interval=Interval(_accuracy(log_loss.interval.high), _accuracy(log_loss.interval.low)),
+        turning_rows=_turning_rows(parts),
+        contributions=Contributions(
+            row=next(iter(rows.values())).position[largest],
+            id=() if pairing.ids is None else tuple(pairing.ids(at[largest])),
+            outcome=tuple(first.labels[code] for code in first.truth[largest]),
+            first=first.correct[largest],
+            second=second.correct[largest],
+            share=share,
+        ),
+    )
+
+
+def _largest(sizes: Floats) -> Ints:
+    """Places of the largest of the sizes above 0, in falling order; of equal ones the first."""
+    sizes = np.nan_to_num(sizes, nan=0.0, posinf=np.inf)
+    least = np.partition(sizes, -_MOST_ROWS)[-_MOST_ROWS] if sizes.size > _MOST_ROWS else 0.0
+    some = np.flatnonzero((sizes >= least) & (sizes > 0))
+    return some[np.argsort(-sizes[some], kind="stable")[:_MOST_ROWS]]
+
+
+def _turning_rows(parts: Floats) -> int:
+    """How many rows, those most in favour first, it takes away to bring a sum of parts to 0."""
+    total = float(parts.sum())
+    if total == 0 or not math.isfinite(total):
+        return 0
+    favourable = np.sort(parts[parts > 0] if total > 0 else -parts[parts < 0])[::-1]
+    return int(np.searchsorted(np.cumsum(favourable), abs(total) * (1 - _ROUNDING))) + 1
+
+
+def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> Iterable[str]:
+    for rule in next(iter(rows.values())).scores:
+        for name, each in rows.items():
+            infinite = np.flatnonzero(np.isinf(each.scores[rule]))
+            if infinite.size:
+                yield (
+                    f"the {rule_text(rule)} of {name} is infinite in {pairing.named(at[infinite])}: differences"
+                    " from it are infinite or undefined"
+                )
+
+
+def _few_rows(sample: _Sample, differences: Mapping[str, Mapping[tuple[str, str], Difference]]) -> Iterable[str]:
+    """Warn where the rows, or those that decide, are too few for intervals and p-values."""
+    dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
+    units, effective = dependence.units(rows), dependence.independent(sample.weights)
+    what = "rows" if dependence.groups is None else "groups"
+    same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
+    for a, b in same[:1] if effective >= LEAST_WORTH else []:
+        yield f"the difference in log loss between {a} and {b} is the same in every {what[:-1]}; {_NO_TEST}"
+    if units == rows and dependence.groups is not None:
+        yield "every group has one row: the same as without groups"
+    if units < 2:
+        yield f"all rows are in one group; {_NO_TEST}" if what == "groups" else f"there is only one row; {_NO_TEST}"
+    elif effective < LEAST_WORTH:
+        yield (
+            f"most of the weight is in one of the {units:,} {what} (effective sample size {effective:.3g}); {_NO_TEST}"
+        )
+    elif effective < _FEW:
+        lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
+        yield f"few {what}: {units:,}{lag} (effective sample size {effective:.3g}); {_ROUGH}"
+    else:
+        few = [pair for pair in log_loss if any(differences[rule][pair].carried_by < _FEW_CARRY for rule in _DECIDE)]
+        for a, b in few[:1]:
+            others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
+            yield f"few {what} decide between {a} and {b}{others}; {_ROUGH}"
+
+
+_DECIDE = (LOG_LOSS, BRIER_SCORE)
+_NO_TEST = "no confidence interval or p-value can be computed"
+_ROUGH = "intervals and p-values are approximate"

@@ -1,0 +1,299 @@
+"""Forecasters in files: which of their rows belong together, by id, in order or in one row; and the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from .._lib.errors import InputError, listed, rows_text
+from .._lib.progress import ahead, progress_bar
+from .._lib.typing import Ints
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.group_keys import group_numbers
+from ..forecasts.labels import Label
+from ..sources.files import (
+    ForecastBatch,
+    ForecastFiles,
+    Reading,
+    Selection,
+)
+from ..sources.readers import Column
+from ..sources.readers.formats import matching
+from .pairing import (
+    Pair,
+    Pairing,
+    Part,
+    Parts,
+    ScoredRows,
+)
+
+Result = TypeVar("Result")
+
+_ROW, _GROUP, _FORECASTER = "row", "group", "forecaster"
+"""Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """What says which rows belong together."""
+
+    on: Sequence[str] = ()
+    """Columns that make a row's id."""
+    in_order: bool = False
+    """Whether files have the same rows in the same order."""
+    common: bool = False
+    """Whether ids that not all forecasters have are left out."""
+    rivals: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Where the forecasters stand in one row: the probability columns of each."""
+    forecaster: str | None = None
+    """Where each has rows of its own in one table: the column that names it."""
+    groups: Sequence[str] = ()
+    """Columns that say which rows may depend on one another; of several files those of the first."""
+
+    def __post_init__(self) -> None:
+        """Refuse what leaves it open, or says it twice."""
+        if (self.rivals and (self.on or self.in_order or self.forecaster)) or (self.on and self.in_order):
+            raise InputError(
+                "--forecast, --on and --in-order: each says by itself which rows belong together; name one."
+            )
+        if self.rivals and len(self.rivals) < 2:
+            raise InputError(
+                "--forecast: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
+            )
+        if self.forecaster and not self.on:
+            raise InputError("--forecaster: which rows belong together? Name the columns of their id with --on.")
+        if self.common and not self.on:
+            raise InputError("--common: ids that all have in common are those of the columns named with --on.")
+        if not (self.on or self.in_order or self.rivals):
+            raise InputError(
+                "which rows belong together? Name the columns of their id with --on, say --in-order if all files have"
+                " the same rows in the same order, or name the columns of each forecaster in one file with --forecast."
+            )
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Columns beside the forecasts, by what they are called here; the groups, which not all files need, last."""
+        named = {str(at): column for at, column in enumerate(self.on)}
+        named |= {} if self.forecaster is None else {_FORECASTER: self.forecaster}
+        return named | {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
+
+    @property
+    def keys_of_others(self) -> dict[str, str]:
+        """The same of all files but the first, which tells the groups."""
+        return {name: column for name, column in self.keys.items() if not name.startswith(_GROUP)}
+
+    @property
+    def within(self) -> bool:
+        """Whether all forecasters stand in one table."""
+        return bool(self.rivals or self.forecaster)
+
+
+def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Files by the forecaster's name: NAME=PATTERN, or else each file by its own name."""
+    given: list[tuple[str, list[str]]] = []
+    for text in texts:
+        name, sign, pattern = text.partition("=")
+        if sign and not Path(text).exists():
+            given.append((name, matching([pattern])))
+        else:
+            given += [("", [path]) for path in matching([text])]
+    tallies = [path for path in matching([path for _, paths in given for path in paths]) if path.endswith(".tally")]
+    if tallies:
+        raise InputError(f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from.")
+    short = [name or Path(paths[0].removesuffix(".gz")).stem for name, paths in given]
+    named: dict[str, list[str]] = {}
+    for (name, paths), stem in zip(given, short, strict=True):
+        own = name or (stem if short.count(stem) == 1 else paths[0])
+        if own in named:
+            raise InputError(f"{own}: two forecasters of that name; give another with NAME=FILE.")
+        named[own] = paths
+    return named
+
+
+def compared_files(
+    files: Mapping[str, Sequence[str]],
+    together: Together,
+    selection: Selection,
+    reading: Reading,
+    compared: Callable[[Parts, Pair], Result],
+    say: Callable[[str], None],
+    progress: bool,
+) -> Result:
+    """Compare forecasters in files, read batch by batch; say which columns were chosen unasked.
+
+    Each entry of files is a forecaster, unless all of them stand in one table. What is found out about the rows is up
+    to compared.
+    """
+    if together.rivals and selection.prob:
+        raise InputError("--forecast names the probability columns of each forecaster; leave out --prob.")
+    if together.within:
+        files = {"": [*chain(*files.values())]}
+    elif len(files) < 2:
+        raise InputError(
+            "a comparison takes two files, or --forecast or --forecaster to tell forecasters in one apart."
+        )
+    with progress_bar() if progress else nullcontext() as report:
+        opened = {}
+        for at, (name, paths) in enumerate(files.items()):
+            keys = together.keys if at == 0 else together.keys_of_others
+            chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*together.rivals.values()])
+            opened[name] = ForecastFiles(paths, chosen, reading, report)
+            for sentence in opened[name].said:
+                say(f"{name}: {sentence}" if len(files) > 1 else sentence)
+        rows = _Rows(opened, together)
+        return compared(rows.parts, rows.pairing)
+
+
+class _Rows:
+    """Rows of the forecasters as the files give them, and what is needed of each to find its counterparts."""
+
+    def __init__(self, files: Mapping[str, ForecastFiles], together: Together) -> None:
+        self._files, self._together = files, together
+        self._keys: dict[str, list[pl.DataFrame]] = {}
+
+    def parts(self) -> Iterator[Part]:
+        """Read all files, each from its beginning."""
+        self._keys = {}
+        for name, files in self._files.items():
+            first, wanted = 0, self._together.keys_of_others if self._keys else self._together.keys
+            for batch in ahead(files):
+                n = batch.forecasts[0].n_rows
+                keys = self._key_frame(batch, wanted, first, n)
+                for forecaster, forecasts, rows in self._split(name, batch, keys):
+                    self._keys.setdefault(forecaster, []).append(keys if rows is None else keys.filter(rows))
+                    yield Part(forecaster, forecasts, first)
+                first += n
+
+    def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, n: int) -> pl.DataFrame:
+        frame = pl.DataFrame({_ROW: np.arange(first, first + n)})
+        for name, said in wanted.items():
+            key = _key(batch.keys[said], said)
+            if key.null_count():
+                rows = batch.first_row + key.is_null().arg_true().to_numpy()
+                raise InputError(f"{batch.source}: column {said!r} is empty in {rows_text(rows)}. Repair them.")
+            frame = frame.with_columns(key.alias(name))
+        return frame
+
+    def _split(
+        self, name: str, batch: ForecastBatch, keys: pl.DataFrame
+    ) -> Iterator[tuple[str, Forecasts, pl.Series | None]]:
+        """Forecasters of a batch, their forecasts, and which of its rows are theirs."""
+        if self._together.rivals:
+            yield from ((rival, f, None) for rival, f in zip(self._together.rivals, batch.forecasts, strict=True))
+        elif self._together.forecaster is None:
+            yield name, batch.forecasts[0], None
+        else:
+            column = keys[_FORECASTER].cast(pl.String)
+            for forecaster in column.unique(maintain_order=True):
+                rows = column == forecaster
+                yield forecaster, batch.forecasts[0][np.flatnonzero(rows.to_numpy())], rows
+
+    def pairing(self, found: Mapping[str, ScoredRows]) -> Pairing:
+        """Find the rows that belong together, in the order of the first forecaster's."""
+        together = self._together
+        keys = _alike({name: self._keys[name] for name in found})
+        if not together.on:
+            _check_heights(keys)
+            positions = {name: frame[_ROW].to_numpy() for name, frame in keys.items()}
+            return Pairing(positions, _groups(next(iter(keys.values()))))
+        joined = _joined(keys, [str(at) for at in range(len(together.on))], together.common)
+        positions = {name: joined[f"{_ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
+        ids = joined.select(str(at) for at in range(len(together.on)))
+        return Pairing(positions, _groups(joined), lambda at: _id_texts(ids[at]))
+
+
+def _key(column: Column, name: str) -> pl.Series:
+    """Whole numbers of 64 bits as they are, anything else as text: "3.0" as "3", so that no format hides equal ids."""
+    if isinstance(column, np.ndarray):
+        if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
+            raise InputError(f"column {name!r}: expected one value a row, got shape {column.shape}.")
+        column = column.ravel()
+        if column.dtype.kind == "S":
+            column = np.char.decode(column, "utf-8", "backslashreplace")
+        native = np.float64 if column.dtype.kind == "f" else column.dtype.newbyteorder("=")
+        column = pl.Series(column.astype(native, copy=False))
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        raise InputError(f"column {name!r} holds {column.dtype}, not numbers or texts.")
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        whole = column.cast(pl.Int64, strict=False)
+        is_whole = (whole.cast(pl.Float64) == column).fill_null(False) | column.is_null()
+        column = whole if is_whole.all() else whole.cast(pl.String).zip_with(is_whole, column.cast(pl.String))
+    if column.dtype.is_integer() and column.dtype != pl.UInt64:
+        return column.cast(pl.Int64)
+    return column.cast(pl.String).str.replace(r"^(-?(?:0|[1-9][0-9]*))\.0$", "$1")
+
+
+def _alike(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    """Join the frames of each forecaster; a column that is text in one of all is text in every one."""
+    frames = [*chain(*keys.values())]
+    names = dict.fromkeys(name for frame in frames for name in frame.columns)
+    texts = [name for name in names if any(frame.schema.get(name) == pl.String for frame in frames)]
+    return {
+        name: pl.concat([frame.cast({text: pl.String for text in texts if text in frame.columns}) for frame in of_name])
+        for name, of_name in keys.items()
+    }
+
+
+def _check_heights(keys: Mapping[str, pl.DataFrame]) -> None:
+    (first, frame), *others = keys.items()
+    for name, other in others:
+        if other.height != frame.height:
+            raise InputError(
+                f"{first} has {frame.height:,} rows, {name} {other.height:,}: they are not the same rows in the same"
+                " order. Name the columns that say which belong together with --on."
+            )
+
+
+def _joined(keys: Mapping[str, pl.DataFrame], on: list[str], common: bool) -> pl.DataFrame:
+    """Find the rows of equal ids; refuse ids that are not each in every forecaster once."""
+    for name, frame in keys.items():
+        twice = frame.filter(frame.select(on).is_duplicated())
+        if twice.height:
+            ids = _listed(twice.unique(on, maintain_order=True).select(on))
+            raise InputError(
+                f"{name}: more than one row has the id {ids}; see {rows_text(twice[_ROW].to_numpy())}. Name more"
+                " columns with --on, or leave out rows."
+            )
+    (first, joined), *others = keys.items()
+    joined = joined.rename({_ROW: f"{_ROW} of 0"})
+    for at, (name, frame) in enumerate(others, start=1):
+        if not common:
+            _check_missing(name, frame, first, keys[first], on)
+            _check_missing(first, keys[first], name, frame, on)
+        found = frame.select([*on, pl.col(_ROW).alias(f"{_ROW} of {at}")])
+        joined = joined.join(found, on=on, how="inner", maintain_order="left")
+    if not joined.height:
+        raise InputError(f"no id is in all of {listed([*keys])}. Do the columns of --on hold the same ids in all?")
+    return joined
+
+
+def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame, on: list[str]) -> None:
+    missing = wanted.select(on).join(frame, on=on, how="anti", maintain_order="left")
+    if missing.height:
+        others = frame.select(on).join(wanted, on=on, how="anti", maintain_order="left")
+        own = f" Only {name} has {_listed(others)}: are they written alike in both?" if others.height else ""
+        raise InputError(
+            f"{name}: has no row for {missing.height:,} of the {wanted.height:,} ids of {of}: {_listed(missing)}.{own}"
+            " Add them, or compare only the ids that all have with --common."
+        )
+
+
+def _groups(frame: pl.DataFrame) -> Ints | None:
+    columns = [name for name in frame.columns if name.startswith(_GROUP)]
+    return group_numbers(frame.select(columns), frame.height) if columns else None
+
+
+def _id_texts(ids: pl.DataFrame) -> list[Label]:
+    return [", ".join(map(str, row)) for row in ids.iter_rows()]
+
+
+def _listed(ids: pl.DataFrame) -> str:
+    return listed(_id_texts(ids[:8])) + ", ..." * (ids.height > 8)

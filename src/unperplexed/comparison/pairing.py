@@ -1,0 +1,234 @@
+"""Forecasters row by row: the probability of each outcome, its scores, and the rows that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.errors import InputError, listed, rows_text
+from .._lib.formatting import number_of
+from .._lib.typing import Floats, Ints
+from ..forecasts.forecasts import Block, Forecasts, Notes
+from ..forecasts.labels import Label
+from ..scores.functions import Score, scores_at_floor
+from ..statistics.means import Floor, floor_for
+from ..tally.tally import Tally
+
+
+class Part(NamedTuple):
+    """Successive rows of one forecaster."""
+
+    name: str
+    forecasts: Forecasts
+    first: int = 0
+    """Number of the first of them among all of the forecaster's rows."""
+
+    def positions(self, block: Block) -> Ints:
+        """Numbers of a block's rows among all of the forecaster's."""
+        return block.index + (self.first - self.forecasts.first_row)
+
+    def only(self, rows: Ints) -> Part:
+        """The same as if it had only rows of these numbers."""
+        numbers = self.forecasts.index + (self.first - self.forecasts.first_row)
+        return self._replace(forecasts=self.forecasts[np.flatnonzero(np.isin(numbers, rows))])
+
+
+def parts_of(forecasts: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any]) -> list[Part]:
+    """Forecasters given as arrays, each in one part."""
+    return [
+        Part(name, Forecasts(y_true, y_prob, names=("y_true", name, "sample_weight"), **reading))
+        for name, y_prob in forecasts.items()
+    ]
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """The valid rows of one forecaster, in the order of the input, and the tally of them."""
+
+    labels: tuple[Label | None, ...]
+    position: Ints
+    """Number of each row among all as given, from 0."""
+    truth: NDArray[np.signedinteger[Any]]
+    weights: Floats
+    correct: Floats
+    """Probability assigned to the observed class."""
+    scores: Mapping[str, Floats]
+    """By the rule's name, without a floor: surprisals are infinite where ``correct`` is 0."""
+    at_floor: Mapping[str, Floats]
+    """Surprisals at the floor; empty if that is 0."""
+    tally: Tally
+
+    def floored(self) -> ScoredRows:
+        """Take surprisals at the floor instead."""
+        return replace(self, scores={**self.scores, **self.at_floor})
+
+    def at(self, rows: Ints) -> ScoredRows:
+        """Select rows, without copying if those are all; the tally stays as it is."""
+        if np.array_equal(rows, np.arange(self.position.size)):
+            return self
+        return replace(
+            self,
+            position=self.position[rows],
+            truth=self.truth[rows],
+            weights=self.weights[rows],
+            correct=self.correct[rows],
+            scores={name: values[rows] for name, values in self.scores.items()},
+            at_floor={name: values[rows] for name, values in self.at_floor.items()},
+        )
+
+
+class _Scorer:
+    """Gathers rows part by part."""
+
+    def __init__(self, rules: Sequence[Score], floor: Floor) -> None:
+        self._rules, self._floor = rules, floor
+        self._columns: list[tuple[NDArray[Any], ...]] = []
+        self._labels: tuple[Label | None, ...] = ()
+        self._tally = Tally()
+
+    def add(self, parts: Iterable[Part]) -> None:
+        others = [rule.name for rule in self._rules]
+        self._tally = self._tally + Tally.count(self._seen(parts), scores=others)
+
+    def _seen(self, parts: Iterable[Part]) -> Iterator[Forecasts]:
+        """Score rows on their way into the tally."""
+        for part in parts:
+            self._labels = part.forecasts.labels
+            self._columns += [self._scored(block, part.positions(block)) for block in part.forecasts.blocks()]
+            yield part.forecasts
+
+    def _scored(self, block: Block, position: Ints) -> tuple[NDArray[Any], ...]:
+        w = np.ones(len(block)) if block.weights is None else block.weights
+        scores = [rule.rows(block) for rule in self._rules]
+        floor = floor_for(self._floor, block.rows.n_classes)
+        at_floor = [scores_at_floor(rule, block, floor) for rule in self._floored()]
+        return position, block.truth, w, block.rows.correct, *scores, *at_floor
+
+    def _floored(self) -> list[Score]:
+        """Rules that have another value at the floor."""
+        return [rule for rule in self._rules if rule.surprisal and self._floor != 0]
+
+    def rows(self, name: str) -> ScoredRows:
+        if not self._columns:
+            raise InputError(f"{name}: no rows to compare.")
+        position, truth, w, correct, *scores = (np.concatenate(column) for column in zip(*self._columns, strict=True))
+        named = {rule.name: values for rule, values in zip(self._rules, scores, strict=False)}
+        at_floor = {rule.name: values for rule, values in zip(self._floored(), scores[len(named) :], strict=True)}
+        return ScoredRows(self._labels, position, truth, w, correct, named, at_floor, self._tally)
+
+
+def scored(parts: Iterable[Part], rules: Sequence[Score], floor: Floor) -> dict[str, ScoredRows]:
+    """Read every forecaster's rows once."""
+    scorers: dict[str, _Scorer] = {}
+    for name, run in groupby(parts, key=lambda part: part.name):
+        scorers.setdefault(name, _Scorer(rules, floor)).add(run)
+    return {name: scorer.rows(name) for name, scorer in scorers.items()}
+
+
+def tallies(parts: Iterable[Part], kept: Mapping[str, Ints], rules: Sequence[Score]) -> dict[str, Tally]:
+    """Count some forecasters again, and of each only some rows."""
+    found: dict[str, Tally] = {}
+    for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
+        forecasts = (part.only(kept[name]).forecasts for part in run)
+        found[name] = found.get(name, Tally()) + Tally.count(forecasts, scores=[rule.name for rule in rules])
+    return found
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which rows of the forecasters belong together, and what is known of them."""
+
+    positions: Mapping[str, Ints]
+    """Numbers of each forecaster's rows, in one order for all."""
+    groups: Ints | None = None
+    """Number of the group that each of them is in."""
+    ids: Callable[[Ints], list[Label]] | None = None
+    """Gives the ids of some of them."""
+
+    def named(self, at: Ints) -> str:
+        """Name some of them for an error message."""
+        if self.ids is None:
+            return rows_text(next(iter(self.positions.values()))[at])
+        more = ", ..." if at.size > 8 else ""
+        return f"{number_of(at.size, 'id')} ({listed(self.ids(at[:8]))}{more})"
+
+
+Parts = Callable[[], Iterable[Part]]
+"""Reads the rows of all forecasters, each time from the beginning."""
+
+Pair = Callable[[Mapping[str, ScoredRows]], Pairing]
+"""Finds the rows that belong together among those that have been read."""
+
+
+class PairedRows(NamedTuple):
+    """Rows that are valid for all forecasters, and forecasts of the same outcomes."""
+
+    rows: dict[str, ScoredRows]
+    """Rows of each forecaster in the pairing's order; the tallies are of all valid rows, paired or not."""
+    at: Ints
+    """Their places in the pairing."""
+    pairing: Pairing
+    notes: dict[str, Notes]
+    """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
+
+
+def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor) -> PairedRows:
+    """Read every forecaster's rows once and pair them."""
+    found = scored(parts(), rules, floor)
+    if len(found) < 2:
+        raise InputError(
+            f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
+        )
+    pairing = pair(found)
+    at, rows = paired(found, pairing)
+    if not at.size:
+        raise InputError("no rows to compare: of each at least one forecast is missing or invalid.")
+    check_same(rows, at, pairing)
+    notes = {name: each.tally.notes for name, each in found.items()}
+    for name, each in found.items():
+        left_out = each.position.size - at.size
+        notes[name] += Notes(dropped={"no valid counterpart": left_out} if left_out else {})
+    return PairedRows(rows, at, pairing, notes)
+
+
+def paired(found: Mapping[str, ScoredRows], pairing: Pairing) -> tuple[Ints, dict[str, ScoredRows]]:
+    """Keep the rows that are valid for all: their places in the pairing, and the rows of each forecaster there."""
+    places = {name: np.searchsorted(rows.position, pairing.positions[name]) for name, rows in found.items()}
+    valid = np.logical_and.reduce(
+        [np.append(rows.position, -1)[places[name]] == pairing.positions[name] for name, rows in found.items()]
+    )
+    kept = {name: rows.at(places[name][valid]) for name, rows in found.items()}
+    return np.flatnonzero(valid), kept
+
+
+def check_same(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> None:
+    """Refuse rows that are paired but are not forecasts of the same outcome, with the same classes and weight."""
+    first, *others = rows
+    for name in others:
+        labels = rows[name].labels, rows[first].labels
+        if len(labels[0]) != len(labels[1]) or set(labels[0]) != set(labels[1]):
+            raise InputError(
+                f"{name}: its classes are {listed(labels[0])}, those of {first} {listed(labels[1])}. If they are the"
+                " same, name them with labels (--labels)."
+            )
+        if labels[0] != labels[1] and "ranked_probability_score" in rows[name].scores:
+            raise InputError(
+                f"{name}: its classes come in another order than those of {first}, on which ranked_probability_score"
+                " depends. Put the columns in the same order."
+            )
+        codes = np.array([labels[1].index(label) for label in labels[0]])[rows[name].truth]
+        other = np.flatnonzero(codes != rows[first].truth)
+        if other.size:
+            said = [rows[each].labels[rows[each].truth[other[0]]] for each in (first, name)]
+            raise InputError(
+                f"{name}: another outcome than for {first} in {pairing.named(at[other])}, for example {said[1]!r} and"
+                f" {said[0]!r}. Only forecasts of the same outcomes can be compared."
+            )
+        other = np.flatnonzero(rows[name].weights != rows[first].weights)
+        if other.size:
+            raise InputError(f"{name}: another weight than for {first} in {pairing.named(at[other])}.")

@@ -1,0 +1,290 @@
+"""Two or more forecasters on the same rows, paired: a frozen Comparison. `compare` makes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import number_of, short_name
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._version import __version__
+from ..assessment.assess import Assessment
+from ..forecasts.labels import Label
+from ..scores.functions import score_named
+from ..statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+ComparisonFrame = Literal["forecasters", "differences", "rows"]
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """Mean of a scoring rule over the rows."""
+
+    mean: float
+    standard_error: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """One of the forecasters compared."""
+
+    assessment: Assessment
+    """Assessment of the rows compared. Its ``uncertainty`` and the limits of its measured profile assume independent
+    rows of equal weight; `Comparison.to_dict` leaves them out where rows depend on one another or have weights."""
+    geometric_accuracy: float
+    """exp of minus the log loss in ``scores``, by which forecasters are ranked. Larger is better."""
+    geometric_accuracy_interval: Interval
+    scores: dict[str, MeanScore]
+    """By the rule's name; surprisals, the log loss among them, at `Comparison.scored_floor`."""
+    zero_rows: int
+    """Number of rows in which the forecaster assigned probability 0 to the observed class."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a mean score of one forecaster exceeds that of another on the same rows."""
+
+    difference: float
+    """The first minus the second; `Score` says which direction is better."""
+    standard_error: float
+    interval: Interval
+    p_value: float
+    """Probability of a difference at least as far from 0 if the expected difference is 0 (two-sided)."""
+    adjusted_p_value: float
+    """The same, adjusted for all pairs that are compared by this score (Holm)."""
+    carried_by: float
+    """Effective number of rows, or groups, that determine the standard error. With fewer than 10, the interval and the
+    p-value are approximate."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether both score the same in every row."""
+        return self.p_value == 1 and self.standard_error == 0
+
+    def mirrored(self) -> Difference:
+        """The second minus the first."""
+        low, high = self.interval
+        return replace(self, difference=-self.difference, interval=Interval(-high, -low))
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions(ReadOnlyArrays):
+    """The rows from which most of a difference in log loss comes, the largest contribution first."""
+
+    row: Ints
+    """Number of the row, from 0: in files, among the rows of the forecaster given first."""
+    id: tuple[Label | None, ...]
+    """Names of the rows, where there are any."""
+    outcome: tuple[Label | None, ...]
+    first: Floats
+    second: Floats
+    """Probability that each forecaster assigned to the outcome."""
+    share: Floats
+    """Share of the difference; below 0 for rows with a difference in the other direction. The shares of all rows add up
+    to 1."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self.row.size
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Two forecasters compared, `first` to `second`."""
+
+    first: str
+    second: str
+    differences: dict[str, Difference]
+    """By the rule's name."""
+    accuracy_ratio: float
+    """Geometric accuracy of the first divided by that of the second: exp of minus the difference in log loss."""
+    accuracy_ratio_interval: Interval
+    turning_rows: int
+    """The fewest rows without which the one with the smaller log loss would not be ahead; 0 for none ahead."""
+    contributions: Contributions
+
+    def mirrored(self) -> PairedComparison:
+        """The second compared to the first."""
+        c = self.contributions
+        low, high = self.accuracy_ratio_interval
+        return PairedComparison(
+            self.second,
+            self.first,
+            {name: each.mirrored() for name, each in self.differences.items()},
+            _inverse(self.accuracy_ratio),
+            Interval(_inverse(high), _inverse(low)),
+            self.turning_rows,
+            replace(c, first=c.second, second=c.first),
+        )
+
+
+@dataclass(frozen=True)
+class Comparison(Reported):
+    """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    forecasters: dict[str, Forecaster]
+    """By name, the best first: the one of the largest geometric accuracy."""
+    pairs: tuple[PairedComparison, ...]
+    """Every two of them, the better one first; `between` finds one."""
+    n_rows: int
+    """Rows compared: those that are valid for all."""
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    weighted: bool
+    n_groups: int | None
+    """Number of groups of dependent rows; None without groups."""
+    lag: int | None
+    """How many places apart rows may depend on one another; None for independent rows or groups."""
+    floor: float
+    """Floor of each forecaster's ``assessment``, and of the comparison where that needs one."""
+    scored_floor: float
+    """Floor of the log loss, of the other surprisals and of the geometric accuracies that are compared: 0 where no
+    forecaster assigned 0 to an observed outcome, else ``floor``."""
+    confidence: float
+    """Confidence level of all intervals."""
+    seed: int
+    """Random seed of the forecasters' assessments; the verdict does not depend on it."""
+    verdict: str
+    """Who is better, by log loss, by Brier score or by both, with adjusted p-values. p-values below 1 minus
+    ``confidence`` are significant."""
+    warnings: tuple[str, ...]
+    """Reasons why intervals and p-values are approximate or missing."""
+    version: str = __version__
+
+    @property
+    def assessed_for_sure(self) -> bool:
+        """Whether the assessments have confidence intervals: those of independent rows without weights."""
+        return self.n_groups is None and not self.lag and not self.weighted
+
+    def between(self, first: str, second: str) -> PairedComparison:
+        """Return the comparison of two forecasters, the first with the second."""
+        for pair in self.pairs:
+            if {pair.first, pair.second} == {first, second}:
+                return pair if pair.first == first else pair.mirrored()
+        raise InputError(
+            f"no such pair: {first!r}, {second!r}; compared were {', '.join(map(repr, self.forecasters))}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain_dict: dict[str, Any] = plain_values(self)
+        for name, forecaster in self.forecasters.items():
+            assessment = forecaster.assessment.to_dict()
+            if not self.assessed_for_sure:
+                for sampled in ("uncertainty", "measured_profile", "divergence_profile"):
+                    del assessment[sampled]
+            plain_dict["forecasters"][name]["assessment"] = assessment
+        return plain_dict
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self, what: ComparisonFrame = "forecasters") -> pl.DataFrame:
+        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+
+        Parameters
+        ----------
+        what : {"forecasters", "differences", "rows"}, default "forecasters"
+            One row a forecaster, one row for each pair and score, or the rows from which differences come.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Raises
+        ------
+        InputError
+            For another name.
+        """
+        import polars as pl
+
+        check_choice("what", what, get_args(ComparisonFrame))
+        tables = {"forecasters": self._forecaster_rows, "differences": self._difference_rows, "rows": self._rows}
+        return pl.DataFrame(list(tables[what]()), infer_schema_length=None)
+
+    def _forecaster_rows(self) -> Iterable[dict[str, Any]]:
+        for name, each in self.forecasters.items():
+            low, high = each.geometric_accuracy_interval
+            accuracy = {"geometric_accuracy": each.geometric_accuracy, "lower": low, "upper": high}
+            scores = {rule: score.mean for rule, score in each.scores.items()}  # at scored_floor, not as in figures()
+            floors = {"scored_floor": self.scored_floor, "zero_rows": each.zero_rows}
+            yield {"forecaster": name, **accuracy, **each.assessment.figures(), **scores, **floors}
+
+    def _difference_rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            for score, each in pair.differences.items():
+                figures = {**vars(each), "lower": each.interval.low, "upper": each.interval.high}
+                del figures["interval"]
+                floor = self.scored_floor if score_named(score).surprisal else None
+                yield {"first": pair.first, "second": pair.second, "score": score, **figures, "floor": floor}
+
+    def _rows(self) -> Iterable[dict[str, Any]]:
+        for pair in self.pairs:
+            c = pair.contributions
+            for at in range(len(c)):
+                name = {"id": str(c.id[at])} if c.id else {}
+                yield {
+                    "first": pair.first,
+                    "second": pair.second,
+                    "row": int(c.row[at]),
+                    **name,
+                    "outcome": str(c.outcome[at]),
+                    "first_probability": float(c.first[at]),
+                    "second_probability": float(c.second[at]),
+                    "share": float(c.share[at]),
+                }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the forecasters' risk profiles and, below them, the ratios of geometric accuracies; returns the Axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. A strip is cut off the Axes for the ratios.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The main Axes, with the profiles; ``.figure`` saves it.
+        """
+        from ..report.plots import plot_comparison
+
+        return plot_comparison(self, ax)
+
+    def _page(self, name: str, command: str) -> str:
+        from ..report.page import comparison_page
+
+        return comparison_page(self, name=name, command=command)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        on = f"{len(self.forecasters):,} forecasters on {number_of(self.n_rows, 'row')}"
+        return f"<Comparison of {on}: {short_name(next(iter(self.forecasters)))} first by log loss>"
+
+    def __str__(self) -> str:
+        """Give the comparison as text for a terminal."""
+        from ..report.comparison_text import comparison_text
+
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio else math.inf

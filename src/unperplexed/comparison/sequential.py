@@ -1,0 +1,334 @@
+"""Two forecasters compared while rows come in: limits and e-values that hold at every row, so that one may watch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._lib.arrays import by_column, check_indexes
+from .._lib.errors import InputError
+from .._lib.formatting import number_of, short_name
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats, Ints, ReadOnlyArrays
+from .._version import __version__
+from ..forecasts.forecasts import Notes
+from ..forecasts.labels import Label
+from ..scores.functions import Score, score_named, scores_by_outcome
+from ..statistics.confidence_sequences import evidence
+from ..statistics.intervals import Interval
+from ..statistics.means import (
+    DEFAULT_FLOOR,
+    Floor,
+    check_floor,
+    floor_for,
+)
+from .pairing import (
+    Pair,
+    PairedRows,
+    Pairing,
+    Part,
+    Parts,
+    parts_of,
+    read_paired,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialComparison(ReadOnlyArrays):
+    """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    first: str
+    second: str
+    score: str
+    """Name of the scoring rule."""
+    larger_is_better: bool
+    """Whether larger scores are the better ones."""
+    difference: Floats
+    """Mean score of the first minus that of the second, over the rows up to each."""
+    low: Floats
+    high: Floats
+    """Limits of the mean difference to be expected over the same rows. All of them hold, but with probability level."""
+    e_first: Floats
+    e_second: Floats
+    """e-value for the first, or the second, being better on average. Larger says so more clearly; 1 says nothing."""
+    decided_after: int | None
+    """How many rows it took until 0 was outside the limits; None if it never was."""
+    better: str | None
+    """Who was better when it was decided."""
+    n_rows: int
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    level: float
+    """Largest probability of a false alarm, however long one watches."""
+    floor: float | None
+    """What probabilities were raised to in a surprisal such as the log loss; None for the other scores."""
+    notes: dict[str, Notes]
+    """What was left out or rescaled on the way in, by forecaster."""
+    version: str = __version__
+
+    @property
+    def interval(self) -> Interval:
+        """Limits of the mean difference to be expected, after all rows."""
+        return Interval(float(self.low[-1]), float(self.high[-1]))
+
+    @property
+    def second_ahead(self) -> bool:
+        """Whether the second has the better mean score over all rows."""
+        difference = float(self.difference[-1])
+        return difference != 0 and (difference < 0) == self.larger_is_better
+
+    @property
+    def better_now(self) -> str | None:
+        """Who is better by the limits after all rows; None where 0 is within them."""
+        low, high = self.interval
+        if low <= 0 <= high:
+            return None
+        return self.first if (low > 0) == self.larger_is_better else self.second
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain: dict[str, Any] = plain_values(self)
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> pl.DataFrame:
+        """Give one row a row of the input, as a polars DataFrame: rows so far, difference, limits and e-values."""
+        import polars as pl
+
+        columns = ("difference", "low", "high", "e_first", "e_second")
+        rows = {"rows": np.arange(1, self.n_rows + 1)}
+        return pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean difference and its limits over the rows; returns the Axes."""
+        from ..report.plots import plot_sequential
+
+        return plot_sequential(self, ax)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        names = f"{short_name(self.first)} and {short_name(self.second)}"
+        return f"<SequentialComparison of {names} over {number_of(self.n_rows, 'row')}>"
+
+    def __str__(self) -> str:
+        """Give the comparison as text for a terminal."""
+        from ..report.sequential_text import sequential_text
+
+        return sequential_text(self)
+
+
+def compare_sequentially(
+    forecasts: Mapping[str, Any],
+    y_true: Any,
+    *,
+    score: str = "brier_score",
+    level: float = 0.05,
+    floor: Floor = DEFAULT_FLOOR,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    ignore_label: Label | Sequence[Label] | None = None,
+    renormalize: bool = False,
+    drop_invalid: bool = False,
+    percent: bool = False,
+    from_logits: bool = False,
+    from_log_probs: bool = False,
+) -> SequentialComparison:
+    """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
+
+    A test of fixed size raises false alarms if it is looked at again and again. Here the probability of ever calling
+    the worse one better is at most ``level``, whenever one looks and for whatever reason one stops. Nothing is assumed
+    of the outcomes: they may depend on one another and change over time.
+
+    Parameters
+    ----------
+    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
+        Reported probabilities of exactly two forecasters, by name; of a data frame its two columns. Rows are in the
+        order in which they came, and both forecasts of a row were made before its outcome was known.
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: class labels (ints, bools, strings) or one-hot rows.
+    score : str, default "brier_score"
+        Scoring rule, by a name that `score_named` knows.
+    level : float, default 0.05
+        Largest probability of a false alarm, in (0, 1).
+    floor : float or "auto", default "auto"
+        In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it;
+        "auto" is 0.01 / C for C classes. 0 will do where no class is ever given 0.
+    labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
+        As in `assess`, the same for both.
+    drop_invalid : bool, default False
+        Leave out, for both, rows without an outcome and rows that are invalid for one; ``notes`` report them.
+
+    Returns
+    -------
+    SequentialComparison
+        After each row ``difference``, its limits ``low`` and ``high``, and the e-values ``e_first`` and ``e_second``;
+        ``decided_after`` and ``better``; ``frame()`` and ``plot()``.
+
+    Raises
+    ------
+    InputError
+        For input that cannot be compared as it stands, naming forecaster, rows (counted from 0) and remedy; for other
+        than two forecasters; for a score that would be infinite for a class that was given 0.
+
+    Notes
+    -----
+    With d the differences in score and m their means given all that was known before the row's outcome, both forecasts
+    included, the limits are of the average of m over the rows so far. For rates b_k with weights w_k, ::
+
+        W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
+
+    is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
+    W_t(s) = 2/level, divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the mean of
+    the earlier differences, brought between the least and the greatest difference that the row's two forecasts allow,
+    and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are after
+    Waudby-Smith and Ramdas (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed import compare_sequentially
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.uniform(size=2000)
+    >>> rain = rng.uniform(size=2000) < truth
+    >>> result = compare_sequentially({"old": np.clip(1.5 * truth - 0.25, 0, 1), "new": truth}, rain)
+    >>> result.better, result.decided_after
+    ('new', 386)
+    """
+    check_indexes(y_true=y_true, forecasts=forecasts)
+    forecasts = by_column(forecasts)
+    names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()
+    if len(names) != 2:
+        what = f"{len(names)} names" if names else type(forecasts).__name__
+        raise InputError(
+            f"forecasts: expected two forecasters as {{name: probabilities, name: probabilities}}, got {what}."
+            f" {_TWO_BY_TWO}"
+        )
+    settings = SequentialSettings(score, level, floor)
+    reading: dict[str, Any] = {
+        "labels": labels,
+        "pos_label": pos_label,
+        "ignore_label": ignore_label,
+        "renormalize": renormalize,
+        "drop_invalid": drop_invalid,
+        "percent": percent,
+        "from_logits": from_logits,
+        "from_log_probs": from_log_probs,
+    }
+    parts = parts_of({str(name): y_prob for name, y_prob in forecasts.items()}, y_true, reading)
+    in_order = Pairing({part.name: np.arange(part.forecasts.n_rows) for part in parts})
+    return compared_sequentially(lambda: parts, lambda _: in_order, settings)
+
+
+_TWO_BY_TWO = "Compare more of them two by two, each at level / number of pairs."
+
+
+@dataclass(frozen=True)
+class SequentialSettings:
+    """How two forecasters are compared: the arguments of `compare_sequentially` that concern it."""
+
+    score: str = "brier_score"
+    level: float = 0.05
+    floor: Floor = DEFAULT_FLOOR
+
+    def __post_init__(self) -> None:
+        """Refuse what no comparison can be made with, before any row is read."""
+        check_floor(self.floor)
+        score_named(self.score)
+        level = self.level
+        if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise InputError(f"level: expected a probability above 0 and below 1, got {level!r}.")
+
+    @property
+    def rule(self) -> Score:
+        """The rule to compare by."""
+        return score_named(self.score)
+
+
+def compared_sequentially(parts: Parts, pair: Pair, settings: SequentialSettings) -> SequentialComparison:
+    """Read the rows of two forecasters once to pair them and again to compare them."""
+    score, level = settings.rule, settings.level
+    read = read_paired(parts, pair, [score], settings.floor)
+    if len(read.rows) != 2:
+        raise InputError(
+            f"two forecasters are compared one row after another, here are {len(read.rows)}. {_TWO_BY_TWO}"
+        )
+    first, second = read.rows
+    floor = floor_for(settings.floor, len(read.rows[first].labels))
+    d = _differences(parts(), read, score, floor)
+    log_limit = math.log(2 / level)
+    log_above, low = evidence(d.value, d.lowest, d.highest, log_limit)
+    log_below, minus_high = evidence(-d.value, -d.highest, -d.lowest, log_limit)
+    log_first, log_second = (log_above, log_below) if score.larger_is_better else (log_below, log_above)
+    decided = np.flatnonzero(np.maximum(log_first, log_second) > log_limit)[:1].tolist()
+    with np.errstate(over="ignore"):  # infinite is what an e-value past all floats may be called
+        e_first, e_second = np.exp(log_first), np.exp(log_second)
+    return SequentialComparison(
+        first=first,
+        second=second,
+        score=score.name,
+        larger_is_better=score.larger_is_better,
+        difference=np.cumsum(d.value) / np.arange(1, d.value.size + 1),
+        low=low,
+        high=-minus_high,
+        e_first=e_first,
+        e_second=e_second,
+        decided_after=decided[0] + 1 if decided else None,
+        better=(first if log_first[decided[0]] > log_limit else second) if decided else None,
+        n_rows=d.value.size,
+        n_classes=len(read.rows[first].labels),
+        labels=read.rows[first].labels,
+        level=float(level),
+        floor=float(floor) if score.surprisal else None,
+        notes=read.notes,
+    )
+
+
+class _Differences(NamedTuple):
+    """Score of the first minus that of the second, row by row, with its smallest and largest possible values."""
+
+    value: Floats
+    lowest: Floats
+    highest: Floats
+
+
+def _differences(parts: Iterable[Part], read: PairedRows, score: Score, floor: float) -> _Differences:
+    (first, one), (second, _) = read.rows.items()
+    columns = {name: [rows.labels.index(label) for label in one.labels] for name, rows in read.rows.items()}
+    places = {name: _places(rows.position) for name, rows in read.rows.items()}
+    by_class = np.zeros((read.at.size, len(one.labels)))
+    with np.errstate(invalid="ignore"):  # the difference of two infinite scores is refused below
+        for part in parts:
+            for block in part.forecasts.blocks():
+                at = places[part.name](part.positions(block))
+                scores = scores_by_outcome(score, block[at >= 0], floor)[:, columns[part.name]]
+                by_class[at[at >= 0]] += scores if part.name == first else -scores
+    infinite = np.flatnonzero(~np.isfinite(by_class).all(axis=1))
+    if infinite.size:
+        remedy = "a floor above 0 (--floor)" if score.surprisal else "a score without infinity, such as 'brier_score'"
+        raise InputError(
+            f"score: {score.name} can become infinite where a class was given 0, as by {first!r} or {second!r} in"
+            f" {read.pairing.named(read.at[infinite])}; take {remedy}."
+        )
+    happened = np.take_along_axis(by_class, one.truth[:, None], axis=1)[:, 0]
+    return _Differences(happened, by_class.min(axis=1), by_class.max(axis=1))
+
+
+def _places(position: Ints) -> Callable[[Ints], Ints]:
+    """Find at which place of the pairing rows of these numbers are; -1 for those that are not paired."""
+    place = np.full(position.max() + 2, -1)
+    place[position] = np.arange(position.size)
+    return lambda rows: place[np.minimum(rows, place.size - 1)]

@@ -1,0 +1,176 @@
+"""The verdict of a comparison: which forecaster is better, by which scoring rules, in a sentence or two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .._lib.formatting import at_floor_text, number_of, p_value_text
+from .result import Difference, Forecaster
+
+LOG_LOSS, BRIER_SCORE = "log_loss", "brier_score"
+_RULES = {LOG_LOSS: "log loss", BRIER_SCORE: "Brier score"}
+"""The rules of the verdict, both proper and both better when smaller."""
+
+Differences = Mapping[str, Mapping[tuple[str, str], Difference]]
+"""By the rule's name and by the forecasters' names."""
+
+
+def comparison_verdict(
+    forecasters: Mapping[str, Forecaster], differences: Differences, scored_floor: float, level: float
+) -> str:
+    """State who is better by log loss and by Brier score, and who assigned 0 to observed outcomes.
+
+    Forecasters come by rising log loss. A difference counts where its adjusted p-value is below the level.
+    """
+    zeros = [name for name, each in forecasters.items() if each.zero_rows]
+    zero_text = _listed([_assigned(name, forecasters[name].zero_rows, at) for at, name in enumerate(zeros)], ", ")
+    tests = _Tests(forecasters, differences, scored_floor, level)
+    if scored_floor or not zeros:
+        return "; ".join([tests.verdict([*forecasters]), *[zero_text] * bool(zeros)])
+    finite = [name for name in forecasters if name not in zeros]  # without a floor, which the caller asked for
+    if len(finite) > 1:
+        return f"{tests.verdict(finite)}; {zero_text}"
+    return f"{finite[0]} is first by log loss; {zero_text}" if finite else f"no forecaster is first; {zero_text}"
+
+
+def _assigned(name: str, rows: int, at: int) -> str:
+    return f"{name}{' assigned 0 to observed outcomes' * (at == 0)} in {number_of(rows, 'row')}"
+
+
+def _listed(names: Sequence[str], between: str = " and ") -> str:
+    """Name the first three."""
+    if len(names) > 3:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return between.join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """Tests of all pairs by both rules, and what follows from them in words."""
+
+    forecasters: Mapping[str, Forecaster]
+    differences: Differences
+    scored_floor: float
+    level: float
+
+    def verdict(self, ranked: Sequence[str]) -> str:
+        """State what the tests show for these forecasters, the smallest log loss first."""
+        first = ranked[0]
+        alike = [name for name in ranked if name == first or all(self.of(rule, first, name).equal for rule in _RULES)]
+        others = [name for name in ranked if name not in alike]
+        if not others:
+            same = all(of_rule[first, name].equal for of_rule in self.differences.values() for name in alike[1:])
+            what = "score the same" if same else "have the same log loss and Brier score"
+            return f"{_listed(alike)} {what} in every row"
+        brier_first = min(ranked, key=lambda name: self.forecasters[name].scores[BRIER_SCORE].mean)
+        if len(ranked) == 2:
+            return self._two(*ranked)
+        if brier_first in alike:
+            return self._one_first(alike, others)
+        return self._two(first, brier_first) + self._rest(first, brier_first, others)
+
+    def of(self, rule: str, a: str, b: str) -> Difference:
+        """Compare a to b."""
+        of_rule = self.differences[rule]
+        return of_rule[a, b] if (a, b) in of_rule else of_rule[b, a].mirrored()
+
+    def better(self, rule: str, a: str, b: str) -> bool:
+        """Whether a has the smaller score, significantly."""
+        found = self.of(rule, a, b)
+        return found.difference < 0 and found.adjusted_p_value < self.level
+
+    def p(self, rule: str, a: str, b: str) -> str:
+        """Adjusted p-value in words."""
+        return p_value_text(self.of(rule, a, b).adjusted_p_value)
+
+    def rule(self, name: str) -> str:
+        """Name a rule; the log loss with its floor, if it has one."""
+        floor = f" {at_floor_text(self.scored_floor)}" if self.scored_floor and name == LOG_LOSS else ""
+        return _RULES[name] + floor
+
+    def _two(self, first: str, second: str) -> str:
+        """Compare two, of which the first has the smaller log loss, or the same."""
+        by = {rule: self._better_of(rule, first, second) for rule in _RULES}
+        p = {rule: self.p(rule, first, second) for rule in _RULES}
+        said = {rule: f"{self.rule(rule)} ({p[rule]})" for rule in _RULES}
+        log_loss, brier = by[LOG_LOSS], by[BRIER_SCORE]
+        if log_loss and log_loss == brier:
+            return f"{log_loss} beats {second} by {said[LOG_LOSS]} and {said[BRIER_SCORE]}"
+        if log_loss and brier:
+            return (
+                f"the scoring rules disagree: {log_loss} is better by {said[LOG_LOSS]}, {brier} by {said[BRIER_SCORE]}"
+            )
+        if self.of(LOG_LOSS, first, second).equal:
+            outcome = f"{brier} is better" if brier else "they are not distinguishable"
+            return f"{first} and {second} have the same log loss in every row; {outcome} by {said[BRIER_SCORE]}"
+        for rule, other in ((LOG_LOSS, BRIER_SCORE), (BRIER_SCORE, LOG_LOSS)):
+            if better := by[rule]:
+                worse = second if better == first else first
+                return f"{better} is better than {worse} by {said[rule]}, not by {said[other]}"
+        both = ", ".join(f"{_RULES[rule]} {p[rule]}" for rule in _RULES)
+        if not self._tested(first, [second]):
+            return f"{first} is first by {self.rule(LOG_LOSS)}, but no p-value can be computed"
+        return f"{first} is first by {self.rule(LOG_LOSS)}, but not distinguishable from {second} ({both})"
+
+    def _better_of(self, rule: str, a: str, b: str) -> str:
+        return a if self.better(rule, a, b) else b if self.better(rule, b, a) else ""
+
+    def _tested(self, first: str, others: Sequence[str]) -> bool:
+        """Whether there is any p-value."""
+        return not all(math.isnan(self.of(rule, first, name).adjusted_p_value) for rule in _RULES for name in others)
+
+    def _one_first(self, alike: Sequence[str], others: Sequence[str]) -> str:
+        """Compare one, or several that are alike, who have the smallest score by both rules, to the others."""
+        first, who = alike[0], f"{_listed(alike)} {_is(alike)}"
+        close = {rule: [name for name in others if not self.better(rule, first, name)] for rule in _RULES}
+        if not any(close.values()):
+            return f"{who} best {self._best_by(first, others)}"
+        if not self._tested(first, others):
+            return f"{who} first by {self.rule(LOG_LOSS)}, but no p-value can be computed"
+        if close[LOG_LOSS] == close[BRIER_SCORE]:
+            rivals = [self._with_both(first, name) for name in close[LOG_LOSS]]
+            return f"{who} first by {self.rule(LOG_LOSS)}, but not distinguishable from {_listed(rivals)}"
+        unclear = [
+            f"from {_listed([f'{name} ({self.p(rule, first, name)})' for name in names])} by {self.rule(rule)}"
+            for rule, names in close.items()
+            if names
+        ]
+        best = [rule for rule, names in close.items() if not names]
+        if best:
+            place = f"best by {self.rule(best[0])} ({self._largest(best[0], first, others)})"
+        else:
+            place = "first by both scoring rules"
+        return f"{who} {place}, but not distinguishable {' or '.join(unclear)}"
+
+    def _best_by(self, first: str, others: Sequence[str]) -> str:
+        """Give both rules with the largest p-values: "(log loss and Brier score, p < 0.001)"."""
+        p = {rule: self._largest(rule, first, others) for rule in _RULES}
+        if p[LOG_LOSS] == p[BRIER_SCORE]:
+            return f"({self.rule(LOG_LOSS)} and Brier score, {p[LOG_LOSS]})"
+        return f"by {' and '.join(f'{self.rule(rule)} ({p[rule]})' for rule in _RULES)}"
+
+    def _largest(self, rule: str, first: str, others: Sequence[str]) -> str:
+        """Give the p-value of the others closest to the first."""
+        p = max(self.of(rule, first, name).adjusted_p_value for name in others)
+        return p_value_text(p).replace("=", "=" if len(others) == 1 else "<=")
+
+    def _with_both(self, first: str, name: str) -> str:
+        return f"{name} ({', '.join(f'{_RULES[rule]} {self.p(rule, first, name)}' for rule in _RULES)})"
+
+    def _rest(self, first: str, brier_first: str, others: Sequence[str]) -> str:
+        """Compare the first by either rule to those that are first by none."""
+        rest = [name for name in others if name != brier_first]
+        if all(self.better(rule, a, name) for rule in _RULES for a in (first, brier_first) for name in rest):
+            return f"; both beat {_listed(rest)} by both rules"
+        unclear = []
+        for rule, a in ((LOG_LOSS, first), (BRIER_SCORE, brier_first)):
+            close = [name for name in rest if not self.better(rule, a, name)]
+            if close:
+                unclear.append(f"from {a} by {_RULES[rule]}: {_listed([f'{n} ({self.p(rule, a, n)})' for n in close])}")
+        return f"; not distinguishable {'; nor '.join(unclear)}" * bool(unclear)

@@ -1,0 +1,518 @@
+"""Forecasts: labels, probabilities and weights that have been checked. All input is checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._lib.arrays import as_columns, check_indexes
+from .._lib.errors import InputError, rows_text
+from .._lib.formatting import number_of
+from .._lib.typing import (
+    AnyFloats,
+    Bools,
+    Floats,
+    Ints,
+)
+from ..kernels.devices import (
+    DeviceColumns,
+    DeviceRows,
+    Scale,
+    device_columns,
+)
+from ..kernels.rows import (
+    BLOCK_ELEMENTS,
+    BLOCK_ROWS,
+    COUNTED_ELEMENTS,
+    SUM_TOLERANCE,
+    CellTotals,
+    Rows,
+    row_primitives,
+    softmax,
+)
+from ..statistics.means import checked_weights
+from .labels import (
+    IGNORED,
+    MISSING,
+    Label,
+    LabelSettings,
+    label_list,
+    read_outcomes,
+)
+from .shards import hashes_of_groups, shard_of, shards_of_rows
+
+_ROUNDING = 1e-6
+"""Row sums closer to 1 than this are the rounding of float32, not worth a word."""
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What was done to the rows on the way in. Notes of parts add up."""
+
+    ignored: int = 0
+    """Rows left out because their label was one to ignore."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Invalid rows left out, by reason."""
+    rescaled: int = 0
+    """Rows divided by their sum."""
+    largest_deviation: float = 0.0
+    """Largest distance from 1 among the sums of the rescaled rows."""
+
+    def __add__(self, other: Notes) -> Notes:
+        """Notes of both parts together."""
+        reasons = sorted(self.dropped.keys() | other.dropped.keys())
+        return Notes(
+            self.ignored + other.ignored,
+            {reason: self.dropped.get(reason, 0) + other.dropped.get(reason, 0) for reason in reasons},
+            self.rescaled + other.rescaled,
+            max(self.largest_deviation, other.largest_deviation),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of checked rows, small enough to stay in cache."""
+
+    reported: AnyFloats | DeviceRows
+    """(rows, classes), each row a distribution; where the source has them."""
+    truth: NDArray[np.signedinteger[Any]]
+    """Which class happened."""
+    weights: Floats | None
+    rows: Rows
+    index: Ints
+    """Numbers of the rows among all of their source, from 0."""
+    notes: Notes
+    """Of the whole block, also where rows of it were selected."""
+    counted: bool = False
+    """Whether its probabilities were counted as they were read."""
+
+    @property
+    def probabilities(self) -> AnyFloats:
+        """The same as NumPy has them."""
+        return np.asarray(self.reported)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.truth)
+
+    def __getitem__(self, keep: slice | Ints | Bools) -> Block:
+        """Select rows."""
+        weights = None if self.weights is None else self.weights[keep]
+        rows = self.reported[keep], self.truth[keep], weights, self.rows[keep], self.index[keep]
+        return Block(*rows, self.notes, self.counted)
+
+    def had(self, code: int) -> Block:
+        """The same rows, had this class happened in each of them."""
+        correct = self.probabilities[:, code].astype(np.float64)
+        rows = replace(self.rows, correct=correct, hit=(correct == self.rows.highest) / self.rows.ties)
+        return replace(self, truth=np.full(len(self), code), rows=rows)
+
+
+class Forecasts:
+    """Reported probabilities with what happened: the only way in, for arrays, lists and data frames.
+
+    Shapes, labels and weights are checked on construction. The probabilities are checked as they are read, a
+    block at a time in the same pass as the counting, so that nothing the size of the input is made. Arrays are not
+    copied where they can be read as they are: do not change them before all is counted.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C)
+        What happened: class labels (ints, bools, strings) or one-hot rows.
+    y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
+        Reported probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64. PyTorch
+        tensors (bfloat16 too), CuPy and JAX arrays are read block by block where they are.
+    sample_weight : array_like of shape (n,), optional
+        Non-negative importance weights.
+    labels : sequence, optional
+        Class labels in the order of the probability columns; (negative, positive) for one column.
+    pos_label : label, optional
+        The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
+    ignore_label : label or sequence of labels, optional
+        Rows with such an outcome are left out, and counted.
+    renormalize : bool, default False
+        Divide each row by its sum; how many rows were off, and how far, is reported.
+    drop_invalid : bool, default False
+        Leave out rows without an outcome or with invalid probabilities, and report them.
+    percent, from_logits, from_log_probs : bool, default False
+        What y_prob holds instead of probabilities. Never guessed.
+    whole : bool, default True
+        Whether this is all the data, so that the class set may be read off it where the labels are neither
+        0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
+    first_row : int, default 0
+        Number of the first row among all of its source, for a part of a larger input. Errors and shards go by it.
+    known_labels : tuple of label or None, optional
+        The class set in column order where all of the data has settled it, None for a class that never occurs.
+        Unlike ``labels`` it is not checked against the names of the columns.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        What rows belong together (the match, the document), or an id of each row: numbers or texts, of one column or
+        several. A tally's shards are made by it.
+    source : str, optional
+        Name of where the rows come from.
+    names : tuple of str, default ("y_true", "y_prob", "sample_weight")
+        What errors call the outcomes, the probabilities and the weights.
+
+    Raises
+    ------
+    InputError
+        For anything that cannot be assessed as it stands, naming rows (counted from 0), column and remedy.
+
+    Examples
+    --------
+    >>> from unperplexed import Forecasts
+    >>> forecasts = Forecasts(["rain", "dry", "rain"], [0.8, 0.1, 0.6], pos_label="rain")
+    >>> forecasts.labels
+    ('dry', 'rain')
+    >>> forecasts.correct_class_probabilities()[0]
+    array([0.8, 0.9, 0.6])
+    """
+
+    def __init__(
+        self,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: Sequence[Label] | None = None,
+        pos_label: Label | None = None,
+        ignore_label: Label | Sequence[Label] | None = None,
+        renormalize: bool = False,
+        drop_invalid: bool = False,
+        percent: bool = False,
+        from_logits: bool = False,
+        from_log_probs: bool = False,
+        whole: bool = True,
+        first_row: int = 0,
+        known_labels: tuple[Label | None, ...] | None = None,
+        groups: Any = None,
+        source: str = "",
+        names: tuple[str, str, str] = ("y_true", "y_prob", "sample_weight"),
+    ) -> None:
+        if percent + from_logits + from_log_probs > 1:
+            raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
+        check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        self._names, self.source, self._first_row = names, source, first_row
+        self._selected: Ints | None = None
+        self._whole: Forecasts | None = None
+        self._columns = device_columns(y_prob, names[1]) or as_columns(y_prob, names[1], first_row)
+        self._binary = self._columns.n_columns == 1
+        self._percent, self._from_logits, self._from_log_probs = percent, from_logits, from_log_probs
+        self._renormalize, self._drop_invalid = renormalize, drop_invalid
+        self.n_classes = max(2, self._columns.n_columns)
+        settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0], first_row, known_labels)
+        outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
+        self.labels = outcomes.labels
+        """Class labels in column order; None for one that neither data nor settings tell."""
+        self._codes, self._borrowed = outcomes.codes, outcomes.borrowed
+        self.n_rows = self._columns.n_rows
+        """Rows as given, left-out ones included."""
+        if self._codes.size != self.n_rows:
+            raise InputError(
+                f"{names[0]} has {self._codes.size:,} rows, {names[1]} {self.n_rows:,}; each forecast needs its"
+                " outcome."
+            )
+        self._weights = None
+        if sample_weight is not None:
+            checked = checked_weights(sample_weight, self.n_rows, names[2], first_row)
+            self._weights = np.require(checked, requirements=["C", "A"])
+            if self.n_rows and whole and not self._weights.sum() > 0:
+                raise InputError(f"{names[2]}: the total weight is 0; nothing is left to assess.")
+        self._groups = None if groups is None else hashes_of_groups(groups, first_row=first_row)
+        if self._groups is not None and self._groups.size != self.n_rows:
+            rows = number_of(self._groups.size, "row")
+            raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
+        if not drop_invalid and self._codes.min(initial=0) < 0 and (self._codes == MISSING).any():
+            missing = np.flatnonzero(self._codes == MISSING)
+            raise InputError(
+                f"{names[0]}: no label in {rows_text(first_row + missing)}. Repair them, or leave them out with"
+                " drop_invalid=True (--drop-invalid)."
+            )
+
+    def blocks(self, into: Callable[[], CellTotals | None] = lambda: None) -> Iterator[Block]:
+        """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them.
+
+        Where cells are given for a block, its probabilities are counted into them as they are read.
+        """
+        start = 0
+        while start < self.n_rows:
+            cells = into()
+            room = BLOCK_ELEMENTS if cells is None or self._from_logits else COUNTED_ELEMENTS
+            if (there := self._there) is not None:
+                room = there.block_elements(self._scale, cells is not None)
+            step = min(max(1, room // self.n_classes), BLOCK_ROWS)
+            block, problems = self._block(self._places(start, min(start + step, self.n_rows)), cells)
+            if problems and not self._drop_invalid:
+                raise InputError(
+                    self._problem_message(start, step) if self._whole is None else self._whole._problem_message(0, step)
+                )
+            yield block
+            start += step
+
+    def __getitem__(self, rows: Ints) -> Forecasts:
+        """Select rows by their places. They keep their numbers, and an error still names all invalid rows."""
+        part = copy(self)
+        part._selected = rows if self._selected is None else self._selected[rows]
+        part._whole = self._whole or self
+        part.n_rows = rows.size
+        return part
+
+    def split(self, most: int) -> list[Forecasts]:
+        """Cut into successive parts, at most so many and none much smaller than a block.
+
+        What a device computes stays whole: one thread keeps it busy, and its memory holds one block's temporaries.
+        """
+        if self._there is not None:
+            return [self]
+        parts = max(1, min(most, self.n_rows * self.n_classes // BLOCK_ELEMENTS))
+        ends = [self.n_rows * part // parts for part in range(parts + 1)]
+        return [self._between(start, stop) for start, stop in pairwise(ends)] if parts > 1 else [self]
+
+    def _between(self, start: int, stop: int) -> Forecasts:
+        if self._selected is not None:
+            return self[np.arange(start, stop)]
+        part, rows = copy(self), slice(start, stop)
+        part._columns, part._codes = self._columns[rows], self._codes[rows]
+        part._weights = None if self._weights is None else self._weights[rows]
+        part._groups = None if self._groups is None else self._groups[rows]
+        part._first_row, part._whole, part.n_rows = self._first_row + start, self._whole or self, stop - start
+        return part
+
+    def _codes_at(self, places: slice | Ints) -> NDArray[np.signedinteger[Any]]:
+        codes = self._codes[places]
+        if self._borrowed and codes.size and not (codes.min() >= 0 and codes.max() < self.n_classes):
+            raise InputError(f"{self._names[0]}: the array was changed after it was checked. Pass a copy.")
+        return codes
+
+    def _places(self, start: int, stop: int) -> slice | Ints:
+        """Where in the arrays rows start to stop are."""
+        return slice(start, stop) if self._selected is None else self._selected[start:stop]
+
+    @property
+    def one_column(self) -> bool:
+        """Whether only the probability of the positive class is given."""
+        return self._binary
+
+    @property
+    def plain_column(self) -> bool:
+        """Whether that is given as it is counted, in rows of equal weight."""
+        changed = self._percent or self._from_logits or self._from_log_probs or self._renormalize
+        return self._binary and self._weights is None and not changed
+
+    def runs(self, rows: int) -> Iterator[tuple[AnyFloats, NDArray[np.int8 | np.int64], int]]:
+        """Yield so many rows at a time of one column, unchecked: values, outcomes, and their place.
+
+        Who reads them leaves to `blocks` what is not plainly a probability with an outcome, which is 0 or 1.
+        """
+        for start in range(0, self.n_rows, rows):
+            places = self._places(start, min(start + rows, self.n_rows))
+            codes = self._codes[places]
+            if codes.dtype != np.int64:
+                codes = self._codes_at(places).astype(np.int8, copy=False)
+            yield self._columns.rows(places).reshape(-1), np.ascontiguousarray(codes), start
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first row among all of its source."""
+        return self._first_row
+
+    @property
+    def index(self) -> Ints:
+        """Number of each row among all of its source."""
+        return self.numbers_of(np.arange(self.n_rows))
+
+    def numbers_of(self, places: Ints) -> Ints:
+        """Numbers of rows at some places, among all of their source."""
+        return self._first_row + (places if self._selected is None else self._selected[places])
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it was said which rows belong together."""
+        return self._groups is not None
+
+    def shards(self, index: Ints) -> Ints:
+        """Shard of rows by their group, or else by source and row number."""
+        if self._groups is None:
+            return shards_of_rows(self.source, index)
+        return shard_of(self._groups[index - self._first_row])
+
+    def clusters(self, index: Ints) -> Ints | None:
+        """Number of the group of each row, the same in all parts of an input; None where no groups are known."""
+        if self._groups is None:
+            return None
+        return (self._groups[index - self._first_row] >> np.uint64(1)).astype(np.int64)
+
+    def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
+        """Probability given to what happened, row by row, and the weights (None if all are 1)."""
+        return self.per_row(lambda block: block.rows.correct)
+
+    def per_row(self, value: Callable[[Block], Floats]) -> tuple[Floats, Floats | None]:
+        """One value of each row, computed block by block, and the weights (None if all are 1)."""
+        kept = [(value(block), block.weights) for block in self.blocks()]
+        values = np.concatenate([x for x, _ in kept] or [np.empty(0)])
+        if self._weights is None:
+            return values, None
+        return values, np.concatenate([w for _, w in kept if w is not None] or [np.empty(0)])
+
+    def _block(self, places: slice | Ints, into: CellTotals | None = None) -> tuple[Block, dict[str, Bools]]:
+        codes = self._codes_at(places)
+        weights = None if self._weights is None else self._weights[places]
+        p = self._probabilities(places)
+        ignored = int(np.count_nonzero(codes == IGNORED))
+        missing = int(np.count_nonzero(codes == MISSING))
+        index = self._first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
+        keep = codes >= 0
+        if not keep.all():
+            p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
+        rescaled, deviation = 0, 0.0
+        with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
+            if self._renormalize:
+                p, rescaled, deviation = _renormalized(p, _primitives(p, codes))
+            rows = _primitives(p, codes, weights, into)
+        problems = _problems(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
+        dropped = {"no label": missing} if missing else {}
+        dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
+        notes = Notes(ignored, dropped, rescaled, deviation)
+        block = Block(p, codes, weights, rows, index, notes, into is not None)
+        return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
+
+    @property
+    def _there(self) -> DeviceColumns | None:
+        """Columns that are computed with where they are."""
+        return self._columns if isinstance(self._columns, DeviceColumns) and self._columns.there else None
+
+    @property
+    def _scale(self) -> Scale:
+        """What is given."""
+        if self._from_logits:
+            return "logits"
+        return "log-probabilities" if self._from_log_probs else "percent" if self._percent else "probabilities"
+
+    def _probabilities(self, places: slice | Ints) -> AnyFloats | DeviceRows:
+        """Rows as a matrix of probabilities, one column a class."""
+        if (there := self._there) is not None:
+            return there.block(places, self._scale)
+        x = self._columns.rows(places)
+        if self._binary:
+            x = x.reshape(-1)
+            if self._from_logits:
+                # Each side from its own exponential: 1 - sigmoid(x) would lose the small one.
+                e = np.exp(-np.abs(x))  # not refused at -inf and inf: 0 and 1
+                small, large = e / (1 + e), 1 / (1 + e)
+                return np.stack([np.where(x > 0, small, large), np.where(x > 0, large, small)], axis=1)
+            if self._from_log_probs:
+                with np.errstate(over="ignore"):
+                    return np.stack([-np.expm1(x), np.exp(x)], axis=1)
+            if self._percent:
+                return np.stack([(100 - x) / 100, x / 100], axis=1)
+            return np.stack([1 - x, x], axis=1)
+        if self._from_logits:
+            return softmax(x)
+        if self._from_log_probs:
+            with np.errstate(over="ignore"):
+                return np.asarray(np.exp(x))
+        return x / 100 if self._percent else x
+
+    def _problem_message(self, start: int, step: int) -> str:
+        """Describe every invalid row from the block at start on, all reasons with their rows and first column."""
+        found: dict[str, list[int]] = {}
+        lowest, highest = np.inf, -np.inf
+        for at in range(start, self.n_rows, step):
+            here = slice(at, min(at + step, self.n_rows))
+            kept = at + np.flatnonzero(self._codes[here] >= 0)
+            for reason, mask in self._block(here)[1].items():
+                found.setdefault(reason, []).extend(kept[mask].tolist())
+            x = self._columns.rows(here)
+            finite = x[np.isfinite(x)]
+            if finite.size:
+                lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))
+        lines = []
+        for reason, rows in found.items():
+            shown, where = self._example(rows[0], reason)
+            lines.append(f"{reason} in {rows_text(self._first_row + np.array(rows))}{where}, for example {shown}.")
+        if "negative" in found or "above 1" in found:
+            lines.append(_scale_hint(lowest, highest, self._binary))
+        if "sum not 1" in found and self._renormalize:
+            lines.append("A sum of 0 is nothing to divide by.")
+        elif "sum not 1" in found:
+            lines.append(
+                f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by"
+                " their sum."
+            )
+        lines.append("Repair such rows, or leave them out with drop_invalid=True (--drop-invalid).")
+        return f"{self._names[1]}: " + " ".join(line for line in lines if line)
+
+    def _example(self, row: int, reason: str) -> tuple[str, str]:
+        """Give the offending value of a row and, where one column is at fault, which."""
+        p = np.asarray(self._probabilities(slice(row, row + 1)))[0]
+        if reason == "sum not 1":
+            return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
+        x = self._columns.rows(slice(row, row + 1)).reshape(-1)
+        wrong = {"NaN": np.isnan(x), "infinite": np.isinf(x), "negative": x < 0, "above 1": x > 1}
+        at = np.flatnonzero(wrong[reason])
+        if not at.size:  # only after conversion from logits, logarithms or percent
+            return f"a value of {float(x[0]):.6g}", ""
+        names = self._columns.names or (None if self._binary else self.labels)
+        return f"{float(x[at[0]])!r}", f", column {names[at[0]]!r}" if names else ""
+
+
+def _primitives(
+    p: AnyFloats | DeviceRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
+) -> Rows:
+    """Primitives of rows, computed where they are."""
+    if isinstance(p, DeviceRows):
+        return p.primitives(truth, weights, into)
+    return row_primitives(p, truth, weights, into)
+
+
+def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
+    """Rows that are no distribution, by the first reason that holds (in one column, 1 - p < 0 is p > 1)."""
+    if rows.usual.all():
+        return {}
+    valid = (rows.lowest >= 0) & (rows.highest <= 1)
+    nan = np.isnan(rows.total) & ~(np.isinf(rows.lowest) | np.isinf(rows.highest))
+    infinite = ~np.isfinite(rows.lowest) | ~np.isfinite(rows.highest)
+    reasons = {
+        "NaN": nan,
+        "infinite": infinite & ~nan,
+        "negative": ~nan & ~infinite & negative,
+        "above 1": ~nan & ~infinite & ~negative & (rows.highest > 1),
+        "sum not 1": valid & ~rows.usual,
+    }
+    return {reason: mask for reason, mask in reasons.items() if mask.any()}
+
+
+def _renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | DeviceRows, int, float]:
+    """Divide the rows that can be by their sum; say how many were off and by how much."""
+    able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
+    deviation = np.where(able, np.abs(rows.total - 1), 0.0)
+    if not (deviation > 0).any():
+        return p, 0, 0.0
+    by = np.where(able, rows.total, 1.0)
+    if isinstance(p, DeviceRows):
+        p = p.divided(by, able)
+    else:
+        p = p / by.astype(p.dtype)[:, None]
+        np.minimum(p, 1, out=p, where=able[:, None])
+    off = deviation > _ROUNDING
+    return p, int(off.sum()), float(deviation[off].max(initial=0.0))
+
+
+def _scale_hint(lowest: float, highest: float, binary: bool) -> str:
+    """Say what numbers outside [0, 1] look like; the user decides."""
+    if lowest >= -1e-5 and highest <= 1 + 1e-5:
+        return "That looks like rounding: clip to 0 and 1" + (
+            "." if binary or lowest < 0 else ", or divide by the sums with renormalize=True (--renormalize)."
+        )
+    if lowest >= 0 and 2 < highest <= 100 + 1e-5:
+        return "These look like percentages: percent=True (--percent) reads them so."
+    if highest <= 0:
+        return "These look like log-probabilities: from_log_probs=True (--from-log-probs) reads them so."
+    if lowest < -1 or highest > 2:
+        return "These look like logits: from_logits=True (--from-logits) reads them so."
+    return ""

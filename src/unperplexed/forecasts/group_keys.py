@@ -1,0 +1,162 @@
+"""Which group each row is in, by the values of one or more columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.arrays import as_array, library
+from .._lib.errors import InputError, listed, rows_text
+from .._lib.formatting import number_of
+from .._lib.typing import Ints
+from .labels import (
+    Coded,
+    Label,
+    coded,
+    distinct_labels,
+    plain,
+)
+
+Value = Label | None
+"""What a group has in a column: None where nothing is there."""
+
+Key = tuple[Value, ...]
+"""What a group has in each column."""
+
+
+@dataclass(frozen=True)
+class RowKeys:
+    """The groups that occur, and which of them each row is in."""
+
+    names: tuple[str, ...]
+    """Of the columns."""
+    keys: list[Key]
+    group: Ints
+
+    def groups(self) -> Iterator[tuple[Key, Ints]]:
+        """Each group with the places of its rows, in order."""
+        ends = np.cumsum(np.bincount(self.group, minlength=len(self.keys)))
+        return zip(self.keys, np.split(np.argsort(self.group, kind="stable"), ends)[:-1], strict=True)
+
+
+def row_keys(by: Any, n_rows: int) -> RowKeys:
+    """Read the columns that rows are grouped by: an array, several by name, or a data frame."""
+    columns = columns_of(by)
+    group = np.zeros(n_rows, dtype=np.int64)
+    keys: list[Key] = [()]
+    for name, column in columns.items():
+        labels, which = _coded(column, name).distinct()
+        if which.size != n_rows:
+            rows = number_of(which.size, "row")
+            raise InputError(f"by: column {name!r} has {rows}, the forecasts {n_rows:,}; each needs one.")
+        found, group = np.unique(group * max(len(labels), 1) + which, return_inverse=True)
+        before, last = np.divmod(found, max(len(labels), 1))
+        keys = [(*keys[i], labels[j]) for i, j in zip(before.tolist(), last.tolist(), strict=True)]
+    return RowKeys(tuple(columns), keys, group)
+
+
+def group_columns(groups: Any) -> list[NDArray[Any]]:
+    """Columns that say which rows belong together, without names: those of an array of shape (n, k) too."""
+    arrays = [as_array(column) for column in columns_of(groups, "groups").values()]
+    for array in arrays:
+        if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
+            raise InputError(f"groups: expected one group a row, got shape {array.shape}.")
+    columns = [column for array in arrays for column in (array.T if array.ndim == 2 else [array])]
+    sizes = {column.size for column in columns}
+    if len(sizes) > 1:
+        raise InputError(f"groups: columns of {listed(sorted(sizes))} rows; each row needs a value in all of them.")
+    return columns
+
+
+def distinct_groups(column: NDArray[Any], first_row: int = 0) -> tuple[list[Label | None], Ints]:
+    """Groups that occur in a column, and which of them each row is in; an InputError if a row has none."""
+    values, inverse = distinct_labels(column)
+    missing = [at for at, value in enumerate(values) if value is None]
+    if missing:
+        rows = first_row + np.flatnonzero(np.isin(inverse, missing))
+        raise InputError(f"groups: no group in {rows_text(rows)}. Repair them.")
+    return values, inverse
+
+
+def group_numbers(groups: Any, n_rows: int) -> Ints:
+    """Number of each row's group, from 0: rows with the same values in all columns are one group."""
+    number = np.zeros(n_rows, dtype=np.int64)
+    for column in group_columns(groups):
+        if column.size != n_rows:
+            raise InputError(f"groups: expected one group for each of the {n_rows:,} rows, got {column.size:,}.")
+        values, inverse = distinct_groups(column)
+        number = np.unique(number * len(values) + inverse, return_inverse=True)[1]
+    return number
+
+
+def columns_of(by: Any, said: str = "by") -> dict[str, Any]:
+    """Columns by name; one that has none is called "group"."""
+    if isinstance(by, Mapping):
+        columns = {str(name): column for name, column in by.items()}
+    elif library(by) in ("pandas", "polars", "pyarrow") and len(getattr(by, "shape", ())) == 2:
+        names = by.column_names if library(by) == "pyarrow" else list(by.columns)
+        given = [by.iloc[:, at] if library(by) == "pandas" else by[name] for at, name in enumerate(names)]
+        columns = dict(zip(map(str, names), given, strict=True))
+        if len(columns) < len(names):
+            raise InputError(f"{said}: the frame has a column twice among {listed(names)}; rename one.")
+    else:
+        columns = {str(getattr(by, "name", None) or "group"): by}
+    if not columns:
+        raise InputError(f"{said}: no column to group by.")
+    return columns
+
+
+def _text(column: Any) -> Any:
+    """A polars column of text; None for anything else."""
+    if library(column) != "polars":
+        return None
+    import polars as pl
+
+    return column.cast(pl.String) if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+
+
+def _coded(column: Any, name: str) -> Coded:
+    """Tell a column's values apart."""
+    text = _text(column)
+    if text is not None:
+        found = coded(text)
+    else:
+        array = as_array(column)
+        if array.dtype.kind in "US" and isinstance(column, list | tuple):
+            array = np.array(column, dtype=object)  # NumPy would spell a missing value among texts as text
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            told = "the values themselves, not the name of a column" if array.ndim == 0 else "one value a row"
+            columns = "; several columns are given by name, {name: values}" if array.ndim == 2 else ""
+            raise InputError(f"by: expected {told}{columns}; {name!r} has shape {array.shape}.")
+        try:
+            found = Coded(*distinct_labels(array))
+        except InputError as error:
+            raise InputError(f"by: column {name!r}: {str(error).replace('labels are', 'expected', 1)}") from None
+    return Coded([value_of(label) for label in found.labels], found.inverse)
+
+
+def value_of(label: Any) -> Value:
+    """Give a value as it stands in keys: the same from every format, such as CSV, in which all is text.
+
+    A text is the number that Python would write so, and none where it is empty.
+    """
+    label = plain(label)
+    if not isinstance(label, str):
+        return label  # type: ignore[no-any-return]
+    for number in (int, float):
+        with suppress(ValueError):
+            if label[-1:].isdigit() and str(number(label)) == label:
+                return plain(number(label))  # type: ignore[no-any-return]
+    return label or None
+
+
+def in_order(keys: Sequence[Key]) -> list[Key]:
+    """Sort keys: by the first column, then by the next; numbers before texts, and what is missing last."""
+    return sorted(keys, key=lambda key: [(value is None, isinstance(value, str), value or 0) for value in key])

@@ -1,0 +1,61 @@
+"""Sums that come out the same to the last digit in any order and any split."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._lib.typing import Floats
+from .rows import LIMB_BITS, LIMB_ROWS, limb_sums
+
+UNIT_BITS = 124
+"""Sums are whole multiples of 2**-124."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSum:
+    """A sum of floats as a whole number of units, of any size, and a rest that cannot be counted so."""
+
+    units: int = 0
+    rest: float = 0.0
+    """Infinite values, and values with weights of their own, whose scale is not known beforehand."""
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        """Add exactly, but for the rests."""
+        return ExactSum(self.units + other.units, self.rest + other.rest)
+
+    def __float__(self) -> float:
+        """Round once."""
+        try:
+            return self.units / (1 << UNIT_BITS) + self.rest
+        except OverflowError:
+            return math.inf if self.units > 0 else -math.inf
+
+
+def exact_sum(x: Floats, bits: int = 10, limbs: int = 3) -> ExactSum:
+    """Sum values, none of them NaN; those below 2**bits, all but a few, are summed fast.
+
+    Each value is rounded to a multiple of 2**(bits - 36 * limbs), by default of 2**-98, and cut into limbs, the sums of
+    which are exact whatever the order.
+    """
+    rest, units = 0.0, 0
+    usual = np.abs(x) < 2.0**bits
+    if not usual.all():
+        finite = np.isfinite(x)
+        rest = float(x[~finite].sum())
+        units = sum(_units(value) for value in x[finite & ~usual].tolist())
+        x = x[usual]
+    for start in range(0, x.size, LIMB_ROWS):
+        whole = 0
+        for limb in limb_sums(x[start : start + LIMB_ROWS], bits, limbs):
+            whole = (whole << LIMB_BITS) + limb
+        units += whole << (UNIT_BITS + bits - limbs * LIMB_BITS)
+    return ExactSum(units, rest)
+
+
+def _units(value: float) -> int:
+    """Count the units of a value of 1 or more."""
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << UNIT_BITS) // denominator

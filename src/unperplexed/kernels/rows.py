@@ -1,0 +1,429 @@
+"""What is computed from every probability, block by block: by the compiled kernel, or in NumPy with the same results.
+
+A kernel emits two things and nothing else: the per-row primitives that scores are functions of, and the cell
+counts of a tally. Blocks are small enough that NumPy's temporaries stay in cache; the kernel, which has none, takes
+larger ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.typing import (
+    AnyFloats,
+    Bools,
+    Floats,
+    Ints,
+)
+from .compiled import kernel as _kernel
+
+BLOCK_ELEMENTS = 1 << 18
+"""Probabilities in a block: two megabytes of float64."""
+
+COUNTED_ELEMENTS = 1 << 22
+"""And in one that is counted into cells as it is read; NumPy does so in parts of the size of a block."""
+
+BLOCK_ROWS = 1 << 16
+"""And at most so many rows."""
+
+SUM_TOLERANCE = 1e-3
+"""How far a row's probabilities may sum from 1."""
+
+_FEW_CLASSES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Per-row primitives: the contract between rows, kernel and scores. All vectors of one length."""
+
+    correct: Floats
+    """Probability of the class that happened."""
+    lowest: Floats
+    """The lowest of the row that is below 0; 0 if there is none."""
+    highest: Floats
+    ties: Ints
+    """How many classes share the highest probability."""
+    hit: Floats
+    """1/ties if the class that happened is one of them, else 0."""
+    total: Floats
+    """Sum of the row's probabilities."""
+    squares: Floats
+    """Sum of their squares."""
+    n_classes: int
+
+    def __getitem__(self, keep: slice | Ints | np.ndarray) -> Rows:
+        """Select rows."""
+        kept: dict[str, Any] = {name: getattr(self, name)[keep] for name in PRIMITIVES}
+        return Rows(n_classes=self.n_classes, **kept)
+
+    @property
+    def usual(self) -> Bools:
+        """Whether a row is a distribution."""
+        return (self.lowest >= 0) & (self.highest <= 1) & (np.abs(self.total - 1) <= SUM_TOLERANCE * (1 + 1e-9))
+
+
+PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]
+
+
+@dataclass(frozen=True)
+class CellTotals:
+    """Where probabilities are counted: the weight in each cell of a grid."""
+
+    grid: Grid
+    total: Floats
+
+
+def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None) -> Rows:
+    """Primitives of a block of rows; NaN and infinity pass through for the caller to refuse.
+
+    Where cells are given, the probabilities of the usual rows are counted into them in the same pass.
+    """
+    if _kernel is not None:
+        out = np.empty((len(PRIMITIVES), len(p)))
+        bits, total = (9, None) if into is None else (into.grid.fraction_bits, into.total)
+        _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
+        correct, lowest, highest, ties, hit, total, squares = out
+        return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
+    step, found = max(1, BLOCK_ELEMENTS // p.shape[1]), []
+    for start in range(0, max(len(p), 1), step):
+        part = slice(start, start + step)
+        rows = _row_primitives(p[part], truth[part])
+        found.append(rows)
+        if into is not None:
+            some, w = p[part], None if weights is None else weights[part]
+            usual = rows.usual
+            if not usual.all():
+                some, w = some[usual], None if w is None else w[usual]
+            into.grid.count(some, into.total, w)
+    if len(found) == 1:
+        return found[0]
+    whole: dict[str, Any] = {name: np.concatenate([getattr(rows, name) for rows in found]) for name in PRIMITIVES}
+    return Rows(n_classes=p.shape[1], **whole)
+
+
+def _row_primitives(p: AnyFloats, truth: Ints) -> Rows:
+    rows = np.arange(p.shape[0])
+    if p.shape[1] < _FEW_CLASSES:
+        # A reduction along a short last axis costs a loop start for each row; lay few classes out by class.
+        p = np.ascontiguousarray(p.T).T
+    highest = p.max(axis=1)
+    ties = np.count_nonzero(p == highest[:, None], axis=1)
+    correct = p[rows, truth]
+    total, squares = _sums(p)
+    return Rows(
+        correct=correct.astype(np.float64),
+        lowest=np.minimum(p.min(axis=1).astype(np.float64), 0.0),
+        highest=highest.astype(np.float64),
+        ties=ties,
+        hit=(correct == highest) / np.maximum(ties, 1),
+        total=total,
+        squares=squares,
+        n_classes=p.shape[1],
+    )
+
+
+def row_sums(p: AnyFloats) -> Floats:
+    """Sum rows in float64, in an order that depends on neither the block's size nor its layout in memory.
+
+    Rows are divided by such sums, and the same row must give the same values in whatever part of the data it comes.
+    """
+    if p.shape[1] < _FEW_CLASSES:
+        total = p[:, 0].astype(np.float64)
+        for column in range(1, p.shape[1]):
+            total += p[:, column]
+        return total
+    return np.asarray(np.ascontiguousarray(p, dtype=np.float64).sum(axis=1))
+
+
+def _sums(p: AnyFloats) -> tuple[Floats, Floats]:
+    """Sums of rows and of their squares, in an order of their own as `row_sums`."""
+    if p.shape[1] < _FEW_CLASSES:
+        squares = np.zeros(p.shape[0])
+        for column in range(p.shape[1]):
+            x = p[:, column].astype(np.float64)
+            squares += x * x
+    else:
+        p = np.ascontiguousarray(p, dtype=np.float64)
+        squares = (p * p).sum(axis=1)
+    return row_sums(p), squares
+
+
+def softmax(x: AnyFloats) -> Floats:
+    """Probabilities of rows of logits; infinity in rows of which one is infinite, to be refused as what it is.
+
+    -inf is a probability of 0.
+    """
+    p = np.empty(x.shape)
+    if _kernel is not None and x.dtype == np.float32:
+        _kernel.softmax(x, p)
+        return p
+    step = max(1, (1 << 15) // x.shape[1])  # what lies in between stays in the fastest cache
+    for start in range(0, len(x), step):
+        some = x[start : start + step]
+        highest = some.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", over="ignore"):
+            e = (_exponentials if x.dtype == np.float32 else np.exp)(some - highest)
+            p[start : start + step] = e / row_sums(e)[:, None]
+        p[start : start + step][np.isposinf(highest[:, 0])] = np.inf
+    return p
+
+
+def _exponentials(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Exponentials of numbers up to 0 in single precision, by the steps that the kernel takes."""
+    x = np.maximum(x, np.float32(-110))  # exp(-104) is 0
+    rounder = np.float32(1.5 * 2.0**23)  # added and taken away again it leaves the nearest whole number
+    shifted = x * np.float32(1.44269504088896341) + rounder
+    powers = shifted - rounder
+    r = (x - powers * np.float32(0.693359375)) - powers * np.float32(-2.12194440e-4)
+    y = np.full_like(r, 1.9875691500e-4)
+    for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
+        y = y * r + np.float32(coefficient)
+    y = (y * (r * r) + r) + np.float32(1)
+    # In two steps, of which the second alone rounds, where what comes out is subnormal.
+    power = shifted.view(np.int32) - rounder.view(np.int32)
+    for some in (power >> 1, power - (power >> 1)):
+        y = y * (some + np.int32(127) << np.int32(23)).view(np.float32)
+    return np.asarray(y)
+
+
+LIMB_BITS = 36
+LIMB_ROWS = 1 << 17
+"""Sums of so many whole numbers of a limb's bits are exact in float64."""
+
+
+def limb_sums(x: Floats, bits: int, limbs: int) -> list[int]:
+    """Cut values below 2**bits into limbs and sum these, the highest first; of `LIMB_ROWS` values at most.
+
+    Limbs are whole numbers, the last one rounded, so that their sums are exact in any order.
+    """
+    if _kernel is not None:
+        return list(_kernel.limb_sums(np.ascontiguousarray(x), bits, limbs))
+    left, found = x * 2.0 ** (LIMB_BITS - bits), []
+    for _ in range(limbs):
+        limb = np.rint(left)
+        found.append(int(limb.sum()))
+        left = (left - limb) * 2.0**LIMB_BITS
+    return found
+
+
+class Grid:
+    """The cells probabilities are counted in. The definition is final: all tallies and kernels share it.
+
+    A cell is named by the leading bits of the float32 of u = min(p, 1 - p), ``fraction_bits`` of them from its
+    fraction, and by the side p is on. Codes grow with p: 0 is exactly 0, then the cells up to 1/2, then those
+    above it mirrored, and the last is exactly 1.
+    """
+
+    def __init__(self, fraction_bits: int) -> None:
+        self.fraction_bits, self.shift = fraction_bits, 23 - fraction_bits
+        self.half = int(np.float32(0.5).view(np.uint32)) >> self.shift
+        self.size = 2 * (self.half + 1) + 2
+
+    def codes(self, p: AnyFloats) -> Ints:
+        """Cell of each probability in a vector."""
+        return self.places(p)[0]
+
+    def places(self, p: AnyFloats) -> tuple[Ints, Ints]:
+        """Cell of each probability in a vector, and the remaining bits of its u, which say where in the cell."""
+        upper = p > 0.5
+        # 1 - p is exact for p in [1/2, 1], in whatever precision p came; only then is it rounded to float32.
+        u = np.where(upper, 1 - p, p).astype(np.float32)
+        bits = u.view(np.uint32).astype(np.int64)
+        code = (bits >> self.shift) + 1
+        np.subtract(self.size - 1, code, out=code, where=upper)
+        code[p == 0] = 0
+        code[p == 1] = self.size - 1
+        return code, bits & ((1 << self.shift) - 1)
+
+    def values(self, code: Ints, place: Floats) -> tuple[Floats, Floats]:
+        """Probability at a place in a cell, which may be a mean of places, and that of a step to the next."""
+        upper = code > self.half + 1
+        bits = np.clip(np.where(upper, self.size - 1 - code, code) - 1, 0, self.half)
+        edge = (bits.astype(np.uint32) << np.uint32(self.shift)).view(np.float32)
+        step = np.spacing(edge).astype(np.float64)  # the same within a cell
+        u = edge.astype(np.float64) + place * step
+        return np.where(upper, 1 - u, u), step
+
+    def untold(self, p: Floats) -> Bools:
+        """Whether probabilities are in cells that do not tell a score: of no constant relative width, or at 1/2."""
+        code, normal = self.codes(p), (1 << self.fraction_bits) + 1  # the cell of the smallest normal float32
+        return np.asarray(((code > 0) & (code < normal)) | (code == self.half + 1))
+
+    def count(self, p: AnyFloats, counts: Floats, weights: Floats | None = None) -> None:
+        """Add the elements of an array, each with its row's weight, to the counts of their cells."""
+        if _kernel is not None:
+            _kernel.count(p if p.ndim == 2 else p[:, None], weights, self.fraction_bits, counts)
+            return
+        flat = p.reshape(-1)
+        if weights is not None:
+            each = np.repeat(weights, p.size // weights.size)
+            counts += np.bincount(self.codes(flat), weights=each, minlength=self.size)
+            return
+        single = flat.astype(np.float32, copy=False)
+        raw = np.bincount(single.view(np.uint32) >> np.uint32(self.shift), minlength=self.half)
+        counts[1 : self.half + 1] += raw[: self.half]
+        # Two kinds of element are not where their raw bits say: exact zeros, and what lies at or above 1/2.
+        signs = raw[1 << (31 - self.shift) :].sum()  # -0.0 is elsewhere by its sign bit
+        if raw[0] or signs:
+            zeros = flat.size - np.count_nonzero(flat)
+            counts[0] += zeros
+            counts[1] -= zeros - signs
+        if raw[self.half :].any():
+            np.add.at(counts, self.codes(flat[single >= 0.5]), 1.0)
+
+    def count_happened(self, values: Floats, weights: Floats | None, columns: Floats) -> None:
+        """Add values that happened to the rows of ``columns``: their weight, its square, the moments and the ends.
+
+        Weights are above 0; the ends of a cell in which nothing happened are not looked at.
+        """
+        if _kernel is not None:
+            values = np.ascontiguousarray(values)
+            _kernel.happened(values, weights, self.fraction_bits, columns)
+            return
+        code, place = self.places(values)
+        new = code[columns[0, code] == 0]
+        columns[-2, new], columns[-1, new] = np.inf, -np.inf
+        w = np.ones(len(values)) if weights is None else weights
+        for column, amount in zip(columns, (w, w * w, *moments(place, w)), strict=False):
+            np.add.at(column, code, amount)
+        np.minimum.at(columns[-2], code, values)
+        np.maximum.at(columns[-1], code, values)
+
+    def centres(self, code: Ints) -> Floats:
+        """Middle of each cell, as a probability."""
+        upper = code > self.half + 1
+        bits = np.clip(np.where(upper, self.size - 1 - code, code) - 1, 0, self.half)
+        edges = np.stack([bits, bits + 1]).astype(np.uint32) << np.uint32(self.shift)
+        low, high = np.minimum(edges.view(np.float32).astype(np.float64), 0.5)
+        u = np.where(code % (self.size - 1) == 0, 0.0, (low + high) / 2)
+        return np.where(upper, 1 - u, u)
+
+
+HALF_BITS = 14
+"""Squares of places are kept in two parts, the lower of so many bits."""
+
+
+def moments(place: Any, w: Any) -> tuple[Any, Any, Any]:
+    """Places and their squares, the latter in two parts, each with its weight; arrays of any library."""
+    square = place * place
+    return w * place, w * (square >> HALF_BITS), w * (square & ((1 << HALF_BITS) - 1))
+
+
+def crowded(p: AnyFloats, most: int) -> bool:
+    """Whether a matrix has more distinct values than so many. If it says so they surely are; if not, they may be."""
+    if p.size <= most:
+        return False
+    if _kernel is not None:
+        return bool(_kernel.crowded(p, most))
+    bits = p.reshape(-1).view(np.uint32 if p.dtype == np.float32 else np.uint64).astype(np.uint64)
+    log = max(10, (8 * most - 1).bit_length())
+    seen = np.zeros(1 << log, dtype=bool)
+    seen[(bits ^ bits >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - log)] = True
+    return int(np.count_nonzero(seen)) > most + 1  # 0 and -0.0 are one
+
+
+class DistinctValues:
+    """Distinct values, with the weight of each and its square, as long as there are not too many."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._compiled = most, None if _kernel is None else _kernel.Distinct(most)
+        self._found: tuple[Floats, ...] = (np.empty(0), np.empty(0), np.empty(0))
+
+    def add(self, p: AnyFloats, weights: Floats | None = None) -> int:
+        """Count the elements of a matrix, each with its row's weight, and say how many: all, or those that had room."""
+        if self._compiled is not None:
+            return int(self._compiled.add(p, weights))
+        flat = p.ravel().astype(np.float64) + 0.0  # -0.0 is 0
+        each = np.ones(flat.size) if weights is None else np.repeat(weights, p.shape[1])
+        values, inverse = np.unique(np.concatenate([self._found[0], flat]), return_inverse=True)
+        if values.size > self._most:
+            return 0
+        amounts = (np.concatenate(both) for both in zip(self._found[1:], (each, each * each), strict=True))
+        self._found = (values, *(np.bincount(inverse, x, values.size).astype(np.float64) for x in amounts))
+        return flat.size
+
+    def columns(self) -> tuple[Floats, ...]:
+        """Values in increasing order, the weight of each, and the sum of the squared weights."""
+        if self._compiled is None:
+            return self._found
+        found = self._compiled.columns()
+        order = np.argsort(found[0])
+        return tuple(column[order] for column in found)
+
+
+COARSE_CELLS = 256
+
+_LOWEST_EIGHTH = int(np.float32(2.0**-17 * 1.25).view(np.uint32)) >> 20
+_CODES = np.arange(COARSE_CELLS)
+_EIGHTH: Ints = np.minimum(_CODES, COARSE_CELLS - 1 - _CODES) + _LOWEST_EIGHTH - 1
+_COARSE_SCALE: Floats = np.ldexp(1.0, 20 + 126 - (_EIGHTH >> 3))
+_COARSE_START = np.asarray((_EIGHTH & 7) + 8 << 16, dtype=np.float64)
+_COARSE_START[[0, 1, -2, -1]] = 0.0
+
+
+class CoarseGrid:
+    """Cells of the parts that are counted coarsely; their definition is final as well.
+
+    Cells have relative width 1/8 in u = min(p, 1 - p). 0 is exactly 0, 1 all from there to 2**-17 * 11/8, then on in
+    eighths of each octave to 127, exactly 1/2; those of p > 1/2 are mirrored, and 255 is exactly 1. Places are u in
+    steps of 2**-20 of the upper end of the cell's octave.
+    """
+
+    def places(self, p: AnyFloats) -> tuple[Ints, Floats]:
+        """Cell of each probability in a vector, and its place."""
+        if _kernel is not None:
+            codes, places = np.empty(p.size, dtype=np.int64), np.empty(p.size)
+            _kernel.coarse(np.ascontiguousarray(p), codes, places)
+            return codes, places
+        upper = p > 0.5
+        distance = np.where(upper, 1 - p, p)
+        u = distance.astype(np.float32)
+        code = (u.view(np.uint32) >> np.uint32(20)).astype(np.int64) - (_LOWEST_EIGHTH - 1)
+        np.clip(code, 1, 127, out=code)
+        code[distance == 0] = 0
+        place = np.rint(u * _COARSE_SCALE[code])
+        np.subtract(COARSE_CELLS - 1, code, out=code, where=upper)
+        return code, place
+
+    def count(
+        self, p: AnyFloats, group: Ints, of_rows: bool, weights: Floats | None, total: Floats, places: Floats
+    ) -> None:
+        """Count the probabilities of rows, each under the group of its row or else of its column.
+
+        To the cell's and the group's element of total and places, which come cell by cell and one a group, the row's
+        weight is added, and so often the place.
+        """
+        groups = total.size // COARSE_CELLS
+        p = np.ascontiguousarray(p)
+        if _kernel is not None:
+            group = np.ascontiguousarray(group, dtype=np.int64)
+            _kernel.count_coarse(p, group, of_rows, groups, weights, total, places)
+            return
+        code, place = self.places(p.reshape(-1))
+        at = (code.reshape(p.shape) * groups + (group[:, None] if of_rows else group)).reshape(-1)
+        each = 1.0 if weights is None else np.repeat(weights, p.shape[1])
+        np.add.at(total, at, each)
+        np.add.at(places, at, place if weights is None else place * each)
+
+    def within(self, code: Ints, place: Floats) -> Floats:
+        """Place counted from where its cell begins: as small as it can be, so that its square is too."""
+        return place - _COARSE_START[code]
+
+    def values(self, code: Ints, within: Floats) -> tuple[Floats, Floats]:
+        """Probability at a place counted from where its cell begins, and that of a step to the next."""
+        u = (_COARSE_START[code] + within) / _COARSE_SCALE[code]
+        return np.where(code > 127, 1 - u, u), 1 / _COARSE_SCALE[code]
+
+    def means(self, code: Ints, total: Floats, place: Floats) -> Floats:
+        """Mean probability in cells, from the weight of their pairs and the sum of their places."""
+        # What is next to 0 rounds to place 0, but is in another cell than 0 itself: 2**-52 tells them apart.
+        least = np.where(code % (COARSE_CELLS - 1) == 0, 0.0, 2.0**-16)
+        u = np.maximum(place / total, least) / _COARSE_SCALE[code]
+        return np.where(code > 127, 1 - u, u)
+
+
+COARSE = CoarseGrid()

@@ -1,0 +1,136 @@
+"""Scoring rules as differentiable functions of log-probabilities, the same for every array library.
+
+A rule takes the log-probabilities of the classes that are scored and those of all classes, along the last axis, and the
+functions ``xp`` of the library (``torch``, ``keras.ops``, ``jax.numpy`` or ``numpy``). One class a row gives the row's
+score; all classes give what it scores for each, had it happened. So targets may be classes or distributions of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from .._lib.errors import InputError
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+
+Array = Any
+"""Of the library at hand."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A scoring rule to be minimised."""
+
+    score: Callable[[Array, Array, Any, float], Array]
+    """Of log-probabilities, those scored and all; then the library, and where the logarithms of powers are bent."""
+    penalty: Callable[[int], float] | None = None
+    """What is added for a wrong top class, by the number of classes."""
+
+
+def bend_at(largest: float) -> float:
+    """Logarithm of the powers beyond which they go on in a straight line, by the largest number that gradients can be.
+
+    Of most data types their cube is finite, so that the squares of gradients are, which optimizers keep. Those of half
+    precision have no such room: there the powers themselves are.
+    """
+    return max(math.log(largest) / 3, min(math.log(largest) - 1, 10.0))
+
+
+def wrong(scored: Array, scores: Array, xp: Any) -> Array:
+    """Say how wrong the top class is: 1 if another is on top, 1 - 1/k if the one scored is one of k on top, else 0.
+
+    By logits or probabilities of the classes scored and of all, the last axis being theirs. It has no gradient.
+    """
+    top = xp.amax(scores, axis=-1, keepdims=True)
+    ties = xp.sum(xp.where(scores == top, xp.ones_like(scores), xp.zeros_like(scores)), axis=-1, keepdims=True)
+    return 1 - xp.where(scored == top, xp.ones_like(scored), xp.zeros_like(scored)) / ties
+
+
+def _surprisal(log_c: Array, r: float, xp: Any, bend: float) -> Array:
+    """Give -(1+r)/r (p^r - 1); of orders below 0 straight in ln p beyond the bend, where it would overflow."""
+    if r == 0:
+        return -log_c
+    log_power = r * log_c
+    if r > 0:
+        return -(1 + r) / r * xp.expm1(log_power)
+    within = xp.where(log_power > bend, xp.full_like(log_power, bend), log_power)
+    return -(1 + r) / r * (xp.expm1(within) + xp.exp(within) * (log_power - within))
+
+
+def _power_sum(log_p: Array, r: float, xp: Any, bend: float) -> Array:
+    powers = xp.exp((1 + r) * log_p)
+    if r < 0:
+        # Where the surprisal goes on straight in ln p, this does in p: of proper rules its slope is p times that one's.
+        straight = (1 + r) * math.exp(bend) * xp.exp(log_p) - r * math.exp(bend + bend / r)
+        powers = xp.where(r * log_p > bend, straight, powers)
+    return xp.sum(powers, axis=-1, keepdims=True)
+
+
+def _log(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
+    return -log_c
+
+
+def _brier(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
+    return 1 - 2 * xp.exp(log_c) + _power_sum(log_p, 1, xp, bend)
+
+
+def _generalized(log_c: Array, log_p: Array, xp: Any, bend: float, *, r: float) -> Array:
+    return _surprisal(log_c, r, xp, bend)
+
+
+def _power(log_c: Array, log_p: Array, xp: Any, bend: float, *, r: float) -> Array:
+    local = _surprisal(log_c, r, xp, bend)
+    return local if r == 0 else local + (_power_sum(log_p, r, xp, bend) - 1)
+
+
+def _mixed(log_c: Array, log_p: Array, xp: Any, bend: float, *, parts: tuple[tuple[float, Rule], ...]) -> Array:
+    return sum(share * rule.score(log_c, log_p, xp, bend) for share, rule in parts)
+
+
+def _of_uniform(classes: int) -> float:
+    return (classes - 1) / classes
+
+
+LOG, PENALIZED_LOG = Rule(_log), Rule(_log, math.log)
+"""Logarithmic score, which is cross-entropy; and plus ln C if another class is on top."""
+
+BRIER, PENALIZED_BRIER = Rule(_brier), Rule(_brier, _of_uniform)
+"""Brier score, summed over classes; and plus (C - 1)/C if another class is on top."""
+
+
+def surprisal_rule(r: float) -> Rule:
+    """Generalized surprisal of order r, which sees only the class that happened; proper only at 0."""
+    return Rule(partial(_generalized, r=_order(r)))
+
+
+def power_rule(r: float) -> Rule:
+    """Power score of order r, its proper companion."""
+    return Rule(partial(_power, r=_order(r)))
+
+
+def risk_rule(decisiveness: float, accuracy: float, robustness: float, proper: bool) -> Rule:
+    """Weighted mean of the rules behind decisiveness, geometric accuracy and robustness."""
+    shares = _shares({DECISIVE: decisiveness, GEOMETRIC: accuracy, ROBUST: robustness})
+    of_order = power_rule if proper else surprisal_rule
+    return Rule(partial(_mixed, parts=tuple((share, of_order(order)) for order, share in shares.items())))
+
+
+def _shares(weights: Mapping[float, float]) -> dict[float, float]:
+    names = dict(zip(weights, ("decisiveness", "accuracy", "robustness"), strict=True))
+    for order, weight in weights.items():
+        if not 0 <= weight < math.inf:
+            raise InputError(f"{names[order]}: expected a weight of at least 0, got {weight!r}.")
+    total = sum(weights.values())
+    if not total > 0:
+        raise InputError("decisiveness, accuracy, robustness: one of the weights must be above 0.")
+    return {order: weight / total for order, weight in weights.items() if weight}
+
+
+def _order(r: Any) -> float:
+    """Refuse orders at which the rules are no scoring rules; those that no power tells from 0 are 0."""
+    if isinstance(r, bool) or not isinstance(r, int | float) or not -1 < r < math.inf:
+        raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
+    return float(r) if abs(r) > 1e-30 else 0.0

@@ -1,0 +1,216 @@
+"""Which columns hold what: as named, or as only one choice is possible."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from .._lib.errors import InputError, listed
+from .readers import Source, Wanted
+
+_TRUTH_NAMES = ("truth", "y_true", "y", "outcome", "label", "labels", "target", "ground_truth", "happened")
+_PROB_NAMES = (
+    "prob",
+    "y_prob",
+    "probability",
+    "probs",
+    "probabilities",
+    "p",
+    "predictions",
+    "y_proba",
+    "forecast",
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns (of an NPZ file: arrays) hold what. Empty where the file may tell."""
+
+    truth: Sequence[str] = ()
+    """The outcome's column, or one-hot columns."""
+    prob: Sequence[str] = ()
+    """Probability columns, each plain or as label=column."""
+    pairs: Sequence[str] = ()
+    """Several binary forecasts a row, each as probability=outcome."""
+    weight: str | None = None
+    groups: Sequence[str] = ()
+    """Columns that say which rows belong together: those with the same values in all of them."""
+    keys: Sequence[str] = ()
+    """Columns to be given along with the forecasts as they are: ids, or what rows are counted apart by."""
+    rivals: Sequence[Sequence[str]] = ()
+    """Instead of one forecast a row several of the same outcome: the probability columns of each."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One forecast of each row: its columns, and the labels they were given."""
+
+    truth: tuple[str, ...]
+    prob: tuple[str, ...]
+    labels: tuple[str, ...] | None = None
+    pos_label: str | None = None
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Every forecast of a row, and what goes with all of them."""
+
+    forecasts: list[Plan]
+    weight: str | None
+    groups: Sequence[str]
+    keys: Sequence[str] = ()
+
+    @property
+    def wanted(self) -> Wanted:
+        """The columns to read."""
+        one_hot = [name for plan in self.forecasts if len(plan.truth) > 1 for name in plan.truth]
+        return Wanted(
+            [plan.prob for plan in self.forecasts],
+            one_hot + ([] if self.weight is None else [self.weight]),
+            [*self.outcomes, *self.groups, *self.keys],
+        )
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Outcome columns that hold labels."""
+        return list(dict.fromkeys(plan.truth[0] for plan in self.forecasts if len(plan.truth) == 1))
+
+
+def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, list[str]]:
+    """Settle the columns; also give the sentences that say which were chosen unasked.
+
+    labelled: whether class labels are given besides, so that they cannot be given with the columns.
+    """
+    beside = (selection.weight, tuple(selection.groups), tuple(selection.keys))
+    for name in (selection.weight, *selection.groups, *selection.keys):
+        if name is not None:
+            check_column(name, file)
+    _refuse_twice(selection.groups)
+    _refuse_twice(selection.keys)
+    if selection.pairs:
+        if selection.truth or selection.prob:
+            raise InputError("--pair names both columns; leave out --truth and --prob.")
+        return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
+    truth, prob, said = list(selection.truth), list(selection.prob), []
+    named = [*prob, *(text for rival in selection.rivals for text in rival)]
+    used = {selection.weight, *selection.groups, *selection.keys}
+    taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
+    if not truth:
+        truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
+        said.append(f"outcomes from {truth[0]!r}")
+    if not named:
+        prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
+        said.append(f"probabilities from {prob[0]!r}")
+    if selection.rivals:
+        forecasts = [_rival(truth, columns, file, labelled) for columns in selection.rivals]
+    else:
+        forecasts = [_plan(truth, prob, file, labelled)]
+    return _checked(Plans(forecasts, *beside)), said
+
+
+def _checked(found: Plans) -> Plans:
+    """Refuse keys that are read as numbers: each probability would be one."""
+    wanted = found.wanted
+    numbers = {*wanted.numbers, *(name for names in wanted.probabilities for name in names)}
+    both = [name for name in found.keys if name in numbers]
+    if both:
+        raise InputError(f"column {both[0]!r} is read as probabilities, weights or one-hot outcomes; it can be no key.")
+    return found
+
+
+def _rival(truth: Sequence[str], columns: Sequence[str], file: Source, labelled: bool) -> Plan:
+    """One of several forecasts of an outcome: one-hot columns name its classes, as probability columns cannot."""
+    plan = _plan(truth, columns, file, labelled)
+    return replace(plan, labels=tuple(truth)) if len(truth) > 1 and not labelled else plan
+
+
+def _plan(truth: Sequence[str], prob: Sequence[str], file: Source, labelled: bool) -> Plan:
+    split = [_split_label(text, file) for text in prob]
+    columns = [check_column(column, file) for _, column in split]
+    for names in (columns, [check_column(name, file) for name in truth]):
+        _refuse_twice(names)
+    both = set(truth) & set(columns)
+    if both:
+        raise InputError(f"column {min(both)!r} is named as outcome and as probability.")
+    given = tuple(label for label, _ in split if label is not None)
+    if given and len(given) < len(columns):
+        raise InputError("--prob: give each column a label (label=column), or none.")
+    if given and labelled:
+        raise InputError("--labels: the labels are already named with --prob label=column.")
+    if len(columns) == 1 and given:
+        return Plan(tuple(truth), tuple(columns), None, given[0])
+    return Plan(tuple(truth), tuple(columns), given or None)
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"column {twice[0]!r} is named twice.")
+
+
+def _pairs(texts: Sequence[str], file: Source) -> list[Plan]:
+    """Several binary forecasts a row."""
+    pairs = []
+    for text in texts:
+        splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
+        if not splits:
+            raise InputError(f"--pair {text}: expected PROBABILITY=OUTCOME, two column names.")
+        known = [(prob, truth) for prob, truth in splits if prob in file.names and truth in file.names]
+        prob, truth = known[0] if known else splits[0]
+        pairs.append((check_column(prob, file), check_column(truth, file)))
+    if len(set(pairs)) < len(pairs) or any(prob == truth for prob, truth in pairs):
+        raise InputError("--pair: a pair is named twice, or a column as both probability and outcome.")
+    return [Plan((truth,), (prob,)) for prob, truth in pairs]
+
+
+def _may_be_truth(shape: tuple[int, ...], kind: str) -> bool:
+    return len(shape) == 1 and kind in "iubUS"
+
+
+def _may_be_prob(shape: tuple[int, ...], kind: str) -> bool:
+    return len(shape) == 2 and kind == "f"
+
+
+def _only_choice(
+    option: str,
+    what: str,
+    file: Source,
+    taken: set[str | None],
+    usual: Sequence[str],
+    possible: Callable[[tuple[int, ...], str], bool],
+) -> str:
+    """Name the one column that can be meant: by its array's shape where the file tells shapes, by a usual name else."""
+    if file.shapes:
+        choices = [name for name, (shape, kind) in file.shapes.items() if name not in taken and possible(shape, kind)]
+    else:
+        choices = [name for name in file.names if name not in taken and name.lower() in usual]
+    named = [name for name in choices if name.lower() in usual]
+    if len(choices) == 1 or len(named) == 1:
+        return (named or choices)[0]
+    found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
+    raise InputError(
+        f"which column holds the {what}? Say so with --{option}; {found}. Columns: {listed(file.names, 20)}."
+    )
+
+
+def check_column(name: str, file: Source) -> str:
+    """Refuse a column that the file does not have."""
+    if name in file.names:
+        return name
+    lower = {other.lower(): other for other in file.names}
+    near = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 3)]
+    hint = f"did you mean {' or '.join(map(repr, near))}? Columns" if near else "columns"
+    raise InputError(f"no column {name!r}; {hint}: {listed(file.names, 20)}.")
+
+
+def _split_label(text: str, file: Source) -> tuple[str | None, str]:
+    """Read "label=column", or a plain column; a column's own name may contain the sign."""
+    if text in file.names or "=" not in text:
+        return None, text
+    for at, sign in enumerate(text):
+        if sign == "=" and text[at + 1 :] in file.names:
+            return text[:at], text[at + 1 :]
+    label, _, column = text.partition("=")
+    return label, column

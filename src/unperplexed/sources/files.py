@@ -1,0 +1,392 @@
+"""Files of forecasts and outcomes in, checked forecasts out, batch by batch."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from .._lib.arrays import Columns
+from .._lib.errors import InputError
+from ..forecasts.forecasts import Block, Forecasts
+from ..forecasts.labels import (
+    Label,
+    LabelSettings,
+    class_set,
+    plain,
+)
+from .columns import (
+    Plan,
+    Plans,
+    Selection,
+    check_column,
+    plans,
+)
+from .outcomes import (
+    Kind,
+    Seen,
+    Settled,
+    Spelling,
+    kind_of,
+    outcomes,
+)
+from .readers import (
+    Batch,
+    Column,
+    Options,
+    Source,
+    Wanted,
+)
+from .readers.formats import File, found_files, open_source
+
+__all__ = ["ForecastBatch", "ForecastFiles", "ForecastRows", "Part", "Reading", "Selection", "named", "settle"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are to be read: the options of `Forecasts`, with labels still as text."""
+
+    labels: Sequence[str] | None = None
+    pos_label: str | None = None
+    ignore_label: Sequence[str] | None = None
+    separator: str = ","
+    options: dict[str, bool] = field(default_factory=dict)
+    """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
+    decimal_comma: bool = False
+    format: str | None = None
+    """One of `FORMATS`; None to go by the file's name."""
+    whole: bool = True
+    """Whether the class set may be read off the data: of a part of them it may not."""
+
+    def __post_init__(self) -> None:
+        """Refuse a separator that no reader knows."""
+        if len(self.separator.encode()) != 1:
+            raise InputError(f"separator (--separator): expected one character, or tab, got {self.separator!r}.")
+
+
+@dataclass(frozen=True)
+class ForecastBatch:
+    """Successive rows of a file."""
+
+    forecasts: list[Forecasts]
+    """One, or one for each pair."""
+    source: str
+    """The file's name as given."""
+    first_row: int
+    keys: dict[str, Column]
+    """The columns that were to be given along."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that are read by themselves: a file, or a partition of a frame."""
+
+    name: str
+    """What errors call it."""
+    source: Source
+    origin: str = ""
+    """What tallies call it, and the shards of rows without groups go by."""
+
+
+class ForecastFiles:
+    """Forecasts of one or more files, row after row, in memory that does not grow with them.
+
+    Kinds and classes of the outcomes never depend on how the rows fall into batches: where the first batch is not
+    all there is, the outcomes are gone through once by themselves before any forecast is given.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Names of files, patterns such as ``data/*.parquet``, or ``-`` for standard input.
+    selection : Selection
+        Which columns hold what.
+    reading : Reading
+        How they are to be read.
+    progress : callable, optional
+        Called after each batch with the number of rows given so far, and how many bytes of how many are behind.
+
+    Raises
+    ------
+    InputError
+        On construction and while iterating, and by ``Forecasts.blocks`` of what is given; its message names the file.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        selection: Selection,
+        reading: Reading,
+        progress: Callable[[int, int, int | None], None] | None = None,
+    ) -> None:
+        self._progress = progress
+        self.files = found_files(paths)
+        self._options = Options(reading.separator, reading.decimal_comma, _mentioned(selection))
+        self._sources: list[Source] = []
+        self.said: list[str] = []
+        """Sentences that say what was chosen unasked."""
+        for file in self.files:
+            with named(file.name):
+                self._sources.append(open_source(file, reading.format, self._options, self.said.append))
+        with named(self.files[0].name):
+            found, said = plans(selection, self._sources[0], reading.labels is not None)
+            self.said += said
+        for file, source in zip(self.files[1:], self._sources[1:], strict=True):
+            with named(file.name):
+                for name in found.wanted.names:
+                    check_column(name, source)
+        spelling = Spelling(all(source.untyped for source in self._sources), reading.decimal_comma)
+        numbers = frozenset.intersection(*(source.numbers for source in self._sources))
+        self.rows = ForecastRows(found, reading, spelling, numbers)
+        """How their rows are read."""
+
+    def __iter__(self) -> Iterator[ForecastBatch]:
+        """Yield the rows of all files in batches."""
+        parts = [Part(file.name, source, file.name) for file, source in zip(self.files, self._sources, strict=True)]
+        size = sum(source.size for source in self._sources)
+        progress = self._progress or (lambda *_: None)
+        return self.rows.batches(parts, None, lambda rows, behind: progress(rows, int(behind), size))
+
+    def openers(self) -> list[Callable[[], Source]]:
+        """What opens each file in another process, which may run elsewhere: it can be pickled."""
+        files = [replace(file, path=file.path.absolute()) for file in self.files]
+        return [partial(_opened, file, self.rows.reading.format, self._options) for file in files]
+
+
+def _opened(file: File, form: str | None, options: Options) -> Source:
+    if not file.path.exists():
+        raise InputError(
+            f"no such file on {platform.node()}. Workers open files by name: put it where each finds it at {file.path}."
+        )
+    return open_source(file, form, options, lambda _: None)
+
+
+@dataclass(frozen=True)
+class ForecastRows:
+    """How rows become forecasts: the same for all parts of the data, wherever they are read. It can be pickled."""
+
+    plans: Plans
+    reading: Reading
+    spelling: Spelling
+    numbers: frozenset[str]
+    """Columns of which it is known beforehand that they hold numbers or true and false."""
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Outcomes of which only all the data tell what they stand for, or which classes there are."""
+        known = {
+            plan.truth[0]
+            for plan in self.plans.forecasts
+            if plan.truth[0] in self.numbers and (plan.labels or self.reading.labels) is not None
+        }
+        return [name for name in self.plans.outcomes if name not in known]
+
+    def seen(self, parts: Sequence[Part], report: Callable[[int, float], None] = lambda *_: None) -> dict[str, Seen]:
+        """Go through the unsettled outcomes alone."""
+        seen = {name: Seen(name, self.spelling) for name in self.unsettled}
+        behind = 0.0
+        for part in parts if seen else ():
+            share = 1 - self._share(part.source)
+            known = {name: values for name in seen if (values := part.source.values(name)) is not None}
+            for name, values in known.items():
+                seen[name].add(values)
+            unknown = [name for name in seen if name not in known]
+            for batch in _read(part, Wanted(raw=unknown)) if unknown else ():
+                for name, column in batch.raw.items():
+                    with named(part.name):
+                        seen[name].add(column)
+                report(0, behind + share * batch.position)
+            behind += share * part.source.size
+        return seen
+
+    def batches(
+        self,
+        parts: Sequence[Part],
+        settled: Mapping[str, Settled] | None = None,
+        report: Callable[[int, float], None] = lambda *_: None,
+    ) -> Iterator[ForecastBatch]:
+        """Yield the rows of parts in batches.
+
+        What the outcomes of all the data have settled is given where these are only some of its parts.
+        """
+        batches = _read(parts[0], self.plans.wanted)
+        first = next(batches)
+        whole = settled is None and first.last and len(parts) == 1
+        if settled is None and not whole:
+            settled = settle(self.seen(parts, report))
+        builders = [_Builder(plan, self) for plan in self.plans.forecasts]
+        resumed = _resumed([first], batches)
+        del first
+        rows, behind = 0, 0.0
+        for at, part in enumerate(parts):
+            share = self._share(part.source) if settled else 1.0
+            behind += (1 - share) * part.source.size
+            for batch in resumed if at == 0 else _read(part, self.plans.wanted):
+                if not batch.n_rows and not whole:
+                    continue
+                place = _Place(part, batch)
+                given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
+                rows += batch.n_rows
+                report(rows, behind + share * batch.position)
+                keys = {name: batch.raw[name] for name in self.plans.keys}
+                yield ForecastBatch(given, part.name, batch.first_row, keys)
+            behind += share * part.source.size
+
+    def _share(self, source: Source) -> float:
+        """How much of the work on a part is left when its outcomes are settled: text is read from end to end."""
+        return 0.5 if source.untyped and self.unsettled else 1.0
+
+
+def settle(seen: Mapping[str, Seen]) -> dict[str, Settled]:
+    """What outcomes have settled once all of them were seen; one-hot rows settle nothing."""
+    return {name: found.settled() for name, found in seen.items() if not found.one_hot}
+
+
+def _read(part: Part, wanted: Wanted) -> Iterator[Batch]:
+    with named(part.name):
+        yield from part.source.batches(wanted)
+
+
+class _Builder:
+    """Makes forecasts of batches; keeps the class set once it is settled."""
+
+    def __init__(self, plan: Plan, rows: ForecastRows) -> None:
+        self._plan, self._weight, self._groups = plan, rows.plans.weight, rows.plans.groups
+        self._reading, self._spelling = rows.reading, rows.spelling
+        self._known: tuple[Label | None, ...] | None = None
+        self._width: int | None = None
+
+    def forecasts(self, number: int, place: _Place, settled: Mapping[str, Settled] | None) -> Forecasts:
+        batch = place.batch
+        columns = batch.probabilities[number]
+        found = (settled or {}).get(self._plan.truth[0])
+        with named(place.part.name):
+            if self._width not in (None, columns.n_columns):
+                raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
+            self._width = columns.n_columns
+            if found is not None and self._known is None:
+                self._known = self._class_set(found, columns)
+        with place.named():
+            y_true = self._outcomes(batch, found)
+            return _FileForecasts(
+                place,
+                y_true,
+                columns,
+                sample_weight=None if self._weight is None else batch.numbers[self._weight],
+                **self._labels(kind_of(y_true)) if found is None else self._settled_labels(found),
+                whole=settled is None and self._reading.whole,
+                first_row=batch.first_row,
+                groups={name: batch.raw[name] for name in self._groups} or None,
+                source=place.part.origin,
+                names=self._names,
+                **self._reading.options,
+            )
+
+    def _class_set(self, found: Settled, columns: Columns) -> tuple[Label | None, ...]:
+        settings = LabelSettings(**self._labels(found.kind), whole=self._reading.whole, name=self._names[0])
+        one = columns.n_columns == 1
+        return class_set(found.labels, max(2, columns.n_columns), one, columns.names, settings)
+
+    def _settled_labels(self, found: Settled) -> dict[str, Any]:
+        return {"ignore_label": self._labels(found.kind)["ignore_label"], "known_labels": self._known}
+
+    @property
+    def _names(self) -> tuple[str, str, str]:
+        truth, prob = self._plan.truth, self._plan.prob
+        return (
+            ", ".join(truth[:3]) + (", ..." if len(truth) > 3 else ""),
+            prob[0] if len(prob) == 1 else "probabilities",
+            self._weight or "",
+        )
+
+    def _outcomes(self, batch: Batch, settled: Settled | None) -> Any:
+        truth = self._plan.truth
+        if len(truth) > 1:
+            return pl.DataFrame([pl.Series(name, batch.numbers[name]) for name in truth])
+        return outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
+
+    def _labels(self, kind: Kind) -> dict[str, Any]:
+        """Labels given as text, as values of the kind the outcomes have."""
+        texts = self._plan.labels or self._reading.labels
+        pos_label = self._plan.pos_label if self._reading.pos_label is None else self._reading.pos_label
+        name = self._names[0]
+        return {
+            "labels": None if texts is None else _typed(texts, kind, name),
+            "pos_label": None if pos_label is None else _typed([pos_label], kind, name)[0],
+            "ignore_label": None
+            if self._reading.ignore_label is None
+            else _typed(self._reading.ignore_label, kind, name),
+        }
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where rows come from."""
+
+    part: Part
+    batch: Batch
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Let errors name the part, and how far it was looked at."""
+        unseen = f" Rows from {self.batch.first_row + self.batch.n_rows:,} on were not looked at."
+        with named(self.part.name, "" if self.batch.last else unseen):
+            yield
+
+
+class _FileForecasts(Forecasts):
+    """Forecasts whose errors name the file, or the part of a frame."""
+
+    def __init__(self, place: _Place, *arguments: Any, **settings: Any) -> None:
+        self._place = place
+        super().__init__(*arguments, **settings)
+
+    def blocks(self, *settings: Any) -> Iterator[Block]:
+        with self._place.named():
+            yield from super().blocks(*settings)
+
+
+def _resumed(held: list[Batch], rest: Iterator[Batch]) -> Iterator[Batch]:
+    """Give the batch in hand, which nothing else may hold on to, and the others."""
+    yield held.pop()
+    yield from rest
+
+
+@contextmanager
+def named(source: str, end: str = "") -> Iterator[None]:
+    """Let errors begin with where they were found."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{source}: {error}{end}") from None
+    except MemoryError:
+        raise InputError(f"{source}: does not fit in memory.") from None
+
+
+def _mentioned(selection: Selection) -> list[str]:
+    names = [*selection.truth, *selection.prob, selection.weight, *selection.groups, *selection.keys]
+    return [name for name in names if name is not None]
+
+
+def _typed(texts: Sequence[str], kind: Kind, name: str) -> list[Label]:
+    words: dict[str, Label] = {"true": True, "false": False} if kind == "booleans" else {}
+    labels = []
+    for text in texts:
+        try:
+            labels.append(text if kind == "texts" else words[text.lower()] if text.lower() in words else _number(text))
+        except ValueError:
+            kinds = "true/false" if kind == "booleans" else "numbers"
+            raise InputError(f"label {text!r}: the outcomes in {name} are {kinds}.") from None
+    return labels
+
+
+def _number(text: str) -> Label:
+    try:
+        return int(text)  # of any size, which floats would round
+    except ValueError:
+        number: Label = plain(float(text))
+        return number

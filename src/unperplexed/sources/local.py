@@ -1,0 +1,230 @@
+"""Files, counted batch by batch on this machine, or handed to an engine that counts them elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from importlib import import_module
+from os import PathLike, fspath
+from typing import Any
+
+from .._lib.errors import InputError
+from .._lib.progress import ahead, progress_bar
+from ..forecasts.labels import Label
+from ..tally.tallies import MOST_GROUPS, Tallies
+from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from .arguments import Engine, EngineName, described
+from .files import ForecastFiles, Reading, Selection
+from .map_reduce import (
+    Counting,
+    Result,
+    as_tallies,
+    as_tally,
+)
+
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+def tally_files(
+    paths: Paths,
+    *,
+    truth: str | Sequence[str] = (),
+    prob: str | Sequence[str] = (),
+    pairs: Sequence[tuple[str, str]] = (),
+    weight: str | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+    ignore_label: Label | Sequence[Label] | None = None,
+    renormalize: bool = False,
+    drop_invalid: bool = False,
+    percent: bool = False,
+    from_logits: bool = False,
+    from_log_probs: bool = False,
+    format: str | None = None,
+    separator: str = ",",
+    decimal_comma: bool = False,
+    scores: Sequence[str] = (),
+    parts: Sequence[str] = (),
+    groups: str | Sequence[str] | None = None,
+    exact_limit: int = EXACT_LIMIT,
+    fraction_bits: int = FRACTION_BITS,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    engine: EngineName = "local",
+    scheduler: str | None = None,
+    master: str | None = None,
+) -> Tally:
+    """Count the forecasts of files, however large: they are read batch by batch.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        CSV, JSON Lines, Parquet, Arrow, NPZ or NPY; patterns such as ``"data/*.parquet"``.
+    truth, prob : str or sequence of str
+        The outcome's column, or one-hot columns; the column of the positive class's probability, or one for each
+        class. A column may hold lists.
+    pairs : sequence of (str, str), optional
+        Instead of these: probability and outcome columns of several binary forecasts a row.
+    weight : str, optional
+        Column of importance weights.
+    groups : str or sequence of str, optional
+        Columns that say which rows belong together: those with the same values in all of them (for the part "shards").
+    labels, pos_label, ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
+        As in `Forecasts`. The classes are read off all files together where these do not say them.
+    format : str, optional
+        "csv", "tsv", "jsonl", "parquet", "arrow", "npz" or "npy", whatever the files are called.
+    separator : str, default ","
+        Between the fields of a text file.
+    decimal_comma : bool, default False
+        Whether numbers in a text file are written like 0,5.
+    scores, parts, exact_limit, fraction_bits, n_jobs : optional
+        As in `Tally.of`. One thread more reads.
+    progress : bool, default False
+        Show a bar on a terminal if it takes over a second, for the engine "local".
+    engine : {"local", "dask", "spark"}, default "local"
+        What counts them: this process; or Dask or Spark, a file at a time on each of their workers.
+    scheduler : str, optional
+        Address of a Dask scheduler, such as "tcp://10.0.0.1:8786". Without it Dask's client counts them if there is
+        one, or else a cluster of processes that is started on this machine.
+    master : str, optional
+        URL of a Spark master, such as "spark://10.0.0.1:7077" or "yarn". Without it the session counts them if there is
+        one, or else one that is started on this machine.
+
+    Returns
+    -------
+    Tally
+
+    Raises
+    ------
+    InputError
+        For files that cannot be read and rows that cannot be assessed, naming file, row, column and remedy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from unperplexed import assess, tally_files
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "forecasts.csv"
+    >>> size = path.write_text("rained,said\\n1,0.9\\n0,0.4\\n")
+    >>> assess(tally_files(path, truth="rained", prob="said")).prediction_accuracy
+    1.0
+    """
+    selection, reading = described(
+        truth=truth,
+        prob=prob,
+        pairs=pairs,
+        weight=weight,
+        labels=labels,
+        pos_label=pos_label,
+        ignore_label=ignore_label,
+        renormalize=renormalize,
+        drop_invalid=drop_invalid,
+        percent=percent,
+        from_logits=from_logits,
+        from_log_probs=from_log_probs,
+        groups=groups,
+    )
+    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    limits = {"exact_limit": exact_limit, "fraction_bits": fraction_bits, "n_jobs": n_jobs}
+    counting = as_tally(scores=scores, parts=parts, **limits)
+    chosen = Engine(engine, scheduler, master)
+    return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
+
+
+def tally_files_by(
+    paths: Paths,
+    *,
+    by: str | Sequence[str],
+    most_groups: int = MOST_GROUPS,
+    scores: Sequence[str] = (),
+    parts: Sequence[str] = (),
+    exact_limit: int = EXACT_LIMIT,
+    fraction_bits: int = FRACTION_BITS,
+    format: str | None = None,
+    separator: str = ",",
+    decimal_comma: bool = False,
+    progress: bool = False,
+    engine: EngineName = "local",
+    scheduler: str | None = None,
+    master: str | None = None,
+    **columns: Any,
+) -> Tallies:
+    """Count the forecasts of files group by group, in one pass: one tally for each group.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        As in `tally_files`.
+    by : str or sequence of str
+        Columns that say which group a row is in. Rows with the same values in all of them are a group; empty fields
+        are a value of their own, None.
+    most_groups : int, default 1000
+        More groups than this are refused: each takes the memory of a tally.
+    scores, parts, exact_limit, fraction_bits : optional
+        As in `Tally.of`; they hold for each group by itself.
+    format, separator, decimal_comma, progress, engine, scheduler, master : optional
+        As in `tally_files`.
+    columns
+        Everything else that `tally_files` takes: truth, prob, weight, labels, drop_invalid, ...
+
+    Returns
+    -------
+    Tallies
+
+    Raises
+    ------
+    InputError
+        As `tally_files`, and for too many groups.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from unperplexed import tally_files_by
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "forecasts.csv"
+    >>> size = path.write_text("town,rained,said\\nRome,1,0.9\\nOslo,0,0.4\\nRome,0,0.2\\n")
+    >>> tallies = tally_files_by(path, truth="rained", prob="said", by="town")
+    >>> {town: tally.n_rows for (town,), tally in tallies.items()}
+    {'Oslo': 1, 'Rome': 2}
+    """
+    selection, reading = described(**columns, by=by)
+    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    counting = as_tallies(most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    chosen = Engine(engine, scheduler, master)
+    return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
+
+
+def _paths(paths: Paths) -> list[str]:
+    return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+
+
+def counted_files(
+    paths: Sequence[str],
+    selection: Selection,
+    reading: Reading,
+    counting: Counting[Result],
+    say: Callable[[str], None],
+    progress: bool,
+    engine: Engine,
+) -> Result:
+    """Count files; say which columns were chosen unasked. Here a thread reads the next batch meanwhile."""
+    here = engine.name == "local"
+    with progress_bar() if progress and here else nullcontext() as report:
+        files = ForecastFiles(paths, selection, reading, report)
+        for sentence in files.said:
+            say(sentence)
+        if here:
+            with closing(ahead(files)) as batches:
+                return counting.of(batches)
+    for file in files.files:
+        if file.copied:
+            raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
+    try:
+        module = import_module(f".{engine.name}", __package__)
+    except ImportError as error:
+        raise InputError(str(error)) from None
+    found: Result = module.counted_files(files, counting, engine)
+    return found
+
+
+def _silent(_: str) -> None:
+    """Say nothing of columns chosen unasked: none are."""

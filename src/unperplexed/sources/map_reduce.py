@@ -1,0 +1,161 @@
+"""What an engine does with each part of the rows, a file or a partition, and how what comes of them adds up.
+
+An engine is a function `Run`: it lets a `Work` be done for each part, wherever that lies, and adds up what is found
+in a tree, of `FAN_IN` neighbours at a time. Errors are found like anything else, so that no engine tries bad rows
+again, and the one a user sees is the first in the order of the rows, whichever part was done first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
+from typing import Any, Generic, Protocol, TypeVar
+
+from .._lib.errors import InputError
+from ..tally.tallies import MOST_GROUPS, Tallies
+from ..tally.tally import Tally
+from .arguments import described
+from .columns import plans
+from .files import (
+    ForecastBatch,
+    ForecastRows,
+    Part,
+    named,
+    settle,
+)
+from .outcomes import Seen, Settled, Spelling
+from .readers import Source
+
+Result = TypeVar("Result")
+Made = TypeVar("Made")
+
+FAN_IN = 32
+"""So many neighbours are added up at a time: the same sums, and the same rounding of weights, on every run."""
+
+
+@dataclass(frozen=True)
+class Found(Generic[Result]):
+    """What was found in a part, or in successive ones, which are named after the first."""
+
+    name: str
+    result: Result | InputError
+
+
+@dataclass(frozen=True)
+class Work(Generic[Result]):
+    """What is to be done with each part, and how two results add up. It can be pickled."""
+
+    of: Callable[[Part], Result]
+    add: Callable[[Result, Result], Result]
+
+    def done(self, name: str, origin: str, opened: Callable[..., Source], *arguments: Any) -> Found[Result]:
+        """Do it for the part of this name, which is opened with these arguments."""
+        try:
+            with named(name):
+                source = opened(*arguments)
+            return Found(name, self.of(Part(name, source, origin)))
+        except InputError as error:
+            return Found(name, error)
+
+    def together(self, found: Iterable[Found[Result]]) -> Found[Result]:
+        """Add up what was found in successive parts."""
+        return reduce(self._added, found)
+
+    def _added(self, first: Found[Result], other: Found[Result]) -> Found[Result]:
+        if isinstance(first.result, InputError):
+            return first
+        if isinstance(other.result, InputError):
+            return other
+        try:
+            return Found(first.name, self.add(first.result, other.result))
+        except InputError as error:
+            return Found(first.name, InputError(f"{other.name}: {error}"))
+
+
+class Run(Protocol):
+    """An engine at work on parts that it knows."""
+
+    def __call__(self, work: Work[Made], columns: Sequence[str], /) -> Sequence[Found[Made]]:
+        """Do work that needs these columns; give what was found, added up to a few in the order of the parts."""
+
+
+@dataclass(frozen=True)
+class Counting(Generic[Result]):
+    """How rows are counted: all together, or group by group."""
+
+    of: Callable[[Iterable[ForecastBatch]], Result]
+    add: Callable[[Result, Result], Result]
+
+
+def as_tally(**settings: Any) -> Counting[Tally]:
+    """Count all rows together, with settings of `Tally.count`."""
+    return Counting(partial(_tally, settings), add)
+
+
+def as_tallies(most_groups: int = MOST_GROUPS, **settings: Any) -> Counting[Tallies]:
+    """Count rows group by group, with settings of `Tallies.count`."""
+    return Counting(partial(_tallies, settings | {"most_groups": most_groups}), partial(_groups_added, most_groups))
+
+
+def _tally(settings: Mapping[str, Any], batches: Iterable[ForecastBatch]) -> Tally:
+    return Tally.count((forecasts for batch in batches for forecasts in batch.forecasts), **settings)
+
+
+def _tallies(settings: Mapping[str, Any], batches: Iterable[ForecastBatch]) -> Tallies:
+    return Tallies.count(((forecasts, batch.keys) for batch in batches for forecasts in batch.forecasts), **settings)
+
+
+def _groups_added(most_groups: int, first: Tallies, other: Tallies) -> Tallies:
+    return (first + other).within(most_groups)
+
+
+def counted(rows: ForecastRows, counting: Counting[Result], run: Run, one: bool = False) -> Result:
+    """Count parts of the rows that an engine runs over; where one part is all there is, it settles its own outcomes."""
+    nothing = counting.of([])  # which also refuses settings before anything is read
+    settled: dict[str, Settled] | None = None if one else {}
+    if rows.unsettled and not one:
+        settled = settle(_run(run, Work(partial(_seen, rows), _seen_added), rows.unsettled, rows.seen([])))
+    work = Work(partial(_counted, rows, counting, settled), counting.add)
+    return _run(run, work, rows.plans.wanted.names, nothing)
+
+
+def _run(run: Run, work: Work[Result], columns: Sequence[str], nothing: Result) -> Result:
+    found = work.together([Found("", nothing), *run(work, columns)]).result
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def _seen(rows: ForecastRows, part: Part) -> dict[str, Seen]:
+    return rows.seen([part])
+
+
+def _seen_added(first: Mapping[str, Seen], other: Mapping[str, Seen]) -> dict[str, Seen]:
+    return {name: first[name] + other[name] for name in first}
+
+
+def _counted(
+    rows: ForecastRows, counting: Counting[Result], settled: Mapping[str, Settled] | None, part: Part
+) -> Result:
+    return counting.of(rows.batches([part], settled))
+
+
+def rows_of_frame(
+    names: Sequence[str], numbers: Iterable[str], parts: Sequence[str], columns: Mapping[str, Any]
+) -> ForecastRows:
+    """Settle how rows of a frame are read that has these columns, some of which hold numbers."""
+    for name in names:
+        if not isinstance(name, str) or names.count(name) > 1:
+            raise InputError(f"the frame's columns need names of their own, as texts; {name!r} is not. Rename them.")
+    selection, reading = described(**columns)
+    if "surprises" in parts:
+        raise InputError("parts: rows of a frame have no numbers by which surprises could be found; leave them out.")
+    if "shards" in parts and not selection.groups:
+        raise InputError(
+            "parts: rows of a frame have no numbers by which they could go into shards, whatever its partitions. Name"
+            " columns that tell them apart, or that say which belong together: groups=."
+        )
+    found, _ = plans(selection, Source([*names], lambda _: iter(()), 0), reading.labels is not None)
+    return ForecastRows(found, reading, Spelling(), frozenset(numbers))

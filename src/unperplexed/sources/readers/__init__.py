@@ -1,0 +1,99 @@
+"""Files of named columns, read batch by batch in memory that does not grow with the file.
+
+A reader is a function ``(path, options) -> Source``. It looks at the file's header only; `Source.batches` reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from numpy.typing import NDArray
+
+from ..._lib.arrays import Columns
+from ..._lib.errors import InputError
+
+Column = pl.Series | NDArray[Any]
+
+BATCH_VALUES = 1 << 20
+"""Numbers in a batch of a binary format: 4 to 8 MB. More takes more memory and measured no faster."""
+
+BATCH_ROWS = 1 << 18
+"""Most rows in such a batch."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about how a file is written."""
+
+    separator: str = ","
+    decimal_comma: bool = False
+    mentioned: Sequence[str] = ()
+    """Names asked for as columns, which may be files beside an array file."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns to read, by what they hold."""
+
+    probabilities: Sequence[Sequence[str]] = ()
+    """Groups of columns; those of a group stand side by side, one for each class."""
+    numbers: Sequence[str] = ()
+    raw: Sequence[str] = ()
+    """Columns to be given as they are: outcomes and groups."""
+
+    @property
+    def names(self) -> list[str]:
+        """Every column once, in the order asked for."""
+        grouped = [name for group in self.probabilities for name in group]
+        return list(dict.fromkeys([*self.raw, *grouped, *self.numbers]))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Successive rows of the wanted columns."""
+
+    probabilities: list[Columns]
+    numbers: dict[str, Column]
+    raw: dict[str, Column]
+    first_row: int
+    n_rows: int
+    position: int
+    """Bytes of the file that lie behind."""
+    last: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file whose columns are known and can be read by name."""
+
+    names: list[str]
+    batches: Callable[[Wanted], Iterator[Batch]]
+    """At least one batch, of no rows if the file has none."""
+    size: int
+    """Bytes of the file."""
+    untyped: bool = False
+    """Whether raw columns are text whose kind (number, boolean, word) only the whole column tells."""
+    numbers: frozenset[str] = frozenset()
+    """Columns of which it is known without reading them that they hold numbers, or true and false."""
+    values: Callable[[str], Column | None] = lambda _: None
+    """What values a column has, each once, where the file tells without being read through."""
+    shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    """Shape and dtype kind of each array, where the file says (NPZ, NPY)."""
+
+
+Opener = Callable[[Path, Options], Source]
+
+
+def batch_rows(values_per_row: int) -> int:
+    """How many rows make a batch."""
+    return max(1, min(BATCH_ROWS, BATCH_VALUES // max(1, values_per_row)))
+
+
+def unreadable(kind: str, error: Exception) -> InputError:
+    """Say why a file cannot be read."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return InputError(f"not a readable {kind} file, perhaps truncated or of another format: {reason}.")

@@ -1,0 +1,211 @@
+"""JSON Lines: one object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..._lib.errors import InputError
+from . import (
+    Batch,
+    Options,
+    Source,
+    Wanted,
+)
+from .chunks import (
+    Chunk,
+    chunks,
+    head,
+    not_utf8,
+)
+from .numbers import (
+    MISSING_TEXTS,
+    as_numbers,
+    list_matrix,
+    not_a_number,
+    side_by_side,
+)
+
+_PROBED_BYTES = 1 << 24
+_PROBED_ROWS = 100
+
+
+_Widths = dict[str, int | None]
+"""Columns of which a value has been seen: the length of the first list, None for those of single values."""
+
+
+def open_jsonl(path: Path, _: Options) -> Source:
+    """Read the names in the first rows of a file."""
+    names: dict[str, None] = {}
+    seen: _Widths = {}
+    start = head(path, _PROBED_BYTES)
+    whole_lines = start[: start.rfind(b"\n") + 1] or start
+    for row in islice(_rows(whole_lines, 1), _PROBED_ROWS):
+        names |= dict.fromkeys(row)
+        _look(row, seen)
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        first_row = 0
+        widths = _widths(path, seen, Wanted(wanted.probabilities, wanted.numbers).names)
+        for chunk in chunks(path, _after_last_line):
+            batch = _batch(chunk, widths, wanted, first_row)
+            first_row += batch.n_rows
+            yield batch
+
+    return Source(list(names), batches, path.stat().st_size, untyped=True)
+
+
+def _look(row: dict[str, Any], seen: _Widths) -> None:
+    for name, value in row.items():
+        if isinstance(value, list) and seen.get(name) is None:
+            seen[name] = len(value)
+        elif value is not None:
+            seen.setdefault(name, None)
+
+
+def _widths(path: Path, seen: _Widths, names: list[str]) -> _Widths:
+    """Look on through the file for the first value of columns that hold nulls alone in the first rows."""
+    found = dict(seen)
+    unknown = [name for name in names if name not in found]
+    for chunk in chunks(path, _after_last_line) if unknown else ():
+        for row in _rows(chunk.data, chunk.line):
+            _look({name: row.get(name) for name in unknown if name not in found}, found)
+            if all(name in found for name in unknown):
+                return found
+    return found
+
+
+def _after_last_line(block: bytes) -> int:
+    return block.rfind(b"\n") + 1
+
+
+def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
+    """Parse line by line; slow, but it names the line that is wrong and knows NaN."""
+    for number, text in enumerate(data.split(b"\n"), line):
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text, object_pairs_hook=_first_of_each, parse_int=_whole_number)
+        except UnicodeDecodeError:
+            raise not_utf8(number) from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"line {number} is not JSON: {error}.") from None
+        if not isinstance(row, dict):
+            raise InputError(f'line {number} holds {_kind(row)}, not an object such as {{"y": 1, "p": 0.5}}.')
+        yield row
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Take the first of values of one name, as the fast reader does."""
+    row = dict(pairs)
+    return row if len(row) == len(pairs) else row | dict(reversed(pairs))
+
+
+def _whole_number(digits: str) -> int | str:
+    """Leave a number of more digits than Python reads as text, which it can only be as a label."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
+
+
+def _kind(value: object) -> str:
+    kinds = {list: "a list", str: "a text", dict: "an object", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _batch(chunk: Chunk, widths: _Widths, wanted: Wanted, first_row: int) -> Batch:
+    numeric = Wanted(wanted.probabilities, wanted.numbers).names
+    lists = {name: width for name, width in widths.items() if width is not None}
+    nested = [name for name in wanted.raw if name in lists]
+    if nested:
+        raise InputError(f"column {nested[0]!r} holds lists, not labels.")
+    kinds: dict[str, Any] = dict.fromkeys(wanted.raw, pl.String)
+    kinds |= {name: pl.List(pl.Float64) if name in lists else pl.Float64 for name in numeric if name not in wanted.raw}
+    frame = _frame(chunk.data, kinds)
+    if frame is None or any(frame[name].str.contains(r"^[\[{]").any() for name in wanted.raw):
+        frame = _frame_by_line(chunk, wanted, lists, first_row)
+    data = {
+        name: _matrix(frame[name], lists[name], first_row)
+        if name in lists
+        else as_numbers(frame[name], name, first_row)
+        for name in numeric
+    }
+    return Batch(
+        [side_by_side(data, names, first_row) for names in wanted.probabilities],
+        {name: data[name] for name in wanted.numbers},
+        {name: frame[name] for name in wanted.raw},
+        first_row,
+        frame.height,
+        chunk.position,
+        chunk.last,
+    )
+
+
+def _frame(data: bytes, kinds: dict[str, Any]) -> pl.DataFrame | None:
+    """Read rows fast where all values are spelled as expected; lists and objects among texts become texts here."""
+    if not data.strip():
+        return None
+    try:
+        return pl.read_ndjson(data, schema=kinds)
+    except pl.exceptions.PolarsError:
+        return None
+
+
+def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, int], first_row: int) -> pl.DataFrame:
+    """Read values that are spelled in more than one way, and name what cannot be read."""
+    rows = list(_rows(chunk.data, chunk.line))
+    columns: list[pl.Series] = []
+    for name in wanted.names:
+        values = [row.get(name) for row in rows]
+        if name in wanted.raw:
+            texts = [_text(value, name, first_row + at) for at, value in enumerate(values)]
+            columns.append(pl.Series(name, texts, dtype=pl.String))
+        elif name in lists:
+            items = [_items(value, name, first_row + at) for at, value in enumerate(values)]
+            columns.append(pl.Series(name, items, dtype=pl.List(pl.Float64)))
+        else:
+            floats = [_number(value, name, first_row + at) for at, value in enumerate(values)]
+            columns.append(pl.Series(name, floats, dtype=pl.Float64))
+    return pl.DataFrame(columns)
+
+
+def _text(value: object, name: str, row: int) -> str | None:
+    if isinstance(value, list | dict):
+        raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), not a label.")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
+
+
+def _number(value: object, name: str, row: int) -> float | None:
+    if value is None or (isinstance(value, str) and value.strip() in MISSING_TEXTS):
+        return None
+    if isinstance(value, int | float | str):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            pass
+    raise not_a_number(name, row, value)
+
+
+def _items(value: object, name: str, row: int) -> list[float | None] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), lists before it.")
+    return [_number(item, name, row) for item in value]
+
+
+def _matrix(column: pl.Series, width: int, first_row: int) -> NDArray[Any]:
+    lengths = column.list.len().fill_null(0).to_numpy().astype(np.int64)
+    present = column.is_not_null().to_numpy() if column.null_count() else None
+    kept = column.filter(column.list.len() > 0)
+    return list_matrix(kept.explode().to_numpy(), lengths, present, width, column.name, first_row)

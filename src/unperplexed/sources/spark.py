@@ -1,0 +1,234 @@
+"""Spark: partitions of a user's data frame, or files, counted by its workers and added up in a tree."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from .._lib.errors import InputError
+from ..tally.tallies import MOST_GROUPS, Tallies
+from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from .arguments import Engine
+from .files import ForecastFiles
+from .map_reduce import (
+    FAN_IN,
+    Counting,
+    Found,
+    Made,
+    Result,
+    Work,
+    as_tallies,
+    as_tally,
+    counted,
+    rows_of_frame,
+)
+from .readers.columnar import records_source
+
+try:
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark import TaskContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.functions import col, floor
+    from pyspark.sql.types import BooleanType, NumericType
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise ImportError("unperplexed.sources.spark needs PySpark: pip install 'unperplexed[spark]'") from error
+
+_FOUND = "number long, found binary"
+"""What mapInArrow gives: the number of a part, or of a group of them, and what was found in it."""
+
+_MANY = FAN_IN**3
+"""So many parts a frame is taken to have: how many it has, Spark cannot tell without making it."""
+
+
+def tally_spark(
+    frame: DataFrame,
+    *,
+    scores: Sequence[str] = (),
+    parts: Sequence[str] = (),
+    exact_limit: int = EXACT_LIMIT,
+    fraction_bits: int = FRACTION_BITS,
+    **columns: Any,
+) -> Tally:
+    """Count the forecasts in a Spark data frame: its workers count partitions, and add them up in a tree.
+
+    The tally is the same however the frame is partitioned, and that of its rows in memory. What the outcomes are is
+    settled by all of them first, which reads these columns once by themselves, unless they are numbers and ``labels``
+    are given; a frame that is costly to make is therefore better cached.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Rows of forecasts. Partitions may be empty.
+    scores, exact_limit, fraction_bits : optional
+        As in `Tally.of`.
+    parts : sequence of {"classes", "predictions", "shards"}, default ()
+        As in `Tally.of`; shards take ``groups``, by which rows go into them.
+    columns
+        What holds what, and how it is read, as in `tally_files`: truth, prob, pairs, weight, groups, labels, pos_label,
+        ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs.
+
+    Returns
+    -------
+    Tally
+
+    Raises
+    ------
+    InputError
+        For rows that cannot be assessed, naming partition, row in it, column and remedy: those of the first partition
+        that has any.
+    """
+    counting = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    return _counted_frame(frame, counting, parts, columns)
+
+
+def tally_spark_by(
+    frame: DataFrame,
+    *,
+    by: str | Sequence[str],
+    most_groups: int = MOST_GROUPS,
+    scores: Sequence[str] = (),
+    parts: Sequence[str] = (),
+    exact_limit: int = EXACT_LIMIT,
+    fraction_bits: int = FRACTION_BITS,
+    **columns: Any,
+) -> Tallies:
+    """Count the forecasts in a Spark data frame group by group, in one pass: one tally for each group.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Rows of forecasts.
+    by : str or sequence of str
+        Columns that say which group a row is in, as in `tally_files_by`.
+    most_groups : int, default 1000
+        More groups than this are refused: each takes the memory of a tally.
+    scores, parts, exact_limit, fraction_bits, columns : optional
+        As in `tally_spark`.
+
+    Returns
+    -------
+    Tallies
+
+    Raises
+    ------
+    InputError
+        As `tally_spark`, and for too many groups.
+    """
+    counting = as_tallies(most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    return _counted_frame(frame, counting, parts, {**columns, "by": by})
+
+
+def _counted_frame(
+    frame: DataFrame, counting: Counting[Result], parts: Sequence[str], columns: dict[str, Any]
+) -> Result:
+    if not isinstance(frame, DataFrame):
+        raise InputError(f"frame: expected a Spark DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
+    numbers = [field.name for field in frame.schema if isinstance(field.dataType, NumericType | BooleanType)]
+    rows = rows_of_frame(frame.columns, numbers, parts, columns)
+
+    def run(work: Work[Made], names: Sequence[str]) -> Sequence[Found[Made]]:
+        def done(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Found[Made]]]:
+            first = next(batches, None)
+            if first is not None:  # which it is in an empty partition
+                at = TaskContext.get().partitionId()
+                yield at, work.done(f"partition {at}", "", records_source, first.schema, chain([first], batches))
+
+        quoted = [f"`{name.replace('`', '``')}`" for name in names]
+        return _tree(work, frame.select(*quoted), done)
+
+    return counted(rows, counting, run)
+
+
+def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engine) -> Result:
+    """Count files, each a task of its own."""
+    names, openers = [file.name for file in files.files], files.openers()
+    with _session(engine.master) as session:
+
+        def run(work: Work[Made], _: Sequence[str]) -> Sequence[Found[Made]]:
+            def done(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Found[Made]]]:
+                for batch in batches:
+                    for at in batch.column(0).to_pylist():
+                        yield at, work.done(names[at], names[at], openers[at])
+
+            try:
+                return _tree(work, session.range(0, len(names), 1, len(names)), done, len(names))
+            except Py4JJavaError as error:
+                reason = error.java_exception.getMessage().splitlines()[0]
+                raise InputError(f"Spark gave up, perhaps for want of memory: {reason}") from None
+
+        return counted(files.rows, counting, run, one=len(names) == 1)
+
+
+def _tree(
+    work: Work[Made],
+    frame: DataFrame,
+    done: Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[int, Found[Made]]]],
+    n_parts: int = _MANY,
+) -> Sequence[Found[Made]]:
+    """Do work in each partition, and add up neighbours, and their sums, until few are left."""
+
+    def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, found in done(batches):
+            yield _record(number, found)
+
+    def neighbours(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        groups = defaultdict(list)
+        for batch in batches:
+            for number, found in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                groups[number // FAN_IN].append((number, found))
+        for group, several in groups.items():
+            yield _record(group, work.together(pickle.loads(found) for _, found in sorted(several)))
+
+    found = frame.mapInArrow(parts, _FOUND)
+    while n_parts > FAN_IN:
+        n_parts = -(-n_parts // FAN_IN)
+        found = found.repartition(floor(col("number") / FAN_IN)).mapInArrow(neighbours, _FOUND)
+    return [pickle.loads(row.found) for row in sorted(found.collect())]
+
+
+def _record(number: int, found: Found[Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"number": [number], "found": [pickle.dumps(found)]})
+
+
+def _there() -> SparkSession | None:
+    """The session of this thread, or else the one of the process."""
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+@contextmanager
+def _session(master: str | None) -> Iterator[SparkSession]:
+    """Find the session there is, or start one, on this machine unless a master is named."""
+    found = _there()
+    if found is not None:
+        if master is not None:
+            raise InputError(
+                "master (--master): a Spark session is there already; leave it out to use that, or stop it."
+            )
+        yield found
+        return
+    builder = SparkSession.builder.appName("unperplexed")
+    if master is None:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or another Python might count
+        master = "local[*,4]"  # all cores; four attempts for each task
+        builder = builder.config("spark.ui.enabled", "false")
+    try:
+        session = builder.master(master).getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"Spark does not start at {master} (--master); what it logs says why. {reason}") from None
+    try:
+        yield session
+    finally:
+        session.stop()

@@ -1,0 +1,215 @@
+"""Rows of two classes by their outcome: the probability of the positive class, which pairs of both classes hide.
+
+Pooled, a row is the pair (p, y) and its mirror image (1 - p, 1 - y), so that a bias cancels. Here each row is counted
+once, by the probability of the positive class, apart for either outcome.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .._lib.typing import AnyFloats, Floats, Ints
+from ..forecasts.forecasts import Block
+from ..kernels.devices import DeviceRows
+from ..kernels.rows import DistinctValues, Grid
+from .class_tables import EachGroup
+from .tables import (
+    Cells,
+    Pairs,
+    Points,
+    Table,
+    points_of,
+    without_last_digits,
+)
+
+
+@dataclass(frozen=True)
+class BinaryRows:
+    """Rows by the probability of the positive class: those with a negative and those with a positive outcome.
+
+    In both tables all rows count as happened: of each value or cell their weights, squared weights and moments.
+    """
+
+    negative: Table
+    positive: Table
+
+    @staticmethod
+    def empty(exact: bool) -> BinaryRows:
+        """Count nothing yet."""
+        none = (Table if exact else Cells).empty()
+        return BinaryRows(none, none)
+
+    def __add__(self, other: BinaryRows) -> BinaryRows:
+        """Count both, by value or in cells as both are."""
+        return BinaryRows(self.negative + other.negative, self.positive + other.positive)
+
+    def in_cells(self, grid: Grid) -> BinaryRows:
+        """Count by cell what was counted by value."""
+        return BinaryRows(self.negative.in_cells(grid), self.positive.in_cells(grid))
+
+
+class BinaryCounter:
+    """Counts rows: by value, in cells once the tally does."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._values = [DistinctValues(_ANY) for _ in range(2)]
+        self._cells: list[Floats] | None = None
+
+    def add(self, block: Block) -> None:
+        """Count checked rows."""
+        reported: AnyFloats = np.asarray(block.reported) if isinstance(block.reported, DeviceRows) else block.reported
+        for outcome in (0, 1):
+            here = np.flatnonzero(block.truth == outcome)
+            p, w = reported[here, 1] + 0.0, None if block.weights is None else block.weights[here]  # -0.0 is 0
+            if self._cells is None:
+                self._values[outcome].add(p[:, None], w)
+            else:
+                self._grid.count_happened(p.astype(np.float64), w, self._cells[outcome])
+
+    def to_cells(self) -> None:
+        """Go on in cells."""
+        self._cells = []
+        for table in self._tables():
+            cells, columns = table.in_cells(self._grid), np.zeros((len(_COUNTED), self._grid.size))
+            columns[:, cells.key] = [getattr(cells, name) for name in _COUNTED]
+            self._cells.append(columns)
+
+    def rows(self) -> BinaryRows:
+        """Return what was counted."""
+        if self._cells is None:
+            return BinaryRows(*self._tables())
+        found = []
+        for columns in self._cells:
+            key = np.flatnonzero(columns[0])
+            found.append(Cells(key, columns[0, key], *columns[:, key]))
+        return BinaryRows(*found)
+
+    def _tables(self) -> list[Table]:
+        counted = (values.columns() for values in self._values)
+        return [Table(values, weight, weight, squared) for values, weight, squared in counted]
+
+
+_COUNTED = ("happened", "squared", "first", "second_high", "second_low", "low", "high")
+"""Columns of cells, in the order of `Grid.count_happened`."""
+
+_ANY = 1 << 62
+"""Room for any number of values: there are no more than the pairs of both classes have."""
+
+
+@dataclass(frozen=True)
+class BinaryColumns:
+    """Rows of two classes by the probability of the positive one, in increasing order."""
+
+    rows: BinaryRows
+    grid: Grid
+
+    @cached_property
+    def _both(self) -> Table:
+        return self.rows.negative + self.rows.positive
+
+    @cached_property
+    def _values(self) -> Floats:
+        if isinstance(self._both, Cells):
+            return self._both.centre_and_spread(self.grid, np.arange(self._both.key.size))[0]
+        return self._both.values
+
+    @cached_property
+    def _entry(self) -> Ints:
+        """Number of each value among those that more than last digits tell apart."""
+        shown = without_last_digits(self._values)
+        return np.cumsum(np.diff(shown, prepend=shown[:1]) != 0)
+
+    def _summed(self, column: Floats) -> Floats:
+        return np.bincount(self._entry, column).astype(np.float64)
+
+    @cached_property
+    def p(self) -> Floats:
+        """Probability of the positive class; of a cell the mean."""
+        first = np.flatnonzero(np.diff(self._entry, prepend=-1))
+        return without_last_digits(self._values[first])
+
+    @cached_property
+    def positive(self) -> Floats:
+        """Weight of the rows with a positive outcome."""
+        weight = np.zeros(self._both.key.size)
+        weight[np.searchsorted(self._both.key, self.rows.positive.key)] = self.rows.positive.happened
+        return self._summed(weight)
+
+    @cached_property
+    def total(self) -> Floats:
+        """Weight of all rows."""
+        return self._summed(self._both.happened)
+
+    @cached_property
+    def squared(self) -> Floats:
+        """Sum of the squared weights of all rows."""
+        return self._summed(self._both.squared)
+
+    @cached_property
+    def squared_positive(self) -> Floats:
+        """Sum of the squared weights of the rows with a positive outcome."""
+        squared = np.zeros(self._both.key.size)
+        squared[np.searchsorted(self._both.key, self.rows.positive.key)] = self.rows.positive.squared
+        return self._summed(squared)
+
+    @property
+    def mean(self) -> float:
+        """Mean probability of the positive class."""
+        return float((self._values * self._both.happened).sum() / self._both.happened.sum())
+
+    @property
+    def frequency(self) -> float:
+        """Share of the rows with a positive outcome."""
+        return float(self.rows.positive.happened.sum() / self._both.happened.sum())
+
+    def pairs(self) -> Pairs:
+        """Return the pairs of the positive class."""
+        return Pairs(self.p, self.positive, self.total)
+
+    def each_class(self) -> EachGroup:
+        """Return the pairs of both classes, those of the negative one being the mirror images, and their points."""
+        pairs, size = self.pairs(), self.p.size
+        points = points_of(self.rows.positive, self.grid), points_of(self.rows.negative, self.grid)
+        entries = (
+            self._entry[np.searchsorted(self._both.key, table.key)][each.entry]
+            for table, each in zip((self.rows.positive, self.rows.negative), points, strict=True)
+        )
+        positive, negative = (each._replace(entry=entry) for each, entry in zip(points, entries, strict=True))
+        p, weight, squared, at = negative
+        mirrored = Points(p[::-1], weight[::-1], squared[::-1], at[::-1])
+        mirrored = mirrored._replace(p=1 - mirrored.p, entry=size - 1 - mirrored.entry)
+        positive = positive._replace(entry=positive.entry + size)
+        both = Points(
+            np.concatenate([mirrored.p, positive.p]),
+            np.concatenate([mirrored.weight, positive.weight]),
+            np.concatenate([mirrored.weight_squared, positive.weight_squared]),
+            np.concatenate([mirrored.entry, positive.entry]),
+        )
+        of_both = Pairs(*(np.concatenate(column) for column in zip(mirror(pairs), pairs, strict=True)))
+        return EachGroup(of_both, both, np.array([0, size, 2 * size]))
+
+    def each_prediction(self) -> EachGroup:
+        """Return the top-label pairs of the rows that predict each class; a tie is shared between both."""
+        each = self.each_class()
+        share = np.where(each.pairs.reported > 0.5, 1.0, np.where(each.pairs.reported == 0.5, 0.5, 0.0))
+        pairs = Pairs(each.pairs.reported, each.pairs.happened * share, each.pairs.total * share)
+        kept = np.flatnonzero(share)
+        of_points = share[each.points.entry]
+        some = np.flatnonzero(of_points)
+        points = Points(
+            each.points.p[some],
+            (each.points.weight * of_points)[some],
+            (each.points.weight_squared * of_points**2)[some],
+            np.searchsorted(kept, each.points.entry[some]),
+        )
+        return EachGroup(Pairs(*(column[kept] for column in pairs)), points, np.searchsorted(kept, each.first))
+
+
+def mirror(pairs: Pairs) -> Pairs:
+    """Return pairs of the opposite: that it did not happen."""
+    reported, happened, total = (column[::-1] for column in pairs)
+    return Pairs(without_last_digits(1 - reported), total - happened, total)

@@ -1,0 +1,315 @@
+"""Pairs counted by group, such as a class: by value while there are few, in coarse cells beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.typing import AnyFloats, Floats, Ints
+from ..kernels.rows import (
+    COARSE,
+    COARSE_CELLS,
+    Rows,
+    crowded,
+    moments,
+)
+from .tables import (
+    Cells,
+    Keyed,
+    Pairs,
+    Points,
+    Table,
+    points_of,
+    pooled,
+    same_value,
+    without_last_digits,
+)
+
+_GATHERED = 1 << 15
+"""Entries that wait to be merged, at least; in all as many as there are already, so that merging costs little."""
+
+_SHARES = 1 << 24
+"""A tie is shared out in so many parts: whole numbers of them add up to the same in any order, a third would not."""
+
+
+def paired(group: Ints | Floats, value: Floats) -> NDArray[np.complex128]:
+    """Give keys that sort by group and then by value, as complex numbers do: group + 1j * value."""
+    key = np.empty(value.shape, dtype=np.complex128)
+    key.real, key.imag = group, value
+    return key
+
+
+@dataclass(frozen=True)
+class GroupTable(Table):
+    """Counts of pairs by group and probability, by `paired` keys."""
+
+    key_type: ClassVar[type[np.generic]] = np.complex128
+
+    @property
+    def group(self) -> Ints:
+        """The group of each entry."""
+        return self.key.real.astype(np.int64)
+
+    @property
+    def values(self) -> Floats:
+        """The probability of each entry."""
+        return np.asarray(self.key.imag)
+
+    def _distinct(self) -> tuple[NDArray[Any], Ints]:
+        """Distinct keys in order; numbers sort faster than complex ones do."""
+        values, at = np.unique(self.values, return_inverse=True)
+        code, inverse = np.unique(self.group * values.size + at, return_inverse=True)
+        group, at = np.divmod(code, max(values.size, 1))
+        return paired(group, values[at]), inverse
+
+    def coarse(self) -> GroupCells:
+        """Count by coarse cell what was counted by value."""
+        code, place = COARSE.places(self.values)
+        some = self.happened > 0
+        return GroupCells(
+            self.group * COARSE_CELLS + code,
+            self.total,
+            self.happened,
+            self.squared,
+            *moments(COARSE.within(code, place).astype(np.int64), self.happened),
+            np.where(some, self.values, np.inf),
+            np.where(some, self.values, -np.inf),
+            self.total * place,
+        ).merged()
+
+    def mean(self) -> Floats:
+        """Mean probability of each entry."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class GroupCells(Cells):
+    """Counts of pairs by COARSE_CELLS * group + cell. Places of what happened go from where the cell begins."""
+
+    place: Floats
+    """Sum of the places of all pairs."""
+
+    @property
+    def group(self) -> Ints:
+        """The group of each entry."""
+        return self.key // COARSE_CELLS
+
+    @property
+    def code(self) -> Ints:
+        """The cell of each entry."""
+        return self.key % COARSE_CELLS
+
+    def _distinct(self) -> tuple[NDArray[Any], Ints]:
+        """Distinct keys in order; of many entries in few cells, marking these is faster than sorting those."""
+        most = int(self.key.max(initial=0)) + 1
+        if most > self.key.size:
+            return super()._distinct()
+        occupied = np.zeros(most, dtype=bool)
+        occupied[self.key] = True
+        return np.flatnonzero(occupied), (np.cumsum(occupied) - 1)[self.key]
+
+    def coarse(self) -> GroupCells:
+        """Give the same: it is counted in cells."""
+        return self
+
+    def mean(self) -> Floats:
+        """Mean probability of each entry."""
+        return COARSE.means(self.code, self.total, self.place)
+
+
+Grouped: TypeAlias = GroupTable | GroupCells
+
+
+def added_groups(a: Grouped, b: Grouped, exact_limit: int) -> Grouped:
+    """Count both: by value if both are and the union is small enough, else in cells."""
+    if isinstance(a, GroupTable) and isinstance(b, GroupTable):
+        both = a + b
+        return both if both.key.size <= exact_limit else both.coarse()
+    return a.coarse() + b.coarse()
+
+
+class EachGroup(NamedTuple):
+    """Pairs of all groups, one group after the other."""
+
+    pairs: Pairs
+    """Within a group by reported probability, in increasing order."""
+    points: Points
+    """Values that happened, by entry of the pairs."""
+    first: Ints
+    """Where in the pairs each group begins; one more than there are groups."""
+
+
+def each_group(table: Grouped, n_groups: int, complements: bool) -> EachGroup:
+    """Read a table group by group; values are one where `same_value` says so."""
+    points, group = points_of(table, COARSE), table.group
+    if isinstance(table, GroupTable):
+        values, at = np.unique(table.values, return_inverse=True)
+        code = group * values.size + same_value(values, complements)[at]
+        entry: Ints = np.cumsum(np.diff(code, prepend=code[:1]) != 0)
+        pairs, points = pooled(table, entry), points._replace(entry=entry[points.entry])
+        group = group[np.flatnonzero(np.diff(entry, prepend=-1))]
+    else:
+        pairs = Pairs(without_last_digits(table.mean()), table.happened, table.total)
+    return EachGroup(pairs, points, np.searchsorted(group, np.arange(n_groups + 1)))
+
+
+def only_group(table: Grouped, group: int) -> Grouped:
+    """Entries of one group."""
+    ends = np.array([group, group + 1])
+    keys = paired(ends, np.zeros(2)) if isinstance(table, GroupTable) else ends * COARSE_CELLS
+    return table.only(slice(*np.searchsorted(table.key, keys)))
+
+
+@dataclass(frozen=True)
+class Coarse(Keyed):
+    """Counts of pairs by COARSE_CELLS * group + cell, and nothing more."""
+
+    total: Floats
+    happened: Floats
+    place: Floats
+    """Sum of where in their cell all its pairs lie."""
+
+
+class DenseCoarse:
+    """Room for the coarse cells of so many groups, for fast counting.
+
+    Cells come before groups: of cells that no group needs, no memory is ever touched.
+    """
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+        self.total, self.happened, self.place = np.zeros((3, COARSE_CELLS * groups))
+
+    def start(self, cells: GroupCells) -> None:
+        """Begin from these counts of all pairs."""
+        at = cells.code * self.groups + cells.group
+        self.total[at], self.place[at] = cells.total, cells.place
+
+    def add(self, p: AnyFloats, group: Ints, of_rows: bool, weights: Floats | None) -> None:
+        """Count the probabilities of rows, each under the group of its row or else of its column."""
+        COARSE.count(p, group, of_rows, weights, self.total, self.place)
+
+    def add_happened(self, p: Floats, group: Ints, w: Floats) -> None:
+        """Count the probability of what happened in each row, under the row's group."""
+        np.add.at(self.happened, COARSE.places(p)[0] * self.groups + group, w)
+
+    def table(self) -> Coarse:
+        """Keep the cells that are occupied."""
+        group, code = np.nonzero(self.total.reshape(COARSE_CELLS, self.groups).T)
+        at = code * self.groups + group
+        return Coarse(group * COARSE_CELLS + code, self.total[at], self.happened[at], self.place[at])
+
+
+class GroupCounter:
+    """Counts pairs by group: by value while there are at most exact_limit entries, in coarse cells beyond."""
+
+    def __init__(self, exact_limit: int) -> None:
+        self.exact_limit = exact_limit
+        self.counted: Grouped = GroupTable.empty()
+        self._waiting: list[GroupTable] = []
+        self._n_waiting = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was counted."""
+        return not self.counted.key.size and not self._waiting
+
+    def add(self, found: GroupTable) -> None:
+        """Count entries, not necessarily distinct."""
+        self._waiting.append(found)
+        self._n_waiting += found.key.size
+        if self._n_waiting > max(self.counted.key.size, _GATHERED):
+            self._count()
+
+    def _count(self) -> None:
+        found = beside_each_other(self._waiting)
+        new = found.merged() if isinstance(self.counted, GroupTable) else found.coarse()
+        self.counted = added_groups(self.counted, new, self.exact_limit)
+        self._waiting, self._n_waiting = [], 0
+
+    def table(self) -> Grouped:
+        """All that was counted."""
+        if self._waiting:
+            self._count()
+        return self.counted
+
+
+class ClassCounter:
+    """Counts the pairs of each class."""
+
+    def __init__(self, n_classes: int, exact_limit: int) -> None:
+        self._entries, self._exact_limit = GroupCounter(exact_limit), exact_limit
+        self._classes = np.arange(n_classes)
+        self._dense: DenseCoarse | None = None
+
+    def add(self, p: AnyFloats, truth: Ints, correct: Floats, weights: Floats | None) -> None:
+        """Count rows of probabilities; correct are those of the class that happened."""
+        w, nothing = np.ones(truth.size) if weights is None else weights, np.zeros(truth.size)
+        happened = GroupTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
+        if self._dense is None and self._entries.empty and crowded(p, self._exact_limit):
+            self._entries.counted = GroupCells.empty()  # at once: sorting a first block would cost more than all others
+            self._dense = DenseCoarse(self._classes.size)
+        if self._dense is not None:
+            self._dense.add(p, self._classes, False, weights)
+            self._entries.add(happened)
+            return
+        self._entries.add(beside_each_other([_columns(p, weights), happened]))
+        if isinstance(self._entries.counted, GroupCells):
+            self._dense = DenseCoarse(self._classes.size)
+            self._dense.start(self._entries.counted)
+
+    def table(self) -> Grouped:
+        """All that was counted."""
+        counted = self._entries.table()
+        if self._dense is None:
+            return counted
+        # All cells are in the dense counts. What happened, few cells of many, is put in its places among them.
+        cells = self._dense.table()
+        at = np.searchsorted(cells.key, counted.key)
+        columns = {f.name: getattr(cells, f.name) for f in fields(Coarse) if f.name != "happened"}
+        for name in (f.name for f in fields(GroupCells) if f.name not in columns):
+            columns[name] = np.full(cells.key.size, {"low": np.inf, "high": -np.inf}.get(name, 0.0))
+            columns[name][at] = getattr(counted, name)
+        return GroupCells(**columns)
+
+
+def beside_each_other(tables: Sequence[GroupTable]) -> GroupTable:
+    """Entries of several tables one after the other, unmerged."""
+    return GroupTable(*(np.concatenate([getattr(each, f.name) for each in tables]) for f in fields(GroupTable)))
+
+
+def _columns(p: AnyFloats, weights: Floats | None) -> GroupTable:
+    """Distinct values in each column of a matrix and the weight of each, none of which happened."""
+    columns = p.T + 0.0  # -0.0 is 0
+    if weights is None:
+        columns.sort(axis=1)
+    else:
+        order = np.argsort(columns, axis=1)
+        columns = np.take_along_axis(columns, order, axis=1)
+    first = np.ones(columns.shape, dtype=bool)
+    first[:, 1:] = columns[:, 1:] != columns[:, :-1]
+    at = np.flatnonzero(first)
+    if weights is None:
+        total = np.diff(at, append=columns.size).astype(np.float64)
+    else:
+        total = np.add.reduceat(weights[order].reshape(-1), at)
+    key = paired(at // len(p), columns.reshape(-1)[at].astype(np.float64))
+    return GroupTable(key, total, np.zeros(at.size), np.zeros(at.size))
+
+
+def top_classes(p: AnyFloats, rows: Rows, truth: Ints, w: Floats) -> GroupTable:
+    """Top-label pairs of rows under the class that they predict: each of k tied ones gets a k-th of the row."""
+    row, label = np.nonzero(p == rows.highest.astype(p.dtype)[:, None])
+    ties = rows.ties[row]
+    nth = np.arange(row.size) - (np.cumsum(rows.ties) - rows.ties)[row]
+    # The first of the tied ones get what is left over: together they have the row's weight.
+    share = (_SHARES // ties + (nth < _SHARES % ties)) / _SHARES
+    hit = (label == truth[row]) * 1.0
+    squared = np.rint(share * share * _SHARES) / _SHARES
+    weight = w[row]
+    key = paired(label, rows.highest[row] + 0.0)
+    return GroupTable(key, weight * share, weight * share * hit, weight * weight * squared * hit)

@@ -1,0 +1,76 @@
+"""Rows of two classes of which one column is given: counted by the compiled kernel, both classes in one step.
+
+The probability of the other class is 1 - p, so that no matrix is made. What comes out are the tables that `Counter`
+would give. Scores are not summed here: of such rows they are functions of the probability of what happened, and are
+read off its counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.typing import AnyFloats, Bools, Floats
+from ..forecasts.forecasts import Forecasts
+from ..kernels.compiled import kernel as _kernel
+from ..kernels.rows import Grid
+from .binary import BinaryRows
+from .tables import Cells, Table
+
+RUN_ROWS = 1 << 18
+"""Rows are counted so many at a time."""
+
+
+class ColumnCounter:
+    """Counts by value while there are at most exact_limit of them, in cells beyond."""
+
+    def __init__(self, exact_limit: int, grid: Grid) -> None:
+        self._exact_limit, self._grid = exact_limit, grid
+        self._counted: dict[np.dtype[Any], Any] = {}  # 1 - p depends on the precision in which p came
+
+    @staticmethod
+    def takes(forecasts: Forecasts) -> bool:
+        """Whether these can be counted so."""
+        return _kernel is not None and forecasts.plain_column
+
+    def add(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> Bools:
+        """Count rows, and say which are left out: those that are invalid, not there, or next to 1/2 or 0."""
+        odd = np.empty(p.size, dtype=bool)
+        if p.dtype not in self._counted:
+            kernel: Any = _kernel
+            kind = kernel.Column32 if p.dtype == np.float32 else kernel.Column64
+            self._counted[p.dtype] = kind(self._exact_limit, self._grid.fraction_bits)
+        self._counted[p.dtype].add(p, truth, odd)
+        return odd
+
+    def tables(self) -> list[tuple[Table, dict[int, Table], BinaryRows]]:
+        """Pairs of both classes, top-label pairs by the size of the tie, and rows by outcome; for each precision."""
+        return [self._by_value(x, kind) if x.exact else self._by_cell(x) for kind, x in self._counted.items()]
+
+    def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[Table, dict[int, Table], BinaryRows]:
+        p, negative, positive = counted.values()
+        q = (1 - p.astype(kind)).astype(np.float64)
+        n = negative + positive
+        pairs = Table(p, n, positive, positive).beside(Table(q, n, negative, negative)).merged()
+        tied, hits = p == q, np.where(p > q, positive, negative)
+        top = {1: Table(np.maximum(p, q), n, hits, hits), 2: Table(p, n, n, n)}
+        tops = {ties: top[ties].only(here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
+        rows = BinaryRows(*(Table(p, w, w, w).only(w > 0).merged() for w in (negative, positive)))
+        return pairs, tops, rows
+
+    def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table], BinaryRows]:
+        pairs = _cells(counted.cells())
+        rows = BinaryRows(*(_cells(counted.cells_of_outcome(positive)) for positive in (False, True)))
+        # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, twice of each row.
+        half = self._grid.half + 1
+        one, two = pairs.only(pairs.key > half), pairs.only(pairs.key == half)
+        top = {1: one, 2: replace(two, total=two.happened)}
+        return pairs, {ties: table for ties, table in top.items() if table.key.size}, rows
+
+
+def _cells(columns: Floats) -> Cells:
+    key, *others = np.ascontiguousarray(columns.reshape(-1, len(fields(Cells))).T)
+    return Cells(key.astype(np.int64), *others)

@@ -1,0 +1,249 @@
+"""Filling a tally, block by block."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter as Counts
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.errors import InputError
+from .._lib.typing import Floats
+from ..forecasts.forecasts import Block, Forecasts, Notes
+from ..kernels.devices import DeviceRows
+from ..kernels.exact_sum import ExactSum, exact_sum
+from ..kernels.rows import crowded
+from ..scores.functions import Score
+from ..statistics.means import weighted_sum
+from .binary import BinaryCounter
+from .class_tables import ClassCounter, GroupCounter, top_classes
+from .columns import RUN_ROWS, ColumnCounter
+from .row_sample import RowSampleCounter
+from .shards import ShardCounter
+from .surprises import SurpriseCounter
+from .tables import (
+    Cells,
+    DenseCells,
+    ExactCounts,
+    Table,
+    grid_of,
+)
+
+ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
+"""Of a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""
+
+NO_SUMS: ScoreSums = (ExactSum(), ExactSum(), ExactSum())
+
+
+class Counter:
+    """Counts blocks: exact tables first, dense cells once there are too many distinct values."""
+
+    def __init__(
+        self,
+        n_classes: int,
+        one_column: bool,
+        exact_limit: int,
+        fraction_bits: int,
+        scores: Sequence[Score],
+        parts: Sequence[str],
+    ) -> None:
+        self.one_column = one_column
+        self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
+        self.pairs: ExactCounts | DenseCells = ExactCounts(exact_limit)
+        self.top: dict[int, ExactCounts | DenseCells | Cells] = {}
+        self.n_rows = self.n_weighing = 0
+        self.weighted = False
+        self.weight = self.weight_squared = 0.0
+        self.scores = scores
+        self.score_sums = {score.name: NO_SUMS for score in scores}
+        self.columns = ColumnCounter(exact_limit, self.grid) if set(parts) <= {"surprises"} else None
+        self.notes = Notes()
+        self.sources = Counts[str]()
+        self.row_sample = RowSampleCounter(n_classes)
+        self.classes = ClassCounter(n_classes, exact_limit) if "classes" in parts else None
+        self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
+        self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
+        self.surprises = SurpriseCounter() if "surprises" in parts else None
+        self.binary = BinaryCounter(self.grid) if n_classes == 2 else None
+
+    def add(self, forecasts: Forecasts) -> None:
+        """Count forecasts."""
+        if forecasts.grouped and self.shards is None:
+            raise InputError(
+                "groups (--groups): only shards go by them; ask for these with parts=['shards'] (--parts shards)."
+            )
+        if forecasts.grouped and self.shards is not None:
+            self.shards.grouped = True
+        rows_before = self.n_rows
+        for part in self._without_columns(forecasts):
+            self._add_rows(part)
+        if forecasts.source:
+            self.sources[forecasts.source] += self.n_rows - rows_before
+
+    def _without_columns(self, forecasts: Forecasts) -> Iterator[Forecasts]:
+        """Count what can be counted as a column, and give the rest."""
+        if self.columns is None or not self.columns.takes(forecasts):
+            yield forecasts
+            return
+        for p, truth, start in forecasts.runs(RUN_ROWS):
+            left_out = self.columns.add(p, truth)
+            if self.surprises is not None:
+                self.surprises.add_column(forecasts, p, truth, start, left_out)
+            odd = np.flatnonzero(left_out)
+            rows = p.size - odd.size
+            self.n_rows += rows
+            self.n_weighing += rows
+            self.weight += rows
+            self.weight_squared += rows
+            if odd.size:
+                yield forecasts[start + odd]
+
+    def _add_rows(self, forecasts: Forecasts) -> None:
+        for block in forecasts.blocks(lambda: self.pairs.totals if isinstance(self.pairs, DenseCells) else None):
+            self.notes += block.notes
+            self.n_rows += len(block)
+            self.weighted = self.weighted or block.weights is not None
+            if block.weights is not None and not block.weights.all():  # a row of weight 0 is as if absent
+                block = block[block.weights > 0]  # noqa: PLW2901
+            if len(block):
+                self._add_block(block, forecasts)
+
+    def _add_block(self, block: Block, forecasts: Forecasts) -> None:
+        rows, weights = block.rows, block.weights
+        w = np.ones(len(block)) if weights is None else weights
+        self.n_weighing += len(block)
+        self.weight += float(w.sum())
+        self.weight_squared += weighted_sum(w, w)
+        self._count_pairs(block)
+        self.row_sample.add(rows, block.reported)
+        if self.binary is not None:
+            self.binary.add(block)
+        for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
+            here = rows.ties == ties
+            self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
+        if self.classes is not None:
+            self.classes.add(block.probabilities, block.truth, rows.correct, weights)
+        if self.surprises is not None:
+            self.surprises.add(block, forecasts.source)
+        if self.predictions is not None:
+            self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
+        shard = None if self.shards is None else forecasts.shards(block.index)
+        if self.shards is not None and shard is not None:
+            self.shards.add(shard, block.probabilities, block.truth, rows, weights)
+        summed: slice | NDArray[np.bool_] = slice(None)
+        if self.one_column:  # counts tell the scores, but for a few rows; ties are told by those of the top class
+            summed = self.grid.untold(rows.correct) & (rows.ties == 1)
+            if shard is None:
+                block, summed = block[summed], slice(None)
+                weights = block.weights
+        for score in self.scores if len(block) else ():
+            x = score.rows(block)
+            self._add_score(score.name, x[summed], None if weights is None else weights[summed])
+            if self.shards is not None and shard is not None:
+                self.shards.add_score(score.name, shard, x, weights)
+
+    def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
+        with np.errstate(over="ignore"):
+            square = x * x
+        if weights is None:
+            mean = exact_sum(x)
+            found = (mean, mean, exact_sum(square, bits=20, limbs=4))
+        else:
+            w2 = weights * weights
+            found = (
+                ExactSum(rest=weighted_sum(weights, x)),
+                ExactSum(rest=weighted_sum(w2, x)),
+                ExactSum(rest=weighted_sum(w2, square)),
+            )
+        self.score_sums[name] = added(self.score_sums[name], found)
+
+    def _count_pairs(self, block: Block) -> None:
+        p, weights = block.reported, block.weights
+        if not block.counted:
+            if isinstance(p, DeviceRows):
+                p, weights = p.distinct(weights)
+            if self.n_rows == len(block) and crowded(p, self.exact_limit):
+                self._to_cells()  # at once: counting a first block value by value would cost more than all the others
+            taken = self.pairs.add(p, weights)
+            if taken < p.size:
+                self._to_cells()
+                rest = None if weights is None else np.repeat(weights, p.shape[1])[taken:]
+                self.pairs.add(p.reshape(-1)[taken:], rest)
+        self.pairs.add_happened(block.rows.correct + 0.0, block.weights)  # -0.0 is 0
+
+    def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], weights: Floats | None) -> None:
+        counts = self.top.get(ties)
+        if isinstance(counts, ExactCounts | DenseCells):
+            found = counts
+        elif isinstance(self.pairs, ExactCounts) or ties > 1:
+            found = ExactCounts(_ANY)
+        else:
+            found = DenseCells(self.grid, None)
+        found.add(highest, weights)
+        found.add_happened(highest[hit], None if weights is None else weights[hit])
+        if ties > 1 and isinstance(self.pairs, DenseCells):
+            assert isinstance(found, ExactCounts)
+            self.top[ties] = (counts if isinstance(counts, Cells) else Cells.empty()) + found.table().in_cells(
+                self.grid
+            )
+        else:
+            self.top[ties] = found
+
+    def _to_cells(self) -> None:
+        if self.binary is not None:
+            self.binary.to_cells()
+        self.pairs = DenseCells(self.grid, self._in_cells(self.pairs))
+        # Room for every cell where most rows are, those with one top class; ties come in many sizes and few rows.
+        tables = {ties: self._in_cells(counts) for ties, counts in self.top.items()}
+        self.top = {ties: DenseCells(self.grid, table) if ties == 1 else table for ties, table in tables.items()}
+
+    def _in_cells(self, counts: ExactCounts | DenseCells | Cells) -> Cells:
+        assert isinstance(counts, ExactCounts)
+        return counts.table().in_cells(self.grid)
+
+    def tables(self) -> tuple[Table, dict[int, Table]]:
+        """Pairs of all classes, and top-label pairs by the size of the tie."""
+        top = sorted(self.top.items())
+        return self.pairs.table(), {ties: x if isinstance(x, Cells) else x.table() for ties, x in top}
+
+
+def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts], Counter]) -> list[Counter]:
+    """Count parts, each of so many threads its own: those it counts depend on nothing but their order."""
+    found: dict[tuple[int, bool], Counter] = {}
+
+    def add(job: int, part: Forecasts) -> None:
+        if (job, part.one_column) not in found:
+            found[job, part.one_column] = new(part)
+        found[job, part.one_column].add(part)
+
+    if jobs == 1:
+        for part in stream:
+            add(0, part)
+    else:
+        with ThreadPoolExecutor(jobs, "unperplexed-counter") as threads:
+            while parts := list(islice(stream, jobs)):
+                for _ in threads.map(add, range(jobs), parts):
+                    pass
+    return [found[key] for key in sorted(found)]
+
+
+def jobs_of(n_jobs: int | None) -> int:
+    """How many threads: None is one, -1 as many as there are processors, -2 one less."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise InputError(f"n_jobs: expected how many threads, or -1 for one a processor, got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+_ANY = 1 << 62
+"""Room for any number of values: of those of a block, or no more than all pairs have."""
+
+
+def added(a: ScoreSums, b: ScoreSums) -> ScoreSums:
+    """Sums of both parts."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]

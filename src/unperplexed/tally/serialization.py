@@ -1,0 +1,425 @@
+"""A tally as bytes: what is written, and what is checked before any of it is believed.
+
+    8 bytes   magic
+    4 bytes   version of the format
+    4 bytes   length of the header
+    8 bytes   length of the whole
+    32 bytes  SHA-256 of everything else
+    header    JSON: settings, single figures, and the list of sections
+    sections  one after the other, each compressed with zlib: the labels as JSON, all others columns of numbers
+
+Numbers are little-endian. Nothing in it is ever executed. The same tally gives the same bytes, by the same version of
+this package and of zlib.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.errors import InputError
+from .._version import __version__
+from ..forecasts.forecasts import Notes
+from ..forecasts.labels import Label
+from ..forecasts.shards import N_SHARDS
+from ..kernels.exact_sum import ExactSum
+from ..kernels.rows import COARSE_CELLS
+from .binary import BinaryRows
+from .class_tables import (
+    Coarse,
+    GroupCells,
+    Grouped,
+    GroupTable,
+    paired,
+)
+from .row_sample import ROOM, RowSample
+from .shards import (
+    PARTS,
+    ShardRows,
+    Shards,
+    ShardScores,
+)
+from .surprises import MOST, Surprise, least
+from .tables import (
+    Cells,
+    Keyed,
+    Table,
+    grid_of,
+)
+
+MAGIC = b"\x89UPT\r\n\x1a\n"
+"""Not text, and spoiled by whatever changes line ends."""
+
+VERSION = 6
+"""Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
+anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
+rows of two classes are not kept by their outcome."""
+
+_PREFIX = struct.Struct("<8sIIQ32s")
+_CHUNK = 1 << 20
+_TYPES = {name: np.dtype(name) for name in ("<f8", "<i8", "|u1")}
+
+
+def tally_bytes(state: Mapping[str, Any]) -> bytes:
+    """Give the fields of a tally as bytes."""
+    columns = dict(_columns(state))
+    bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
+    bodies |= {
+        name: np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes() for name, column in columns.items()
+    }
+    stored = {name: zlib.compress(body, 1) for name, body in bodies.items()}
+    header = {
+        "written_by": f"unperplexed {__version__}",
+        **{name: state[name] for name in _PLAIN},
+        "notes": asdict(state["notes"]),
+        "sources": dict(state["sources"]),
+        "parts": [part for part in PARTS if state[part] is not None],
+        "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
+        "grouped": state["shards"] is not None and state["shards"].grouped,
+        "row_sample": state["row_sample"] is not None,
+        "surprises": state["surprises"],
+        "binary": state["binary"] is not None,
+        "top_tables": list(state["top_tables"]),
+        "scores": {name: [_written(s) for s in sums] for name, sums in state["score_sums"].items()},
+        "sections": [
+            {
+                "name": name,
+                "type": columns[name].dtype.newbyteorder("<").str if name in columns else "json",
+                "length": len(bodies[name]),
+                "stored": len(content),
+            }
+            for name, content in stored.items()
+        ],
+    }
+    head = json.dumps(header, ensure_ascii=True).encode()
+    body = b"".join([head, *stored.values()])
+    length = _PREFIX.size + len(body)
+    digest = hashlib.sha256(_PREFIX.pack(MAGIC, VERSION, len(head), length, bytes(32)) + body).digest()
+    return _PREFIX.pack(MAGIC, VERSION, len(head), length, digest) + body
+
+
+def _written(total: ExactSum) -> list[str]:
+    return [str(total.units), repr(total.rest)]
+
+
+_BY_CLASS = ("classes", "predictions")
+_PLAIN = (
+    "exact_limit",
+    "fraction_bits",
+    "n_rows",
+    "n_weighing",
+    "n_classes",
+    "weighted",
+    "one_column",
+    "weight",
+    "weight_squared",
+    "exact",
+)
+
+
+def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Columns of all tables by the name of their section."""
+    yield from _named("pairs", state["pairs_table"])
+    for ties, table in state["top_tables"].items():
+        yield from _named(f"top/{ties}", table)
+    if state["binary"] is not None:
+        for name, table in vars(state["binary"]).items():
+            yield from _named(f"binary/{name}", table)
+    if state["row_sample"] is not None:
+        yield from ((f"rows/{name}", column.reshape(-1)) for name, column in vars(state["row_sample"]).items())
+    for part in _BY_CLASS:
+        if state[part] is not None:
+            yield from _named(part, state[part])
+    if state["shards"] is not None:
+        yield from _named("shards/rows", state["shards"].rows)
+        yield from _named("shards/pairs", state["shards"].pairs)
+        for name, sums in state["shards"].scores.items():
+            yield from _named(f"shards/scores/{name}", sums)
+
+
+def _named(name: str, table: Keyed) -> Iterator[tuple[str, NDArray[Any]]]:
+    columns = {f.name: getattr(table, f.name) for f in fields(table)}
+    if isinstance(table, GroupTable):  # plain numbers, not complex ones
+        columns = {"group": columns["key"].real, "value": columns.pop("key").imag, **columns}
+    return ((f"{name}/{column}", values) for column, values in columns.items())
+
+
+def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
+    """Read the fields of a tally, in little memory until all of it has been checked."""
+    stream = io.BytesIO(data) if isinstance(data, bytes | bytearray | memoryview) else data
+    version, header_length = _checked_header(stream)
+    try:
+        sections = _Sections(stream, header_length)
+        if version < VERSION:
+            _upgrade(sections.header, version)
+        return _state(sections)
+    except InputError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:
+        raise InputError(f"its parts do not fit together ({type(error).__name__}: {error}). Make it anew.") from None
+
+
+def _upgrade(header: dict[str, Any], version: int) -> None:
+    """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
+    header["binary"] = False
+    if header["n_classes"] == 2 and "shards" in header["parts"]:
+        raise InputError(
+            f"of version {version} of the format, whose part 'shards' does not keep the two classes apart. Count it"
+            " anew."
+        )
+    if version >= 4:
+        return
+    header["one_column"] = False  # scores were summed over all rows
+    if version == 3:
+        return
+    header["grouped"] = header["row_sample"] = False  # which were not kept
+    header["n_weighing"] = header["n_rows"]
+    if version == 1 and "classes" in header["parts"]:
+        raise InputError(
+            "of version 1 of the format, whose part 'classes' kept less than this version needs. Count it anew."
+        )
+    if version == 1:
+        header["exact_parts"] = []
+
+
+def _checked_header(stream: BinaryIO) -> tuple[int, int]:
+    """Version and length of the header, once magic, length, checksum and version are checked.
+
+    In this order, so that the reason given is the right one.
+    """
+    prefix = stream.read(_PREFIX.size)
+    if prefix[: len(MAGIC)] != MAGIC[: len(prefix)] or not prefix:
+        raise InputError("not a tally: it does not begin as one.")
+    start = stream.seek(0, io.SEEK_END)
+    if len(prefix) < _PREFIX.size:
+        raise InputError(f"truncated: {len(prefix)} bytes, less than the beginning of a tally.")
+    _, version, header_length, length, digest = _PREFIX.unpack(prefix)
+    if start < length:
+        raise InputError(f"truncated: {start:,} bytes of {length:,}. Copy or make it anew.")
+    if start > length:
+        raise InputError(f"{start - length:,} bytes too long: {start:,} instead of {length:,}. Copy or make it anew.")
+    found = hashlib.sha256(prefix[: -len(digest)] + bytes(len(digest)))
+    stream.seek(_PREFIX.size)
+    while chunk := stream.read(_CHUNK):
+        found.update(chunk)
+    if found.digest() != digest:
+        raise InputError("damaged: its content does not match its checksum. Copy or make it anew.")
+    if not 1 <= version <= VERSION:
+        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads up to {VERSION}.")
+    return int(version), int(header_length)
+
+
+@dataclass
+class _Sections:
+    """Sections by name, each read when asked for."""
+
+    stream: BinaryIO
+    header_length: int
+
+    def __post_init__(self) -> None:
+        self.stream.seek(_PREFIX.size)
+        self.header = json.loads(self.stream.read(self.header_length))
+        at = _PREFIX.size + self.header_length
+        self.places: dict[str, tuple[int, dict[str, Any]]] = {}
+        for section in self.header["sections"]:
+            self.places[section["name"]] = at, section
+            at += section["stored"]
+
+    def read(self, name: str) -> bytes:
+        at, section = self.places[name]
+        self.stream.seek(at)
+        unpacker = zlib.decompressobj()
+        _require(
+            0 <= section["length"] <= 1 << 40 and 0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length"
+        )
+        body = unpacker.decompress(self.stream.read(section["stored"]), section["length"] or 1)
+        if len(body) != section["length"] or not unpacker.eof:
+            raise ValueError(f"section {name!r} is not of its length")
+        return body
+
+    def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> Grouped:
+        """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums."""
+        if name in self.header["exact_parts"]:
+            table: Grouped = self.table(GroupTable, name, complex(n_classes - 1, 1), room)
+        else:
+            cells = n_classes * COARSE_CELLS
+            table = self.table(GroupCells, name, cells - 1, cells)
+        for sum_, expected in zip((table.total.sum(), table.happened.sum()), sums, strict=True):
+            _require(abs(sum_ - expected) <= 1e-6 * expected, f"{name!r} does not add up to the weight")
+        return table
+
+    def keys(self, kind: type[Keyed], name: str, room: int) -> NDArray[Any]:
+        if kind is not GroupTable:
+            return self.column(f"{name}/key", room)
+        group, value = (self.column(f"{name}/{column}", room) for column in ("group", "value"))
+        _require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
+        _require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")
+        return paired(group, value)
+
+    def table(self, kind: type[Keyed], name: str, highest: complex, room: int) -> Any:
+        """Read a table of at most so many keys, none of them higher."""
+        columns = {f.name: self.column(f"{name}/{f.name}", room) for f in fields(kind)[1:]}
+        columns["key"] = key = self.keys(kind, name, room)
+        _require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
+        in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (np.diff(key) > 0).all())
+        _require(in_range, f"keys of {name!r} are out of order or out of range")
+        for column, values in columns.items():
+            _require(not np.isnan(values).any(), f"{name}/{column} is not a number somewhere")
+            if column in ("low", "high"):
+                _require(((values >= 0) & (values <= 1) | np.isinf(values)).all(), f"{name}/{column} is out of range")
+            elif kind is not ShardScores:  # whose finer half has either sign, and whose values may be infinite
+                _require(((values >= 0) & np.isfinite(values)).all(), f"{name}/{column} is out of range")
+        if "happened" in columns:
+            _require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
+        return kind(**columns)
+
+    def column(self, name: str, room: int) -> NDArray[Any]:
+        section = self.places[name][1]
+        _require(section["length"] <= 8 * room, f"section {name!r} is longer than can be")
+        return np.frombuffer(self.read(name), dtype=_TYPES[section["type"]]).copy()
+
+
+def _require(holds: bool | np.bool_, what: str) -> None:
+    if not holds:
+        raise ValueError(what)
+
+
+def _whole(value: Any, highest: int = 1 << 62) -> int:
+    _require(
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= highest, f"{value!r:.40} is no count"
+    )
+    return int(value)
+
+
+def _weight(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(number and 0 <= value < np.inf, f"{value!r:.40} is no weight")
+    return float(value)
+
+
+def _flag(value: Any) -> bool:
+    _require(isinstance(value, bool), f"{value!r:.40} is neither true nor false")
+    return bool(value)
+
+
+def _label(value: Any) -> Label | None:
+    _require(value is None or isinstance(value, bool | int | float | str), f"{value!r:.40} is no label")
+    _require(value == value, "a label is not a number")  # noqa: PLR0124
+    return value  # type: ignore[no-any-return]
+
+
+def _sum(units: Any, rest: Any) -> ExactSum:
+    _require(isinstance(units, str) and isinstance(rest, str) and not np.isnan(float(rest)), "a score has no sum")
+    return ExactSum(int(units), float(rest))
+
+
+def _notes(notes: dict[str, Any]) -> Notes:
+    dropped = {str(reason): _whole(count) for reason, count in notes["dropped"].items()}
+    return Notes(_whole(notes["ignored"]), dropped, _whole(notes["rescaled"]), _weight(notes["largest_deviation"]))
+
+
+def _state(sections: _Sections) -> dict[str, Any]:
+    """Read all fields, each checked for its kind and range."""
+    header = sections.header
+    state: dict[str, Any] = {
+        "exact_limit": _whole(header["exact_limit"]),
+        "fraction_bits": 3 + _whole(header["fraction_bits"] - 3, 17),
+        "n_rows": _whole(header["n_rows"]),
+        "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
+        "n_classes": _whole(header["n_classes"], 1 << 31),
+        "weighted": _flag(header["weighted"]),
+        "one_column": _flag(header["one_column"]),
+        "weight": _weight(header["weight"]),
+        "weight_squared": _weight(header["weight_squared"]),
+        "exact": _flag(header["exact"]),
+        "notes": _notes(header["notes"]),
+        "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
+        "labels": tuple(map(_label, json.loads(sections.read("labels").decode("utf-8", "surrogatepass")))),
+    }
+    n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
+    _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
+    kind, highest = (Table, 1) if state["exact"] else (Cells, cells - 1)
+    room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
+    scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
+    _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    _require(n_classes == 2 or not state["one_column"], "one column is of two classes")
+    rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None
+    parts = header["parts"]
+    _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
+    exact = header["exact_parts"]
+    _require(isinstance(exact, list) and set(exact) <= {*_BY_CLASS} & set(parts), "exact parts are not known")
+    found = {
+        "score_sums": scores,
+        "pairs_table": sections.table(kind, "pairs", highest, room),
+        "top_tables": {
+            _whole(ties, n_classes): sections.table(kind, f"top/{ties}", highest, room) for ties in header["top_tables"]
+        },
+        "row_sample": rows,
+        "binary": _binary(sections, state, kind, highest, room) if _flag(header["binary"]) else None,
+        "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
+        "surprises": _surprises(header["surprises"], state) if "surprises" in parts else None,
+    }
+    pairs, weight = found["pairs_table"], state["weight"]
+    even = weight == state["n_rows"] == state["n_weighing"]
+    _require(state["weighted"] or even, "the weight is not the number of rows")
+    for sum_, expected in ((pairs.total.sum(), weight * n_classes), (pairs.happened.sum(), weight)):
+        _require(abs(sum_ - expected) <= 1e-6 * expected, "the counts do not add up to the weight")
+    hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
+    sums = {"classes": (weight * n_classes, weight), "predictions": (weight, hits)}
+    room = min(state["n_rows"] * n_classes, state["exact_limit"])
+    by_class = {
+        name: sections.by_class(name, n_classes, room, sums[name]) if name in parts else None for name in _BY_CLASS
+    }
+    return state | found | by_class
+
+
+def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
+    room = ROOM // n_classes if 2 < n_classes <= ROOM else 0
+    key, count = (sections.column(f"rows/{name}", room) for name in ("key", "count"))
+    cells = sections.column("rows/cells", -(-room * n_classes // 8))
+    kinds = (column.dtype.str for column in (key, count, cells))
+    _require(tuple(kinds) == ("<i8", "<f8", "|u1"), "rows are of another type")
+    _require(key.size == count.size and cells.size == key.size * n_classes, "columns of rows differ in length")
+    _require((np.diff(key) > 0).all() and (key >= 0).all() and (count >= 1).all(), "rows are out of order")
+    total = float(count.sum())
+    _require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
+    return RowSample(key, count, cells.reshape(-1, n_classes))
+
+
+def _binary(sections: _Sections, state: Mapping[str, Any], kind: type[Table], highest: int, room: int) -> BinaryRows:
+    _require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
+    found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
+    for column in ("total", "happened"):
+        weight = sum(float(getattr(table, column).sum()) for table in (found.negative, found.positive))
+        _require(abs(weight - state["weight"]) <= 1e-6 * state["weight"], "rows by outcome do not add up to the weight")
+    return found
+
+
+def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...]:
+    found, last = [], state["n_classes"] - 1
+    for probability, source, row, happened, predicted, highest, weight in rows:
+        _require(isinstance(source, str), "a source is no text")
+        _require(0 <= _weight(probability) <= _weight(highest) <= 1, "a row's value is no probability")
+        _require(_weight(weight) > 0 and (state["weighted"] or weight == 1), "a surprising row has another weight")
+        classes = _whole(happened, last), _whole(predicted, last)
+        found.append(Surprise(float(probability), source, _whole(row), *classes, float(highest), float(weight)))
+    _require(sum(row.weight for row in found) <= state["weight"] * (1 + 1e-9), "surprising rows weigh more than all")
+    _require(found == [*least(found)], "surprising rows are too many or out of order")
+    _require(len(found) == min(MOST, state["n_weighing"]), "there are other surprising rows than were counted")
+    return tuple(found)
+
+
+def _shards(sections: _Sections, names: list[str], grouped: bool) -> Shards:
+    last, cells = N_SHARDS - 1, N_SHARDS * COARSE_CELLS
+    scores = {name: sections.table(ShardScores, f"shards/scores/{name}", last, N_SHARDS) for name in names}
+    rows = sections.table(ShardRows, "shards/rows", last, N_SHARDS)
+    return Shards(rows, scores, sections.table(Coarse, "shards/pairs", cells - 1, cells), grouped)

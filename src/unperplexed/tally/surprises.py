@@ -1,0 +1,152 @@
+"""The rows in which what happened had been given least: a part of a tally that is kept when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.typing import (
+    AnyFloats,
+    Bools,
+    Floats,
+    Ints,
+    ReadOnlyArrays,
+)
+from ..forecasts.forecasts import Block, Forecasts
+from ..forecasts.labels import Label
+
+MOST = 20
+"""So many rows are kept."""
+
+
+class Surprise(NamedTuple):
+    """A row. They go by what was given, then by where they are, so that no order of counting matters."""
+
+    probability: float
+    """Given to what happened."""
+    source: str
+    row: int
+    """Its number in the source, from 0."""
+    happened: int
+    """Number of the class that happened."""
+    predicted: int
+    """Number of the most probable class, the first of those that tie."""
+    highest: float
+    """Given to that."""
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class SurpriseTable(ReadOnlyArrays):
+    """The rows in which what happened had been given least, the least first: at most twenty."""
+
+    source: tuple[str, ...]
+    """Name of where each row comes from; empty for arrays."""
+    row: Ints
+    """Its number there, from 0."""
+    happened: tuple[Label | None, ...]
+    """What happened; None for a class whose label is not known."""
+    probability: Floats
+    """Given to what happened, unfloored."""
+    predicted: tuple[Label | None, ...]
+    """The most probable class, the first of those that tie."""
+    highest: Floats
+    """Given to that."""
+    share: Floats
+    """Of the log loss at the floor: what this row makes up of it; NaN where that is 0 or infinite."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.source)
+
+
+def surprise_table(rows: Sequence[Surprise], labels: Sequence[Label | None], losses: Floats) -> SurpriseTable:
+    """Make a table of rows, whose parts of the log loss are given."""
+    return SurpriseTable(
+        source=tuple(row.source for row in rows),
+        row=np.array([row.row for row in rows], dtype=np.int64),
+        happened=tuple(labels[row.happened] for row in rows),
+        probability=np.array([row.probability for row in rows]),
+        predicted=tuple(labels[row.predicted] for row in rows),
+        highest=np.array([row.highest for row in rows]),
+        share=losses,
+    )
+
+
+def least(rows: Iterable[Surprise]) -> tuple[Surprise, ...]:
+    """Keep the rows that were given least."""
+    return tuple(sorted(rows)[:MOST])
+
+
+class SurpriseCounter:
+    """Keeps the most surprising rows of those that it sees."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.rows: tuple[Surprise, ...] = ()
+
+    def add(self, block: Block, source: str) -> None:
+        """See checked rows, none of weight 0."""
+        some = self._candidates(block.rows.correct)
+        if some.size:
+            chosen = block[some]
+            weights = np.ones(some.size) if block.weights is None else block.weights[some]
+            predicted = chosen.probabilities.argmax(axis=1)
+            correct, highest = chosen.rows.correct, chosen.rows.highest
+            self._keep(source, correct, chosen.index, chosen.truth, predicted, highest, weights)
+
+    def add_column(
+        self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Bools
+    ) -> None:
+        """See rows of one column from a place on, but for those that the kernel left out, as odd ones."""
+        for at in range(0, p.size, _RUN):
+            here = slice(at, at + _RUN)
+            if self._may_hold(p[here], truth[here]):
+                self._add_run(forecasts, p[here], truth[here], start + at, odd[here])
+
+    def _may_hold(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> bool:
+        """Whether any of these rows may belong among those kept: by how far p is from what happened, 0 or 1.
+
+        That is 1 less what was given, but for rounding: a margin makes sure that none is missed.
+        """
+        if len(self.rows) < MOST:
+            return True
+        off = np.subtract(p, truth, dtype=p.dtype, casting="unsafe")
+        return not np.abs(off, out=off).max() < 1 - self.rows[-1].probability - _MARGIN  # NaN may
+
+    def _add_run(
+        self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Bools
+    ) -> None:
+        other = 1 - p
+        correct = np.where(truth == 1, p, other)
+        correct[odd] = np.inf
+        some = self._candidates(correct)
+        some = some[~odd[some]]
+        if some.size:
+            highest = np.maximum(p[some], other[some])
+            index = forecasts.numbers_of(start + some)
+            predicted = (p[some] > other[some]).astype(np.int64)
+            self._keep(forecasts.source, correct[some], index, truth[some], predicted, highest, np.ones(some.size))
+
+    def _candidates(self, correct: AnyFloats) -> Ints:
+        """Places of the rows that may belong among those kept: at most so many, of equals the first."""
+        full = len(self.rows) == MOST
+        bound = self.rows[-1].probability if full else np.inf
+        if correct.size > _FEW and not full:
+            bound = np.partition(correct, MOST)[MOST]
+        some = np.flatnonzero(correct <= bound)
+        return some if some.size <= MOST else some[np.argsort(correct[some], kind="stable")[:MOST]]
+
+    def _keep(self, source: str, correct: AnyFloats, *columns: NDArray[np.generic]) -> None:
+        found = zip(correct.tolist(), *(column.tolist() for column in columns), strict=True)
+        self.rows = least([*self.rows, *(Surprise(p + 0.0, source, *row) for p, *row in found)])
+
+
+_FEW = 64 * MOST
+_RUN = 1 << 14
+_MARGIN = 1e-6
+"""More than what single precision rounds off. Too large a one costs time, too small a one rows."""

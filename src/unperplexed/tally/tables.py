@@ -1,0 +1,283 @@
+"""Tables of pairs: counts by probability or by cell, that add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.typing import AnyFloats, Floats, Ints
+from ..kernels.rows import (
+    HALF_BITS,
+    CellTotals,
+    CoarseGrid,
+    DistinctValues,
+    Grid,
+    moments,
+)
+
+
+class Pairs(NamedTuple):
+    """Pairs by reported probability, in increasing order."""
+
+    reported: Floats
+    happened: Floats
+    """Weight of the pairs that happened."""
+    total: Floats
+    """Weight of all pairs."""
+
+
+class Points(NamedTuple):
+    """Values that happened, as weighted points."""
+
+    p: Floats
+    weight: Floats
+    weight_squared: Floats
+    entry: Ints
+    """Which entry of the pairs each point belongs to."""
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Columns by key, which add up: entries with the same key are summed, ``low`` and ``high`` are kept."""
+
+    key: NDArray[Any]
+    key_type: ClassVar[type[np.generic]] = np.int64
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Count nothing yet."""
+        return cls(np.empty(0, dtype=cls.key_type), *(np.empty(0) for _ in fields(cls)[1:]))
+
+    def beside(self, other: Self) -> Self:
+        """Put the entries of both one after the other, unmerged."""
+        return type(self)(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+
+    def only(self, here: slice | NDArray[np.bool_]) -> Self:
+        """Take some of the entries."""
+        return type(self)(*(getattr(self, f.name)[here] for f in fields(self)))
+
+    def merged(self) -> Self:
+        """Add up entries with the same key, and sort by it."""
+        key, inverse = self._distinct()
+
+        def reduced(name: str, column: Floats) -> Floats:
+            if name not in ("low", "high"):
+                return np.asarray(np.bincount(inverse, weights=column, minlength=key.size), dtype=np.float64)
+            extreme, start = (np.minimum, np.inf) if name == "low" else (np.maximum, -np.inf)
+            found = np.full(key.size, start)
+            extreme.at(found, inverse, column)
+            return found
+
+        return type(self)(key, *(reduced(f.name, getattr(self, f.name)) for f in fields(self)[1:]))
+
+    def _distinct(self) -> tuple[NDArray[Any], Ints]:
+        """Distinct keys in order, and which of them each entry has."""
+        return np.unique(self.key, return_inverse=True)
+
+    def __add__(self, other: Self) -> Self:
+        """Count both."""
+        if not self.key.size or not other.key.size:
+            return self if self.key.size else other
+        return self.beside(other).merged()
+
+
+@dataclass(frozen=True)
+class Table(Keyed):
+    """Counts of pairs by key: by the probability itself."""
+
+    total: Floats
+    happened: Floats
+    squared: Floats
+    """Summed squared weights of the pairs that happened."""
+    key_type: ClassVar[type[np.generic]] = np.float64
+
+    @property
+    def values(self) -> Floats:
+        """The probability of each entry."""
+        return np.asarray(self.key, dtype=np.float64)
+
+    def in_cells(self, grid: Grid) -> Cells:
+        """Count by cell what was counted by value."""
+        code, place = grid.places(self.key)
+        some = self.happened > 0
+        return Cells(
+            code,
+            self.total,
+            self.happened,
+            self.squared,
+            *moments(place, self.happened),
+            np.where(some, self.key, np.inf),
+            np.where(some, self.key, -np.inf),
+        ).merged()
+
+
+@dataclass(frozen=True)
+class Cells(Table):
+    """Counts of pairs by the code of their cell, and where in it those lie that happened.
+
+    Places are whole numbers, the bits of the value that the cell leaves open. So unless there are weights all sums
+    are exact, and come out the same in any order.
+    """
+
+    first: Floats
+    """Sum of the places of what happened."""
+    second_high: Floats
+    second_low: Floats
+    """Sum of their squares, which is 2**14 times the first of these and the second."""
+    low: Floats
+    """Smallest value that happened; inf if none."""
+    high: Floats
+    """Largest value that happened; -inf if none."""
+    key_type: ClassVar[type[np.generic]] = np.int64
+
+    @property
+    def code(self) -> Ints:
+        """The cell of each entry."""
+        return self.key
+
+    def centre_and_spread(self, grid: Grid | CoarseGrid, entry: Ints) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the values that happened, in entries where some did."""
+        w, low, high = self.happened[entry], self.low[entry], self.high[entry]
+        place = self.first[entry] / w
+        variance = (self.second_high[entry] * (1 << HALF_BITS) + self.second_low[entry]) / w - place * place
+        value, step = grid.values(self.code[entry], place)
+        mean = np.clip(value, low, high)
+        return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
+
+
+MOMENTS = ("first", "second_high", "second_low")
+"""Columns of cells that are sums over the values that happened, in the order of `moments`."""
+
+
+@lru_cache(maxsize=4)
+def grid_of(fraction_bits: int) -> Grid:
+    """Grid of cells with so many bits of fraction."""
+    return Grid(fraction_bits)
+
+
+class ExactCounts:
+    """A table being filled, of the probabilities themselves."""
+
+    def __init__(self, most: int) -> None:
+        self._all, self._happened = DistinctValues(most), DistinctValues(most)
+
+    def add(self, p: AnyFloats, weights: Floats | None) -> int:
+        """Add values, whether they happened or not, and say how many: all, or those for which there was room."""
+        return self._all.add(p.reshape(len(p), -1), weights)
+
+    def add_happened(self, values: Floats, weights: Floats | None) -> None:
+        """Add values that happened, without their part in the total."""
+        self._happened.add(values[:, None], weights)
+
+    def table(self) -> Table:
+        """Give what was counted."""
+        values, total, _ = self._all.columns()
+        happened, weight, squared = self._happened.columns()
+        both = Table(values, total, np.zeros_like(total), np.zeros_like(total))
+        return both.beside(Table(happened, np.zeros_like(weight), weight, squared)).merged()
+
+
+class DenseCells:
+    """A table being filled, with room for every cell of the grid; it may start from a table in cells."""
+
+    def __init__(self, grid: Grid, start: Cells | None) -> None:
+        self.totals = CellTotals(grid, np.zeros(grid.size))
+        names = [f.name for f in fields(Cells)[2:]]
+        self.happened = np.zeros((len(names), grid.size))  # ends are 0 where nothing happened
+        if start is not None:
+            self.totals.total[start.key] = start.total
+            some = start.happened > 0
+            self.happened[:, start.key[some]] = [getattr(start, name)[some] for name in names]
+
+    def add(self, p: AnyFloats, weights: Floats | None) -> int:
+        """Add values, whether they happened or not, each with its row's weight; there is room for all."""
+        self.totals.grid.count(p, self.totals.total, weights)
+        return p.size
+
+    def add_happened(self, values: Floats, weights: Floats | None) -> None:
+        """Add values that happened, without their part in the total."""
+        self.totals.grid.count_happened(values, weights, self.happened)
+
+    def table(self) -> Cells:
+        """Keep the cells that are occupied."""
+        key = np.flatnonzero(self.totals.total)
+        found = self.happened[:, key]
+        none = found[0] == 0
+        found[-2:, none] = [[np.inf], [-np.inf]]
+        return Cells(key, self.totals.total[key], *found)
+
+
+def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
+    """Values that happened as weighted points, by entry.
+
+    Of counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight and
+    lie between its smallest and largest value, so that any mean of them is right to third order.
+    """
+    entry = np.flatnonzero(table.happened > 0)
+    w, w2 = table.happened[entry], table.squared[entry]
+    if not isinstance(table, Cells):
+        return Points(table.values[entry], w, w2, entry)
+    low, high = table.low[entry], table.high[entry]
+    mean, sd = table.centre_and_spread(grid, entry)
+    apart = sd > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Points mean - sd*t and mean + sd/t with weights 1 : t^2; t = 1 unless an end of the range is nearer.
+        t = np.where(apart, np.clip(1.0, sd / (high - mean), (mean - low) / sd), 1.0)
+    left, right = np.clip(mean - sd * t, low, high), np.clip(mean + sd / t, low, high)
+    share = 1 / (1 + t * t)
+    return Points(
+        np.stack([left, right], axis=1).ravel(),
+        np.stack([w * share, w * (1 - share)], axis=1).ravel(),
+        np.stack([w2 * share, w2 * (1 - share)], axis=1).ravel(),
+        np.repeat(entry, 2),
+    )
+
+
+def same_probability(value: Floats) -> Ints:
+    """Number the sorted probabilities of two classes so that those only rounding tells apart share a number.
+
+    Of a reported 0.9 the other class gets 1 - 0.9, which in floats is not the 0.1 that another row reports. Two
+    values below 1/2 are the same if they have the same complement and one of them is its exact complement; two above
+    it are the same if their complements are.
+    """
+    leader = np.arange(value.size)
+    single = value.astype(np.float32)
+    for v, here in ((single, single == value), (value, np.ones(value.size, dtype=bool))):
+        complement = 1 - v  # in the precision in which the value came
+        exact = (1 - complement).astype(np.float64)
+        at = np.minimum(np.searchsorted(value, exact), max(value.size - 1, 0))
+        leader = np.where(here & (v < 0.5) & (complement < 1) & (exact != value) & (value[at] == exact), at, leader)
+    at = np.minimum(np.searchsorted(value, 1 - value), max(value.size - 1, 0))
+    leader = np.where((value > 0.5) & (value[at] == 1 - value), -1 - leader[at], leader)
+    # Values between two with the same complement have it too, so that groups are runs.
+    return np.cumsum(np.diff(leader, prepend=leader[:1]) != 0)
+
+
+def same_value(value: Floats, complements: bool) -> Ints:
+    """Number sorted probabilities so that those share a number that only last digits tell apart.
+
+    Of complements, as two classes have, also those that only the rounding of 1 - p tells apart.
+    """
+    group = same_probability(value) if complements else np.arange(value.size)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    shown = without_last_digits(value[first])
+    return np.cumsum(np.diff(shown, prepend=shown[:1]) != 0)[group]
+
+
+def pooled(table: Table, group: Ints) -> Pairs:
+    """Pairs of an exact table with the values of a group as one."""
+    total, happened = (np.bincount(group, x).astype(np.float64) for x in (table.total, table.happened))
+    return Pairs(without_last_digits(table.values[np.flatnonzero(np.diff(group, prepend=-1))]), happened, total)
+
+
+def without_last_digits(p: Floats) -> Floats:
+    """Round to 12 decimals what is not next to 0 or 1.
+
+    The last digits of 1 - 0.7, or of a mean, owe more to how they were computed than to the forecaster; at a round
+    number they would decide which bin a probability is in.
+    """
+    return np.where(np.minimum(p, 1 - p) > 1e-3, np.round(p, 12), p)

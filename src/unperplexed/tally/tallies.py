@@ -1,0 +1,204 @@
+"""Tallies: one tally for each group of rows, counted in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._lib.arrays import check_indexes
+from .._lib.errors import InputError, check_whole
+from .._lib.formatting import number_of
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.group_keys import (
+    Key,
+    columns_of,
+    in_order,
+    row_keys,
+    value_of,
+)
+from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
+
+MOST_GROUPS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies(Mapping[Key, Tally]):
+    """A mapping from each group to the tally of its rows.
+
+    A group is named by a tuple, its values in the columns ``by``; a single value will do to look it up by one column.
+    Tallies add up like a single `Tally`, group by group, whatever the split: ``Tallies()`` adds nothing. Make them with
+    `Tallies.of` or `tally_files_by`, assess them with ``assess_by(tallies)``.
+
+    Examples
+    --------
+    >>> from unperplexed import Tallies
+    >>> first = Tallies.of([1, 0, 1], [0.8, 0.3, 0.6], by=["rain", "snow", "rain"])
+    >>> both = first + Tallies.of([1], [0.9], by=["snow"])
+    >>> {key: tally.n_rows for key, tally in both.items()}
+    {('rain',): 2, ('snow',): 2}
+    >>> both["snow"].prediction_accuracy
+    1.0
+    >>> both.whole().n_rows
+    4
+    """
+
+    by: tuple[str, ...] = ()
+    """Names of the columns; ("group",) for an array without a name."""
+    tallies: Mapping[Key, Tally] = field(default_factory=dict, repr=False)
+    """By key, in the keys' order."""
+
+    @classmethod
+    def of(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        by: Any,
+        most_groups: int = MOST_GROUPS,
+        scores: Sequence[str] = (),
+        parts: Sequence[str] = (),
+        exact_limit: int = EXACT_LIMIT,
+        fraction_bits: int = FRACTION_BITS,
+        **reading: Any,
+    ) -> Tallies:
+        """Count a data set or a part of one, group by group.
+
+        Parameters
+        ----------
+        y_true : array_like of shape (n,) or (n, C)
+            What happened: labels or one-hot rows.
+        y_prob : array_like of shape (n,) or (n, C)
+            Reported probabilities of the positive class, or of each class.
+        by : array_like of shape (n,), mapping from name to such, or data frame
+            Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3" and "3.0"
+            are the same group. Rows without a value, None, NaN or "", are a group of their own, None.
+        most_groups : int, default 1000
+            More groups than this are refused: each takes the memory of a tally.
+        scores, parts, exact_limit, fraction_bits : optional
+            As in `Tally.of`; they hold for each group by itself.
+        reading
+            Everything else that `Forecasts` takes: sample_weight, labels, ignore_label, ...
+
+        Returns
+        -------
+        Tallies
+
+        Raises
+        ------
+        InputError
+            As `Forecasts`; for columns of other lengths than the forecasts, and for too many groups.
+
+        Examples
+        --------
+        >>> from unperplexed import Tallies
+        >>> by = {"model": ["a", "a", "b"], "year": [2024, 2025, 2025]}
+        >>> list(Tallies.of([1, 0, 1], [0.8, 0.3, 0.6], by=by))
+        [('a', 2024), ('a', 2025), ('b', 2025)]
+        """
+        columns = columns_of(by)
+        check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": columns[name] for name in columns}})
+        forecasts = Forecasts(y_true, y_prob, **{"whole": False, **reading})
+        counting = {"scores": scores, "parts": parts, "exact_limit": exact_limit, "fraction_bits": fraction_bits}
+        return cls.count([(forecasts, columns)], most_groups=most_groups, **counting)
+
+    @classmethod
+    def count(
+        cls, stream: Iterable[tuple[Forecasts, Any]], *, most_groups: int = MOST_GROUPS, **counting: Any
+    ) -> Tallies:
+        """Count a stream of checked forecasts, each part with its own columns to group by.
+
+        Parts are as in `Tally.count`, as are the further settings.
+
+        Examples
+        --------
+        >>> from unperplexed import Forecasts, Tallies
+        >>> days = [([1, 0], [0.8, 0.3], ["a", "b"]), ([1], [0.6], ["b"])]
+        >>> tallies = Tallies.count((Forecasts(y, p, whole=False), by) for y, p, by in days)
+        >>> tallies["b"].n_rows
+        2
+        """
+        check_whole("most_groups", most_groups)
+        names: tuple[str, ...] = ()
+        sums: dict[Key, _Sum] = {}
+        for forecasts, by in stream:
+            found = row_keys(by, forecasts.n_rows)
+            names = _same_columns(names, found.names)
+            for key, rows in found.groups():
+                if len(sums) == most_groups and key not in sums:
+                    raise InputError(_too_many(names, most_groups, [*sums, key]))
+                sums.setdefault(key, _Sum()).add(Tally.count(forecasts[rows], **counting))
+        return cls(names, {key: sums[key].total() for key in in_order(list(sums))})
+
+    def __getitem__(self, key: Any) -> Tally:
+        """Tally of a group."""
+        return self.tallies[key_of(key)]
+
+    def __iter__(self) -> Iterator[Key]:
+        """Iterate over the keys, in order."""
+        return iter(self.tallies)
+
+    def __len__(self) -> int:
+        """Count the groups."""
+        return len(self.tallies)
+
+    def __add__(self, other: Tallies) -> Tallies:
+        """Tallies of both data sets, group by group."""
+        if not isinstance(other, Tallies):
+            return NotImplemented
+        names = _same_columns(self.by, other.by)
+        keys = in_order(list(self.tallies.keys() | other.tallies.keys()))
+        return Tallies(names, {key: self.get(key, Tally()) + other.get(key, Tally()) for key in keys})
+
+    def __radd__(self, other: object) -> Tallies:
+        """Let ``sum(...)`` start from 0."""
+        return self if other == 0 else NotImplemented
+
+    def within(self, most_groups: int) -> Tallies:
+        """Give the same, unless there are more groups than this."""
+        if len(self) > most_groups:
+            raise InputError(_too_many(self.by, most_groups, list(self)))
+        return self
+
+    def whole(self) -> Tally:
+        """Tally of all rows: the sum of the groups."""
+        found = _Sum()
+        for tally in self.values():
+            found.add(tally)
+        return found.total()
+
+
+def key_of(key: Any) -> Key:
+    """Give what a group is looked up by as its key: a tuple, or the one value of a single column."""
+    return tuple(value_of(value) for value in (key if isinstance(key, tuple) else (key,)))
+
+
+class _Sum:
+    """Adds up many tallies, those of like size first, so that each entry is merged a few times only."""
+
+    def __init__(self) -> None:
+        self._terms: list[Tally] = []
+
+    def add(self, tally: Tally) -> None:
+        terms = self._terms
+        terms.append(tally)
+        while len(terms) > 1 and terms[-2].pairs_table.key.size <= 2 * terms[-1].pairs_table.key.size:
+            terms[-2:] = [terms[-2] + terms[-1]]
+
+    def total(self) -> Tally:
+        return sum(reversed(self._terms), Tally())
+
+
+def _same_columns(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    if names and others and names != others:
+        raise InputError(f"by: parts grouped by {', '.join(names)} and by {', '.join(others)} do not add up.")
+    return names or others
+
+
+def _too_many(names: tuple[str, ...], most_groups: int, keys: list[Key]) -> str:
+    shown = ", ".join(" ".join(str(value) for value in key) for key in keys[-3:])
+    together = " together" if len(names) > 1 else ""
+    return (
+        f"by: more than {number_of(most_groups, 'group')} in {', '.join(names)}{together}, such as {shown:.80}. Group"
+        " by what has fewer values, or allow more with most_groups (--most-groups)."
+    )

@@ -1,0 +1,78 @@
+"""The three views as lists of pairs, from rows or a tally: what calibration errors and decompositions are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from .._lib.errors import InputError, check_choice
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.labels import Label
+from .tables import Pairs
+from .tally import Tally, View
+
+PAIR_VIEWS: tuple[View, ...] = ("top-label", "each-class", "all-classes")
+"""In the order in which they are shown."""
+
+_EXACT_LIMIT = 1 << 21
+"""Rows in memory are counted exactly while they can be: cells of one class are coarse, and bins are cut from them."""
+
+
+def counted_for(
+    views: Sequence[View | None],
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: ArrayLike | None,
+    labels: Sequence[Label] | None,
+    pos_label: Label | None,
+    groups: Any = None,
+    parts: Sequence[str] = (),
+    exact_limit: int = _EXACT_LIMIT,
+) -> Tally:
+    """Count rows with what the views need, None being a default view, or take a tally as it is."""
+    for view in views:
+        if view is not None:
+            check_choice("view", view, PAIR_VIEWS)
+    if isinstance(y_true, Tally):
+        rows_only = {"y_prob": y_prob, "sample_weight": sample_weight, "groups": groups}
+        refuse_rows({**rows_only, "labels": labels, "pos_label": pos_label})
+        tally = y_true
+    elif y_prob is None:
+        raise InputError("y_prob: missing; expected outcomes and probabilities, or a Tally.")
+    else:
+        reading = {"sample_weight": sample_weight, "groups": groups, "labels": labels, "pos_label": pos_label}
+        forecasts = Forecasts(y_true, y_prob, **reading)
+        each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
+        tally = Tally.count(forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit)
+    if not tally.weight > 0:
+        raise InputError("no rows of positive weight.")
+    return tally
+
+
+def refuse_rows(given: Mapping[str, Any]) -> None:
+    """Refuse, beside a tally, what is for the reading of rows and is not None."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name}: a tally's rows are already counted; give it to Tally.of instead.")
+
+
+def view_or(view: View | None, otherwise: View, n_classes: int) -> View:
+    """Give the view that is meant: by default each class for two classes, for more the other one."""
+    return view or ("each-class" if n_classes == 2 else otherwise)
+
+
+def groups_of(tally: Tally, view: View) -> list[Pairs]:
+    """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
+    if view != "each-class":
+        return [tally.pairs(view)]
+    if not tally.knows_classes:
+        raise InputError(
+            "view: this tally was made without the part 'classes', which the each-class view needs; count it again with"
+            " parts=['classes'] (--parts classes)."
+        )
+    pairs, _, first = tally.each_class()
+    groups = [Pairs(*(column[slice(*ends)] for column in pairs)) for ends in pairwise(first.tolist())]
+    return groups if tally.n_classes > 2 else groups[1:]

@@ -1,0 +1,382 @@
+"""Location and shape matrix of largest likelihood, at a coupling and over couplings, in any dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ..._lib.errors import InputError, rows_text
+from ..._lib.typing import Floats
+from ..coupled import expm1_ratio, log1p_ratio
+from .elliptical import log_normalizer
+from .fitting import (
+    Sample,
+    best_coupling,
+    coupling_range,
+    infinite_from,
+    is_regular,
+)
+from .newton import minimize
+
+_REACH = 1e70
+"""Fourth powers of sizes up to it are floats, and so are those of their inverses."""
+
+_PLANE = (
+    "many of the points lie in a plane, and a shape matrix that vanishes across it has infinite likelihood. Set a"
+    " smaller coupling, or fix the shape matrix."
+)
+
+_ENOUGH = 5000
+"""Rows that tell about where the best coupling is."""
+
+_COLLAPSED = 1e3
+"""Shapes flatter than the bulk of the data by the square of this are on the way to a plane."""
+
+_SINGULAR = 1e13
+"""Condition number of a scatter matrix that counts as infinite."""
+
+_FAR = 1e70
+"""Products of four distances up to it are floats."""
+
+
+def regular_bound(d: int) -> float:
+    """Above this coupling the density falls to 0 smoothly enough for standard errors (Smith 1985)."""
+    return -1 / (d + 2)
+
+
+@dataclass(frozen=True)
+class EllipticalFit:
+    """Estimates, and standard errors of the free ones by name."""
+
+    loc: Floats
+    shape: Floats
+    coupling: float
+    log_likelihood: float
+    at_bound: bool
+    regular: bool
+    errors: dict[str, Floats]
+
+
+def fit_elliptical(
+    sample: Sample,
+    loc: Floats | None,
+    shape: Floats | None,
+    coupling: float | None,
+    bounds: tuple[float, float] | None,
+) -> EllipticalFit:
+    """Fit what is None."""
+    d = sample.x.shape[1]
+    sides = _Sides(sample, loc, shape)
+    infinite = np.inf if shape is not None else infinite_from(sample, loc)
+    ends = coupling_range(coupling, bounds, d, regular_bound(d), infinite)
+    rough = _Sides(sample.some(_ENOUGH), loc, shape).loss if len(sample.x) > 2 * _ENOUGH else None
+    k, at_bound = best_coupling(sides.loss, ends, d, rough)
+    if coupling is None and sides.collapsed() < np.inf:
+        if bounds is not None:
+            raise InputError(f"data: no fit at coupling {sides.collapsed():.6g} of coupling_bounds; {_PLANE}")
+        for highest in (sides.collapsed() / 2, 0.0):
+            k, at_bound = best_coupling(sides.loss, (ends[0], highest), d)
+            if k <= 0 or sides.loss(k) < np.inf:
+                break
+    problem = sides.of(k)
+    if isinstance(problem, InputError):
+        raise problem
+    value = problem.loss(k)
+    if not np.isfinite(value):
+        why = (
+            _PLANE
+            if shape is None
+            else "with the fixed parameters, points lie outside of its compact support. Fix a larger scale, a larger"
+            " coupling, or fix less."
+        )
+        raise InputError(f"data: no fit at coupling {k:.6g}; {why}")
+    if not problem.converged[k]:
+        raise InputError(f"data: the search for the largest likelihood at coupling {k:.6g} has not come to an end.")
+    found_loc, found_shape = problem.estimates(k)
+    free = {"loc": loc is None, "shape_matrix": shape is None, "coupling": coupling is None}
+    errors = _errors(found_loc, found_shape, k, sample.effective, free, at_bound)
+    regular = is_regular(k, regular_bound(d))
+    return EllipticalFit(found_loc, found_shape, k, -value * sample.total, at_bound, regular, errors)
+
+
+class _Sides:
+    """The likelihood on either side of coupling 0, each in coordinates of its own.
+
+    Up to 0 far points have a say, and coordinates are those of mean and covariance; above, of the bulk of the data.
+    """
+
+    def __init__(self, sample: Sample, loc: Floats | None, shape: Floats | None) -> None:
+        """Nothing is computed before it is asked for."""
+        self.arguments = sample, loc, shape
+        self.known: dict[bool, _Whitened | InputError] = {}
+
+    def of(self, k: float) -> _Whitened | InputError:
+        """The side of a coupling, or why there is none."""
+        heavy = k > 0
+        if heavy not in self.known:
+            try:
+                self.known[heavy] = _Whitened(*self.arguments, heavy)
+            except InputError as error:
+                self.known[heavy] = error
+        return self.known[heavy]
+
+    def collapsed(self) -> float:
+        """The lowest coupling above 0 that was found to have infinite likelihood, because of points in a plane."""
+        heavy = self.known.get(True)
+        if isinstance(heavy, InputError):
+            return 0.0
+        return min(heavy.collapsed, default=np.inf) if heavy else np.inf
+
+    def loss(self, k: float) -> float:
+        """Mean negative log-likelihood at the best location and shape; infinite where there is none."""
+        side = self.of(k)
+        return np.inf if isinstance(side, InputError) else side.loss(k)
+
+
+class _Whitened:
+    """The likelihood in coordinates where the data are round, as a function of z = A x - b, A lower triangular.
+
+    For couplings up to 0 its negative is convex in A and b, so there is one optimum. It is infinite where points
+    would lie outside of compact support.
+    """
+
+    def __init__(self, sample: Sample, loc: Floats | None, shape: Floats | None, heavy: bool) -> None:
+        """Choose the coordinates: those of the fixed parameters, or estimates."""
+        self.sample, self.d = sample, sample.x.shape[1]
+        self.free_loc, self.free_shape = loc is None, shape is None
+        self.heavy = heavy
+        centre, root = (_robust_coordinates if heavy else _moment_coordinates)(sample, loc, shape)
+        self.centre, self.root = centre, root
+        self.x = linalg.solve_triangular(root, (sample.x - centre).T, lower=True).T
+        _check_reach(self.x)
+        self.log_root = float(np.log(np.diag(root)).sum())
+        self.triangle = np.tril_indices(self.d)
+        self.solved: dict[float, Floats] = {}
+        self.converged: dict[float, bool] = {}
+        self.collapsed: set[float] = set()
+
+    def loss(self, coupling: float) -> float:
+        """Mean negative log-likelihood at the best location and shape for this coupling."""
+        if coupling not in self.solved:
+            self.solved[coupling], self.converged[coupling] = self._solve(coupling)
+        if self.heavy and self.free_shape:
+            a, _ = self._parts(self.solved[coupling])
+            if np.linalg.cond(a) > _COLLAPSED:  # on the way to an infinite likelihood
+                self.collapsed.add(coupling)
+                return np.inf
+        return self._value(self.solved[coupling], coupling) + self.log_root + float(log_normalizer(coupling, self.d))
+
+    def estimates(self, coupling: float) -> tuple[Floats, Floats]:
+        """Location and shape matrix that `loss` found."""
+        a, b = self._parts(self.solved[coupling])
+        inner = linalg.solve_triangular(a, np.eye(self.d), lower=True)
+        root = self.root @ inner
+        return self.centre + root @ b, root @ root.T
+
+    def _solve(self, k: float) -> tuple[Floats, bool]:
+        start = min(self.solved, key=lambda other: abs(other - k), default=None)
+        theta = self._vector(np.eye(self.d), np.zeros(self.d)) if start is None else self.solved[start]
+        theta = self._inside(theta, k)
+        if not (self.free_loc or self.free_shape) or not np.isfinite(self._value(theta, k)):
+            return theta, True
+        return minimize(
+            lambda t: self._value(t, k), lambda t: self._gradient(t, k), lambda t, p: self._curvature(t, p, k), theta
+        )
+
+    def _inside(self, theta: Floats, k: float) -> Floats:
+        """Shrink the data into compact support, if the shape is free to."""
+        a, b = self._parts(theta)
+        if k < 0 and self.free_shape:
+            reach = -k * self._squared(a, b)[0].max()
+            if reach > 0.9:
+                theta = self._vector(a * np.sqrt(0.5 / reach), b * np.sqrt(0.5 / reach))
+        return theta
+
+    def _vector(self, a: Floats, b: Floats) -> Floats:
+        parts = ([a[self.triangle]] if self.free_shape else []) + ([b] if self.free_loc else [])
+        return np.concatenate([*parts, np.empty(0)])
+
+    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
+        a, b, used = np.eye(self.d), np.zeros(self.d), 0
+        if self.free_shape:
+            used = len(self.triangle[0])
+            a[self.triangle] = theta[:used]
+        if self.free_loc:
+            b = theta[used:]
+        return a, b
+
+    def _squared(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+        """Squared distances and the z they are of."""
+        z = self._product(a) - b
+        return np.asarray((z * z).sum(axis=1)), z
+
+    def _product(self, a: Floats) -> Floats:
+        return self.x * a[0, 0] if self.d == 1 else np.asarray(self.x @ a.T)
+
+    def _moment(self, pull: Floats) -> Floats:
+        return np.array([[(pull * self.x).sum()]]) if self.d == 1 else np.asarray(pull.T @ self.x)
+
+    def _value(self, theta: Floats, k: float) -> float:
+        a, b = self._parts(theta)
+        squared, _ = self._squared(a, b)
+        if np.any(np.diag(a) <= 0) or (k < 0 and not -k * squared.max() < 1):
+            return np.inf
+        kernel = (1 + self.d * k) / 2 * log1p_ratio(k, squared)
+        return float(self.sample.mean(kernel) - np.log(np.diag(a)).sum())
+
+    def _gradient(self, theta: Floats, k: float) -> Floats:
+        a, b = self._parts(theta)
+        squared, z = self._squared(a, b)
+        pull = (self.sample.w * (1 + self.d * k) / (1 + k * squared))[:, None] * z
+        return self._vector(self._moment(pull) - np.diag(1 / np.diag(a)), -pull.sum(axis=0))
+
+    def _curvature(self, theta: Floats, direction: Floats, k: float) -> Floats:
+        a, b = self._parts(theta)
+        da, db = self._parts(direction)
+        if not self.free_shape:
+            da = np.zeros_like(a)
+        squared, z = self._squared(a, b)
+        dz = self._product(da) - db
+        base = 1 + k * squared
+        u = self.sample.w * (1 + self.d * k) / base
+        du = -2 * k * u / base * (z * dz).sum(axis=1)
+        pull = du[:, None] * z + u[:, None] * dz
+        return self._vector(self._moment(pull) + np.diag(np.diag(da) / np.diag(a) ** 2), -pull.sum(axis=0))
+
+
+def _moment_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None) -> tuple[Floats, Floats]:
+    """Centre and Cholesky factor of the covariance."""
+    middle = _weighted_median(sample.x, sample.w)  # first, so that a mean far from 0 keeps its digits
+    centre = middle + np.asarray(sample.mean(sample.x - middle)) if loc is None else loc
+    if shape is not None:
+        return centre, np.asarray(np.linalg.cholesky(shape))
+    away = sample.x - centre
+    size = np.abs(away).max(axis=0)
+    _check_size(size)
+    z = away / size
+    z = z / np.sqrt(sample.mean(z * z))
+    scatter = np.einsum("n,ni,nj->ij", sample.w, z, z)
+    if not np.linalg.cond(scatter) < _SINGULAR:
+        raise InputError(_degenerate(sample.x.shape[1]))
+    spread = np.sqrt(sample.mean((away / size) ** 2)) * size
+    return centre, np.asarray(spread[:, None] * np.linalg.cholesky(scatter))
+
+
+def _robust_coordinates(sample: Sample, loc: Floats | None, shape: Floats | None) -> tuple[Floats, Floats]:
+    """Centre and Cholesky factor of a shape that a few far points cannot stretch."""
+    d = sample.x.shape[1]
+    centre = _weighted_median(sample.x, sample.w) if loc is None else loc
+    if shape is not None:
+        return centre, np.asarray(np.linalg.cholesky(shape))
+    size = np.array([_middle(column, sample.w) for column in np.abs(sample.x - centre).T])
+    _check_size(size)
+    x = (sample.x - centre) / size
+    _check_reach(x)
+    scatter = np.eye(d)
+    for _ in range(200):  # the iteration of the t distribution with two degrees of freedom
+        z = linalg.solve_triangular(np.linalg.cholesky(scatter), x.T, lower=True)
+        u = sample.w / (2 + (z * z).sum(axis=0))
+        last, scatter = scatter, (x.T * (u / u.sum())) @ x
+        if not np.linalg.cond(scatter) < _SINGULAR:
+            raise InputError(f"data: no fit at couplings above 0; {_PLANE}")
+        if np.abs(scatter - last).max() < 1e-3 * np.abs(scatter).max():
+            break
+    return centre, np.asarray(size[:, None] * np.linalg.cholesky(scatter))
+
+
+def _check_size(size: Floats) -> None:
+    if not np.all(size > 0):
+        raise InputError(_degenerate(len(size)))
+    if not np.all((size > 1 / _REACH) & (size < _REACH)):
+        raise InputError(f"data: of size {size.max():.3g}, its squares overflow or vanish; give it in other units.")
+
+
+def _check_reach(x: Floats) -> None:
+    far = np.flatnonzero(~(np.abs(x) < _FAR).all(axis=1))
+    if far.size:
+        raise InputError(f"data: {rows_text(far)} so far from the others that products overflow; leave them out.")
+
+
+def _middle(distance: Floats, w: Floats) -> float:
+    """Median distance of a point that is not at the centre; 0 if all are."""
+    away = distance > 0
+    if not away.any():
+        return 0.0
+    return float(_weighted_median(distance[away, None], w[away] / w[away].sum())[0])
+
+
+def _degenerate(d: int) -> str:
+    if d == 1:
+        return "data: all values are equal; no scale can be fitted. Fix it with fscale."
+    return (
+        "data: the points lie in a plane of fewer dimensions, or a few so far out that beside them the others do; the"
+        " shape matrix would be singular. Leave out columns that others determine, or the far points, take more rows"
+        " than columns, or fix it with fshape_matrix."
+    )
+
+
+def _weighted_median(x: Floats, w: Floats) -> Floats:
+    order = np.argsort(x, axis=0, kind="stable")
+    half = np.argmax(np.cumsum(w[order], axis=0) >= 0.5, axis=0)
+    return np.asarray(np.take_along_axis(np.take_along_axis(x, order, axis=0), half[None, :], axis=0)[0])
+
+
+def _errors(loc: Floats, shape: Floats, k: float, n: float, free: dict[str, bool], at_bound: bool) -> dict[str, Floats]:
+    """Standard errors of the free parameters, from the expected information in n rows.
+
+    In coordinates where the shape is the identity, a change of loc by m, of the shape by H and of the coupling by h
+    has information c |m|^2 + c/2 |H|^2 + (c - 1)/4 (tr H)^2 + h K tr H + h^2 V, with c = (1 + d k)/(1 + (d + 2) k)
+    (Lange, Little and Taylor 1989, for t). So the part of H without trace stands apart from trace and coupling.
+    """
+    d = len(loc)
+    if not is_regular(k, regular_bound(d)):
+        c = trace = cross = curvature = np.nan
+    else:
+        c = (1 + d * k) / (1 + (d + 2) * k)
+        trace, (cross, curvature) = c / (2 * d) + (c - 1) / 4, _coupling_information(k, d)
+    if free["shape_matrix"] and free["coupling"] and not at_bound:
+        both = np.array([[trace, cross / 2], [cross / 2, curvature]])
+        var_trace, var_coupling = np.diag(np.linalg.inv(both))
+    else:
+        var_trace, var_coupling = 1 / trace, np.nan if at_bound else 1 / curvature
+    size = np.diag(shape)
+    square = shape**2
+    var_shape = (np.outer(size, size) + square - 2 / d * square) / c + var_trace / d**2 * square
+    variances = {"loc": size / c, "shape_matrix": var_shape, "coupling": var_coupling}
+    return {name: np.sqrt(value / n) for name, value in variances.items() if free[name]}
+
+
+def _coupling_information(k: float, d: int) -> tuple[float, float]:
+    """Information of the coupling with the trace of the shape, K, and with itself, V: integrals over the distance.
+
+    In the logarithm of v = ln(1 + kappa delta)/kappa the trapezoidal rule is as good as exact for every coupling. For
+    compact support the scores grow as e^(|kappa| v), which is kept with the weights, so that neither overflows.
+    """
+    v = np.exp(np.linspace(-60.0, np.log(120 / (1.0 if k >= 0 else 1 + (d + 2) * k)), 4000))
+    x = abs(k) * v
+    part = expm1_ratio(-abs(k), v)  # delta/(1 + kappa delta), over the growth
+    bend = v**2 * (_heavy_bend(x) if k >= 0 else _compact_bend(x))
+    score, pull = (bend - d * part) / 2, (1 + d * k) * part
+    growth = x if k < 0 else 0.0
+    log_weight = np.log(v) + (d / 2 - 1) * (max(k, 0.0) * v + np.log(part)) + (k - (1 + d * k) / 2) * v
+    log_weight -= np.log(np.exp(log_weight).sum())
+    mean = float(np.exp(log_weight + growth) @ score)
+    twice = np.exp(log_weight + 2 * growth)
+    # What the normalization adds to the score makes it average to 0; the pull averages to d.
+    return float(twice @ (score * pull)) / d - mean, float(twice @ score**2) - mean**2
+
+
+def _heavy_bend(x: Floats) -> Floats:
+    """(x - (1 - e^-x))/x^2, which is 1/2 at 0."""
+    near = x < 1e-2
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1 / 2 - x * (1 / 6 - x * (1 / 24 - x / 120)), (safe + np.expm1(-safe)) / safe**2)
+
+
+def _compact_bend(x: Floats) -> Floats:
+    """(1 - (1 + x) e^-x)/x^2, which is 1/2 at 0."""
+    near = x < 1e-2
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1 / 2 - x * (1 / 3 - x * (1 / 8 - x / 30)), (1 - (1 + safe) * np.exp(-safe)) / safe**2)
