@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from test_compiled import adversarial, counted, layouts
+from adversarial import adversarial, counted, layouts
 from unperplexed.kernels import rows as _kernels
 
 SEED = 20_261_122

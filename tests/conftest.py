@@ -22,7 +22,7 @@ if find_spec("hypothesis"):  # the minimal install has none
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.
 collect_ignore_glob = [] if os.environ.get("UNPERPLEXED_DATA") else ["shared/*"]
 # Nor are those on a device, which run on request.
-collect_ignore_glob += [] if os.environ.get("UNPERPLEXED_DEVICE") else ["gpu/*"]
+collect_ignore_glob += [] if os.environ.get("UNPERPLEXED_DEVICE") else ["kernels/gpu/*"]
 # So are tests of libraries that are not installed; where all are, none may be missing.
 _NEEDED = {
     "sklearn": "sklearn",
@@ -32,30 +32,19 @@ _NEEDED = {
     "lightning": "lightning",
     "keras": "keras",
 }
-collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["conformance/test_engines.py"]
-collect_ignore_glob += [] if kernel else ["test_compiled.py"]
-collect_ignore_glob += [] if find_spec("torch") and find_spec("jax") else ["test_devices.py"]
+collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["sources/test_engines.py"]
+collect_ignore_glob += [] if kernel else ["kernels/test_compiled.py"]
+collect_ignore_glob += [] if find_spec("torch") and find_spec("jax") else ["kernels/test_devices.py"]
 # What a browser makes of the report is seen where there is one to drive.
 browser = find_spec("selenium") and Path("/usr/bin/chromium").exists() and Path("/usr/bin/chromedriver").exists()
-collect_ignore_glob += [] if browser else ["browser/*"]
+collect_ignore_glob += [] if browser else ["report/browser/*"]
 # A kernel of Triton's is interpreted or compiled in all of a process.
 interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-collect_ignore_glob += [] if find_spec("triton") and not interpreted else ["test_triton.py"]
-collect_ignore_glob += [] if find_spec("triton") and interpreted else ["interpreted/*"]
+collect_ignore_glob += [] if find_spec("triton") and not interpreted else ["kernels/test_triton.py"]
+collect_ignore_glob += [] if find_spec("triton") and interpreted else ["kernels/interpreted/*"]
 collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEEDED.items() if not find_spec(library)]
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240229)
-
-
-def softmax_forecasts(rng, n, classes, spread=2.0, temperature=1.0, dtype=np.float64):
-    """Forecasts softmax(temperature * z) of outcomes drawn from softmax(z): calibrated at temperature 1."""
-    z = spread * rng.normal(size=(n, classes))
-    truth = np.exp(z - z.max(axis=1, keepdims=True))
-    truth /= truth.sum(axis=1, keepdims=True)
-    p = np.exp(temperature * (z - z.max(axis=1, keepdims=True)))
-    p /= p.sum(axis=1, keepdims=True)
-    y = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=classes - 1)
-    return y, p.astype(dtype)

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional
 
 from unperplexed import InputError, row_scores
-from unperplexed.integrations import _rules
 from unperplexed.integrations import torch as losses
+from unperplexed.scores import differentiable as _rules
 
 RULES = {
     "brier_score": (losses.brier_loss, losses.BrierLoss()),

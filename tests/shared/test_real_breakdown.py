@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shared.test_real_forecasts import DATA, run
+from real_data import DATA, run
 from unperplexed import Tallies, assess, assess_by, tally_files_by
 
 NBA = DATA / "fte_games/nba_games.csv"

@@ -7,7 +7,7 @@ functions say where they come from.
 import numpy as np
 import pytest
 
-from shared.test_real_forecasts import SETS
+from real_data import SETS
 from unperplexed import Tally, expected_calibration_error
 from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
 from unperplexed.calibration.errors import binned_error, smooth_error

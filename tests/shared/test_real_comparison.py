@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from shared.test_real_forecasts import DATA, npz
+from real_data import DATA, npz
 from unperplexed import compare, row_scores
 from unperplexed.cli.parser import main
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from shared.test_real_forecasts import brackets, games, markets, review, survey
+from real_data import brackets, games, markets, review, survey
 from unperplexed import Tally, diagnose
 
 DATA = Path(os.environ["UNPERPLEXED_DATA"])

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shared.test_real_forecasts import DATA
+from real_data import DATA
 from unperplexed import assess, compare, ranked_probability_score
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shared.test_real_forecasts import SETS
+from real_data import SETS
 from unperplexed import Tally, assess, row_scores
 from unperplexed.cli.parser import main
 

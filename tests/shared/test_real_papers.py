@@ -7,7 +7,7 @@ import pytest
 from papers import cm
 from papers.page import differing
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 EXHIBITS = {exhibit.name: exhibit for exhibit in cm.EXHIBITS}
 MEANS = ("decisiveness", "geometric accuracy", "robustness")
 

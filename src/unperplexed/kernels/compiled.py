@@ -11,7 +11,7 @@ def _found() -> ModuleType | None:
     if os.environ.get("UNPERPLEXED_KERNEL") == "numpy":
         return None
     try:
-        return import_module("unperplexed._kernel")
+        return import_module("._kernel", __package__)
     except ImportError:  # built without a compiler
         return None
 

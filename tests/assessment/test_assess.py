@@ -1,0 +1,425 @@
+import copy
+import dataclasses
+import inspect
+import json
+import math
+import pickle
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import softmax_forecasts
+from unperplexed import (
+    ESTIMATORS,
+    Assessment,
+    Forecasts,
+    InputError,
+    Tally,
+    assess,
+    assess_by,
+    compare,
+    compare_sequentially,
+    tally_files,
+)
+from unperplexed.calibration.estimators import isotonic
+
+HOSTILE = "</pre><b>"
+
+
+@pytest.fixture
+def forecasts(rng):
+    return softmax_forecasts(rng, 1000, 3, temperature=1.5)
+
+
+@pytest.fixture
+def result(forecasts):
+    return assess(*forecasts)
+
+
+def test_headline_figures_by_hand():
+    p = np.array([0.9, 0.9, 0.9, 0.9, 0.2])
+    y = np.array([1, 1, 1, 0, 0])
+    result = assess(y, p, measured="equal-width", bins=10)
+    correct = np.array([0.9, 0.9, 0.9, 0.1, 0.8])
+    # Pairs: .9 x4 (3 happened), .1 x4 (1), .2 (0), .8 (1); width-.1 bins hold one value each.
+    measured = np.array([0.75, 0.75, 0.75, 0.25, 1.0])
+    for values, means in ((correct, result.reported), (measured, result.measured)):
+        assert means.decisiveness == pytest.approx(values.mean(), rel=1e-14)
+        assert means.geometric_accuracy == pytest.approx(np.exp(np.log(values).mean()), rel=1e-14)
+        assert means.robustness == pytest.approx(np.mean(values ** (-2 / 3)) ** -1.5, rel=1e-14)
+    assert result.prediction_accuracy == 0.8
+    assert result.slope == pytest.approx(result.measured.spread / result.reported.spread, rel=1e-15)
+    assert math.tan(math.radians(result.orientation)) == pytest.approx(1 / result.slope, rel=1e-12)
+    assert result.divergence_probability == pytest.approx(
+        result.reported.geometric_accuracy / result.measured.geometric_accuracy, rel=1e-15
+    )
+
+
+def test_bin_table_by_hand():
+    result = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], view="all-classes", measured="equal-width", bins=2)
+    bins = result.bins
+    # Pairs below 1/2: .2 .4 .3* .1 ; above: .8* .6* .7 .9* (* happened).
+    assert bins.lowest == pytest.approx([0.1, 0.6])
+    assert bins.highest == pytest.approx([0.4, 0.9])
+    assert bins.mean_reported == pytest.approx([0.25, 0.75])
+    assert bins.happened.tolist() == [1, 3]
+    assert bins.total.tolist() == [4, 4]
+    assert bins.measured.tolist() == [0.25, 0.75]
+    assert bins.decisiveness == pytest.approx([0.3, (0.8 + 0.6 + 0.9) / 3])
+    assert bins.geometric_accuracy == pytest.approx([0.3, (0.8 * 0.6 * 0.9) ** (1 / 3)])
+    assert bins.contribution == pytest.approx([np.log(0.3) / 4, np.log(0.8 * 0.6 * 0.9) / 4])
+
+
+def test_bins_of_two_classes_by_hand():
+    """They are those of the positive class; only the contributions are of both."""
+    bins = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], measured="equal-width", bins=2).bins
+    # Pairs of the positive class: .1 ; .8* .6* .7 (* happened). Those of the other: .2 .4 .3* ; .9*.
+    assert bins.label == ()
+    assert bins.lowest == pytest.approx([0.1, 0.6])
+    assert bins.highest == pytest.approx([0.1, 0.8])
+    assert bins.mean_reported == pytest.approx([0.1, 0.7])
+    assert bins.happened.tolist() == [0, 2]
+    assert bins.total.tolist() == [1, 3]
+    assert bins.measured == pytest.approx([0, 2 / 3])
+    assert bins.decisiveness == pytest.approx([np.nan, 0.7], nan_ok=True)
+    assert bins.geometric_accuracy == pytest.approx([np.nan, 0.48**0.5], nan_ok=True)
+    assert bins.contribution == pytest.approx([np.log(0.9) / 4, np.log(0.8 * 0.6 * 0.3) / 4])
+
+
+@pytest.mark.parametrize("measured", sorted(ESTIMATORS))
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_contributions_of_two_classes_sum_to_the_log_of_the_accuracy(rng, measured, exact_limit):
+    y, p = softmax_forecasts(rng, 2000, 2)
+    result = assess(y, p, measured=measured, exact_limit=exact_limit)
+    assert result.view == "each-class"
+    # Cells of both classes, and of the positive class alone, have means that differ in their last digits.
+    rel = 1e-12 if exact_limit else 1e-9
+    assert result.bins.contribution.sum() == pytest.approx(np.log(result.reported.geometric_accuracy), rel=rel)
+    assert result.bins.happened.sum() == y.sum()
+    assert result.bins.total.sum() == 2000
+    assert (result.bins.lowest[1:] > result.bins.highest[:-1]).all()
+
+
+@pytest.mark.parametrize("measured", sorted(ESTIMATORS))
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+def test_contributions_sum_to_the_log_of_the_accuracy(rng, measured, exact_limit):
+    y, p = softmax_forecasts(rng, 2000, 5)
+    result = assess(y, p, measured=measured, exact_limit=exact_limit)
+    assert result.bins.contribution.sum() == pytest.approx(np.log(result.reported.geometric_accuracy), rel=1e-12)
+    assert result.bins.happened.sum() == 2000
+    assert result.bins.total.sum() == 10_000
+    assert (result.bins.lowest[1:] > result.bins.highest[:-1]).all()
+    assert result.distribution.share.sum() == pytest.approx(1)
+
+
+def test_rows_and_tally_give_the_same(rng):
+    y, p = softmax_forecasts(rng, 500, 2, temperature=1.5)
+    assert assess(y, p).diagnosis.errors == ("confidence",)
+    assert assess(Tally.of(y, p)).to_json() == assess(y, p).to_json()
+
+
+def test_rows_and_a_tally_of_three_classes_give_the_same_but_for_the_verdict(rng):
+    """With more than two classes it is made from rows, read several times; a tally says so."""
+    y, p = softmax_forecasts(rng, 500, 3)
+    counted, whole = assess(Tally.of(y, p)), assess(y, p)
+    assert whole.diagnosis.made
+    assert not counted.diagnosis.made
+    assert counted.verdict.startswith("No verdict: with more than two classes the rows are read several times")
+    assert str(counted).startswith("No verdict:")
+    plain = [json.loads(each.to_json()) for each in (counted, whole)]
+    for each in plain:
+        del each["verdict"], each["diagnosis"]
+    assert plain[0] == plain[1]
+
+
+def test_a_tally_takes_no_arguments_for_rows():
+    tally = Tally.of([1, 0], [0.6, 0.3])
+    for arguments in (
+        {"y_prob": [0.5, 0.5]},
+        {"sample_weight": [1, 1]},
+        {"labels": [0, 1]},
+        {"renormalize": True},
+        {"exact_limit": 0},
+    ):
+        name = next(iter(arguments))
+        with pytest.raises(InputError, match=f"{name}: a tally's rows"):
+            assess(tally, **arguments)
+
+
+def test_top_label_view(rng):
+    y, p = softmax_forecasts(rng, 2000, 4)
+    result = assess(y, p, view="top-label", measured="equal-width", bins=10)
+    top, hit = p.max(axis=1), p.argmax(axis=1) == y
+    index = np.minimum((top * 10).astype(int), 9)
+    expected = [hit[index == b].mean() for b in np.unique(index)]
+    assert result.bins.measured == pytest.approx(expected)
+    assert result.bins.total.sum() == 2000
+    for value in (result.slope, result.divergence_probability, result.orientation, result.measured.decisiveness):
+        assert math.isnan(value)
+    assert result.reported == assess(y, p).reported
+    assert "none in this view" in str(result)
+    assert result.diagnosis == assess(y, p).diagnosis  # it does not depend on the view
+    assert str(result).startswith("No evidence of miscalibration (n = 2,000, p > 0.5).")
+
+
+def test_isotonic_top_label_uses_the_rows_top_class():
+    result = assess([0, 1], [[0.7, 0.3], [0.6, 0.4]], view="top-label")
+    expected = isotonic(np.array([0.6, 0.7]), np.array([0.0, 1]), np.array([1.0, 1]))
+    assert result.bins.measured.tolist() == expected.measured.tolist()
+
+
+def test_slope_is_nan_when_all_reported_are_equal():
+    result = assess([1, 0], [0.5, 0.5])
+    assert math.isnan(result.slope)
+    assert math.isnan(result.orientation)
+    assert "all equal" in str(result)
+
+
+def test_rounding_is_no_spread():
+    """Every correct-class probability is 0.1, once as given and once as 1 - 0.9: nothing to draw a slope through."""
+    result = assess([1, 0] * 50, [0.1, 0.9] * 50)
+    assert math.isnan(result.slope)
+    assert math.isnan(assess([1, 0], [0.5, 0.5]).orientation)
+
+
+def test_equal_measured_means_are_no_overconfidence():
+    text = str(assess([1, 1], [0.8, 0.7], measured="isotonic"))
+    assert "measured means are all equal" in text
+    assert "overconf" not in text
+
+
+def test_assessments_can_be_compared_and_hashed(result):
+    assert result == result  # noqa: PLR0124
+    assert result != assess([1, 0], [0.6, 0.3])
+    assert len({result, result}) == 1
+
+
+def test_limit_both():
+    result = assess([1, 0], [1.0, 1.0], floor=0.1, limit="both")
+    assert result.reported.decisiveness == pytest.approx((0.9 + 0.1) / 2)
+    assert "ceiling 0.9" in str(result)
+
+
+def test_infinite_log_loss_is_explained():
+    result = assess([1, 1], [0.0, 0.5])
+    assert result.scores["log_loss"] == np.inf
+    assert result.zero_given == 1
+    assert "0 given to 1 that happened" in str(result)
+    assert json.loads(result.to_json())["scores"]["log_loss"] == "Infinity"
+
+
+def test_it_is_frozen(result):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.slope = 1.0
+    for array in (result.bins.measured, result.profile.values, result.profile.orders, result.distribution.share):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_it_can_be_pickled_and_copied(result):
+    for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert again.to_json() == result.to_json()
+
+
+def test_a_copy_keeps_the_verdict_of_the_rows_it_leaves_behind(rng):
+    """Also of an assessment that nobody has asked for its verdict before."""
+    y, p = softmax_forecasts(rng, 1000, 3, temperature=1.5)
+    verdict = assess(y, p).verdict
+    assert verdict.startswith("Overconfident (calibration slope 0.")
+    for again in (pickle.loads(pickle.dumps(assess(y, p))), copy.deepcopy(assess(y, p))):
+        assert again.verdict == verdict
+        assert again.diagnosis.findings[0].error == "confidence"
+        assert pickle.loads(pickle.dumps(again)).verdict == verdict
+
+
+SETTINGS = [
+    {"floor": 0.05},
+    {"measured": "equal-width", "bins": 4},
+    {"seed": 3, "resamples": 0},
+    {"limit": "both"},
+    {"view": "top-label"},
+    {"view": "all-classes"},
+    {"confidence": 0.5},
+]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_verdict_does_not_depend_on_settings(rng, classes, settings):
+    y, p = softmax_forecasts(rng, 1000, classes, temperature=1.5)
+    first = assess(y, p).diagnosis
+    assert first.errors == ("confidence",)
+    assert assess(y, p, **settings).diagnosis == first
+
+
+@pytest.mark.parametrize(("temperature", "word"), [(1.6, "Overconfident"), (0.6, "Underconfident")])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, temperature, word, classes):
+    result = assess(*softmax_forecasts(rng, 3000, classes, temperature=temperature), resamples=0)
+    first = " ".join(str(result).partition("\n\n")[0].split())
+    verdict, cost, remedy = first.split(". ")[:3]
+    slope = 1 + result.diagnosis.findings[0].parameter
+    assert slope == pytest.approx(1 / temperature, rel=0.12)
+    assert verdict.startswith(f"{word} (calibration slope {slope:.2f}, 95% CI ")
+    assert cost.startswith(f"Miscalibration costs about {result.diagnosis.gain:.2g} nats a row")
+    assert remedy.startswith("Remedy: ")
+    assert f"{1 / slope:.2f}" in remedy
+    card = result._repr_html_()
+    assert (
+        card.index(result.verdict) < card.index("Miscalibration costs") < card.index("Remedy") < card.index("<thead>")
+    )
+
+
+def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
+    """assess and Tally.of take what Forecasts takes; a tally, whose rows are counted, takes none of it."""
+    of_parts = {
+        "whole",
+        "first_row",
+        "known_labels",
+        "groups",
+        "source",
+        "names",
+    }  # a reader of files says these, not a user
+    reading = set(inspect.signature(Forecasts.__init__).parameters) - {"self", "y_true"} - of_parts
+    of_files = {"y_prob", "sample_weight"}  # which files have in columns: prob and weight
+    assert reading - of_files <= set(inspect.signature(tally_files).parameters)
+    for function in (assess, Tally.of):
+        assert reading <= set(inspect.signature(function).parameters)
+    for name in reading:
+        with pytest.raises(InputError, match=f"{name}: a tally's rows"):
+            assess(Tally.of([1, 0], [0.6, 0.3]), **{name: True})
+
+
+def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
+    names = {field.name for field in dataclasses.fields(Assessment)} - {"_source", "surprises"}
+    names |= {"uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis"}
+    parsed = json.loads(result.to_json())
+    assert set(result.to_dict()) == set(parsed) == names
+    assert parsed["reported"]["robustness"] == result.reported.robustness
+    assert parsed["slope"] == result.slope
+    assert parsed["verdict"] == parsed["diagnosis"]["verdict"] == result.verdict
+    assert parsed["diagnosis"]["findings"][0]["error"] == "confidence"
+    assert parsed["profile"]["values"] == result.profile.values.tolist()
+    assert parsed["floor"] == pytest.approx(0.01 / 3, rel=1e-15)
+    assert parsed["floor_sensitivity"][2]["floor"] == 0.005
+    at_that = json.loads(assess(*forecasts, floor=0.005, resamples=0).to_json())
+    assert parsed["floor_sensitivity"][2] == {"floor": 0.005, **at_that["reported"]}
+    assert json.loads(assess([1, 0], [0.5, 0.5]).to_json())["slope"] == "NaN"
+
+
+def test_numpy_scalars_as_settings():
+    result = assess([1, 0], [0.6, 0.3], floor=np.float32(0.01), measured="equal-population", bins=np.int64(2))
+    assert json.loads(result.to_json())["estimator_settings"] == {"bins": 2}
+
+
+def test_frames(result):
+    assert result.frame().to_dicts() == [result.figures()]
+    assert result.frame("bins").height == len(result.bins)
+    assert result.frame("profile").height == 121
+    assert result.frame("floors")["floor"].to_list() == [0.05, 0.01, 0.005, 0.001, 0]
+    assert pl.concat([result.frame(), result.frame()]).height == 2
+    with pytest.raises(InputError, match="what:"):
+        result.frame("everything")
+
+
+def test_narrow_intervals_have_four_decimals():
+    """Three would say that the truth is known to 0.001."""
+    rows = 2_000_000
+    p = np.repeat([0.3, 0.8], rows // 2)
+    text = str(assess(np.random.default_rng(1).random(rows) < p, p, resamples=0))
+    value, low, high = re.search(r"prediction accuracy +(\S+) +(\S+) to (\S+)", text).groups()
+    assert [len(each) for each in (value, low, high)] == [6, 6, 6]
+    assert float(low) < float(value) < float(high)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_text_fits_a_terminal(rng):
+    y, p = softmax_forecasts(rng, 300, 3)
+    for settings in ({}, {"view": "top-label"}, {"measured": "equal-population", "bins": 7, "limit": "both"}):
+        text = str(assess(y, p, sample_weight=rng.uniform(size=300), **settings))
+        assert max(map(len, text.splitlines())) <= 80
+        assert "\n\n\n" not in text
+
+
+def test_notes_are_printed():
+    result = assess([1, 0, 2, 1], [0.5, np.nan, 0.4, 0.7], ignore_label=2, drop_invalid=True)
+    assert "1 row left out: outcome to be ignored" in str(result)
+    assert "1 row dropped: no probability (empty or NaN)" in str(result)
+    assert "1 row dropped: no probability (empty or NaN)" in result._repr_html_()
+    assert result.to_dict()["notes"]["dropped"] == {"NaN": 1}
+
+
+def test_results_name_themselves_in_a_line(rng):
+    """In angle brackets, as what cannot be typed back in; a console would be flooded by all that is in them."""
+    y, p = softmax_forecasts(rng, 1234, 3)
+    result = assess(y, p)
+    accuracy = f"{result.reported.geometric_accuracy:.3f}"
+    assert repr(result) == f"<Assessment of 1,234 forecasts of 3 classes: geometric accuracy {accuracy}>"
+    by = assess_by(y, p, by={"team": [HOSTILE] * 600 + ["b"] * 634}, resamples=0)
+    assert repr(by) == "<Breakdown of 1,234 forecasts into 2 groups by team>"
+    tally = Tally.of(y, p)
+    assert repr(tally) == "<Tally of 1,234 forecasts of 3 classes>"
+    comparison = compare({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y)
+    sequential = compare_sequentially({"x" * 1000: p, "flat\n": np.full_like(p, 1 / 3)}, y)
+    for each in (
+        result, by, tally, comparison, sequential, result.profile, result.bins, result.curve, result.uncertainty,
+        by.groups[0],
+    ):  # fmt: skip
+        assert len(repr(each)) < 200
+        assert "\n" not in repr(each)
+
+
+def test_the_card_of_groups_escapes_their_names():
+    card = assess_by([1, 0, 1], [0.5, 0.6, 0.7], by=[HOSTILE, "a", "a"], resamples=0)._repr_html_()
+    assert "<b>" not in card
+    assert "&lt;b&gt;" in card
+    assert card.count("</pre>") == 1
+
+
+def test_notebook_card_escapes_what_it_shows(result):
+    card = dataclasses.replace(result, estimator="<script>alert(1)</script>")._repr_html_()
+    assert "<script" not in card
+    assert "decisiveness" in card
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"measured": "histogram"}, "measured: expected one of shrunk-isotonic"),
+        ({"view": "each"}, "view: expected one of"),
+        ({"floor": -0.1}, "floor"),
+        ({"floor": 1.1}, "floor"),
+        ({"limit": "top"}, "limit"),
+        ({"orders": [np.nan]}, "order"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(InputError, match=message):
+        assess([1, 0], [0.6, 0.3], **settings)
+
+
+def test_nothing_to_assess():
+    for arguments in (([], []), ([], np.empty((0, 3)))):
+        with pytest.raises(InputError, match="no rows to assess"):
+            assess(*arguments)
+    with pytest.raises(InputError, match="no rows to assess"):
+        assess(Tally())
+    with pytest.raises(InputError, match="all 2 were left out"):
+        assess([1, 0], [np.nan, np.nan], drop_invalid=True)
+    with pytest.raises(InputError, match="y_prob: missing"):
+        assess([1, 0])
+
+
+def test_unknown_arguments_are_refused():
+    with pytest.raises(TypeError, match="flor"):
+        assess([1, 0], [0.6, 0.3], flor=0.01)
+    with pytest.raises(TypeError, match="flor"):
+        Tally.of([1, 0], [0.6, 0.3], flor=0.01)
+
+
+@pytest.mark.parametrize("view", ["all-classes", "each-class"])
+def test_weights_as_far_apart_as_they_may_be(view):
+    result = assess([1, 0, 1], [0.3, 0.6, 0.8], sample_weight=[1e-99, 1e99, 1], view=view)
+    assert result.reported.geometric_accuracy == pytest.approx(0.4)

@@ -1,0 +1,550 @@
+import inspect
+import json
+import math
+import re
+from typing import get_args
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import softmax_forecasts
+from unperplexed import InputError, Tallies, Tally, assess, assess_by, risk_profile, tally_files_by
+from unperplexed.assessment.breakdown import _ROWS, Sort
+from unperplexed.cli.parser import _parser, main
+from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
+from unperplexed.tally.tallies import MOST_GROUPS
+
+
+@pytest.fixture
+def rows(rng):
+    """Five groups of 30 to 2000 rows: the larger its number, the less a group's forecasts know."""
+    group = np.repeat([1, 2, 3, 4, 5], [1000, 600, 30, 2000, 400])
+    z = rng.normal(size=group.size) * (3.0 / group)
+    p = (1 / (1 + np.exp(-z))).round(3)
+    y = (rng.uniform(size=group.size) < p).astype(int)
+    order = rng.permutation(group.size)
+    return y[order], p[order], group[order]
+
+
+@pytest.fixture
+def result(rows):
+    y, p, group = rows
+    return assess_by(y, p, by=group, resamples=40)
+
+
+def test_each_group_is_assessed_as_if_it_were_alone(rows, result):
+    y, p, group = rows
+    assert len(result) == 5
+    for number in range(1, 6):
+        here = group == number
+        assert result[number].to_json() == assess(y[here], p[here], resamples=40).to_json()
+        assert result[(number,)] is result[str(number)]
+    assert result.whole.to_json() == assess(y, p, resamples=40).to_json()
+    with pytest.raises(KeyError):
+        result[6]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"floor": 0.05, "limit": "both"},
+        {"measured": "equal-population", "bins": 4},
+        {"view": "each-class"},
+        {"view": "top-label", "orders": [1.0]},
+        {"exact_limit": 10, "fraction_bits": 6},
+        {"scores": ["power_score(2)"]},
+        {"pos_label": 0},
+        {"confidence": 0.8, "seed": 5},
+    ],
+)
+def test_options_reach_every_assessment(rows, options):
+    y, p, group = rows
+    options = {"resamples": 40, **options}
+    result = assess_by(y, p, by=group, **options)
+    assert result.whole.to_json() == assess(y, p, **options).to_json()
+    assert result[4].to_json() == assess(y[group == 4], p[group == 4], **options).to_json()
+    assert str(result)
+    assert len(result.frame()) == 5
+
+
+def test_options_are_those_of_assess():
+    options = inspect.signature(assess).parameters
+    assert set(_ROWS) < set(options)
+    tally = Tally.of([1, 0], [0.8, 0.3])
+    for name in set(options) - set(_ROWS) - {"y_true", "y_prob"}:
+        assess(tally, **{name: options[name].default})  # not for the reading of rows
+    with pytest.raises(TypeError, match="flor"):
+        assess_by([1, 0], [0.8, 0.3], by=[1, 2], flor=0.01)
+
+
+def test_the_standard_error_is_that_of_the_profile(rows):
+    y, p, group = rows
+    result = assess_by(y, p, by=group, floor=0.1, orders=[1.0])
+    for each in (result.total, *result.groups):
+        here = np.isin(group, each.key or group)
+        profile = risk_profile(y[here], p[here], orders=[0], floor=0.1)
+        assert each.standard_error == pytest.approx(profile.standard_errors[0], rel=1e-12)
+
+
+def keys(result):
+    return [group.key[0] for group in result.groups]
+
+
+def test_the_worst_come_first(rows):
+    y, p, group = rows
+    by_sort = {sort: assess_by(y, p, by=group, sort=sort) for sort in get_args(Sort)}
+    assert keys(by_sort["group"]) == [1, 2, 3, 4, 5]
+    assert keys(by_sort["rows"]) == [4, 1, 2, 5, 3]
+    for sort, figure in (("geometric_accuracy", "reported_geometric_accuracy"), ("prediction_accuracy",) * 2):
+        values = by_sort[sort].frame().filter(~pl.col("small"))[figure].to_numpy()
+        assert (np.diff(values) >= 0).all()
+        assert keys(by_sort[sort])[-1] == 3
+    costs = by_sort["cost"].frame().filter(~pl.col("small"))["cost"].to_numpy()
+    assert (np.diff(costs) <= 0).all()
+    assert keys(by_sort["cost"])[-1] == 3  # the small one, whatever its cost
+    assert by_sort["cost"].groups[-1].cost == max(group.cost for group in by_sort["cost"].groups)
+
+
+def test_cost_is_what_miscalibration_takes_from_the_measured_accuracy(result):
+    for group in result.groups:
+        a = group.assessment
+        product = a.measured.geometric_accuracy * math.exp(-group.cost)
+        assert product == pytest.approx(a.reported.geometric_accuracy, rel=1e-12)
+
+
+@pytest.mark.parametrize(("hits", "misses", "small"), [(100, 100, False), (99, 500, True), (500, 99, True)])
+def test_small_is_fewer_than_a_hundred_of_either_kind(hits, misses, small):
+    y = np.repeat([1, 0], [hits, misses])
+    for copies, weight in ((1, None), (1, 7.0), (2, None)):
+        n = copies * y.size
+        weights = None if weight is None else np.full(n, weight)
+        result = assess_by(np.tile(y, copies), np.full(n, 0.7), by=np.zeros(n), sample_weight=weights)
+        assert result.groups[0].small == (small and copies == 1)
+
+
+def test_the_order_of_rows_and_the_scale_of_weights_do_not_matter(rows, rng):
+    y, p, group = rows
+    result = assess_by(y, p, by=group, shrink=True, resamples=40)
+    order = rng.permutation(y.size)
+    assert assess_by(y[order], p[order], by=group[order], shrink=True, resamples=40).to_json() == result.to_json()
+    weighted = assess_by(y, p, by=group, shrink=True, sample_weight=np.full(y.size, 3.0))
+    for one, other in zip(result.groups, weighted.groups, strict=True):
+        assert vars(one.shrunken) == pytest.approx(vars(other.shrunken), rel=1e-9)
+
+
+def test_weight_two_is_the_row_twice(rows):
+    y, p, group = rows
+    weight = np.where(np.arange(y.size) % 3, 1.0, 2.0)
+    weighted = assess_by(y, p, by=group, sample_weight=weight, measured="isotonic")
+    y, p, group = (np.repeat(x, weight.astype(int)) for x in rows)
+    twice = assess_by(y, p, by=group, measured="isotonic")
+    assert keys(weighted) == keys(twice)
+    for number in range(1, 6):
+        assert weighted[number].figures() == pytest.approx(twice[number].figures(), rel=1e-12)
+
+
+def test_shrunken_accuracies_from_the_rows_themselves(rows):
+    y, p, group = rows
+    result = assess_by(y, p, by=group, shrink=True, sort="group")
+    scores = [np.log(np.maximum(np.where(y == 1, p, 1 - p), 0.005))[group == number] for number in range(1, 6)]
+    mean, size = np.array([x.mean() for x in scores]), np.array([float(x.size) for x in scores])
+    error = np.array([x.std(ddof=1) for x in scores]) / np.sqrt(size)
+    found = shrunk(mean, error, size, pooled_variance(error, size))
+    frame = result.frame()
+    assert frame["shrunken_geometric_accuracy"].to_numpy() == pytest.approx(np.exp(found.mean), rel=1e-9)
+    assert frame["shrunken_own_share"].to_numpy() == pytest.approx(found.own_share, rel=1e-9)
+    for name, side in (("low", -1), ("high", 1)):
+        limit = np.exp(found.mean + side * 1.959963984540054 * found.standard_error)
+        assert frame[f"shrunken_{name}"].to_numpy() == pytest.approx(limit, rel=1e-9)
+    assert result.shrinkage.centre == pytest.approx(math.exp(found.centre), rel=1e-9)
+    assert result.shrinkage.between == pytest.approx(math.sqrt(found.between), rel=1e-9)
+    assert result.shrinkage.within**2 == pytest.approx(pooled_variance(error, size), rel=1e-9)
+
+
+def test_rows_that_depend_on_one_another_say_less(rows):
+    """Each row ten times: to groups of rows, errors are those of the rows once; to rows alone, a third of them."""
+    y, p, group = (np.repeat(x, 10) for x in rows)
+    copies = np.repeat(np.arange(y.size // 10), 10)
+    once, alone, together = (
+        assess_by(*x[:2], by=x[2], shrink=True, sort="group", **settings)
+        for x, settings in ((rows, {}), ((y, p, group), {}), ((y, p, group), {"groups": copies}))
+    )
+    for one, all_alone, whole in zip(once.groups, alone.groups, together.groups, strict=True):
+        assert all_alone.standard_error == pytest.approx(one.standard_error / math.sqrt(10), rel=0.03)  # n - 1
+        assert whole.standard_error == pytest.approx(one.standard_error, rel=0.25)
+        assert whole.shrunken.own_share == pytest.approx(one.shrunken.own_share, abs=0.1)
+
+
+def test_where_all_rows_depend_on_one_another_errors_come_from_the_other_groups(rows):
+    y, p, group = rows
+    rng = np.random.default_rng(1)
+    matches = np.where(group == 2, 0, rng.integers(1, 300, y.size))
+    result = assess_by(y, p, by=group, groups=matches, shrink=True, resamples=0, sort="group")
+    lone = result.groups[1]
+    assert math.isnan(lone.standard_error)
+    assert 0 < lone.shrunken.low < lone.shrunken.geometric_accuracy < lone.shrunken.high < 1
+    with pytest.raises(InputError, match="cannot be told"):
+        assess_by(y, p, by=group, groups=group, shrink=True)
+
+
+def test_groups_that_differ_by_chance_alone_are_all_at_the_whole():
+    """Each group has the same rows, so that between them there is less than chance would make."""
+    p = np.tile([0.9, 0.9, 0.6, 0.3], 50)
+    y = np.tile([1, 0, 1, 1], 50)
+    result = assess_by(y, p, by=np.arange(200) // 4 % 5, shrink=True)
+    whole = result.whole.reported.geometric_accuracy
+    assert result.shrinkage.between == 0
+    assert result.shrinkage.centre == pytest.approx(whole, rel=1e-12)
+    for group in result.groups:
+        assert group.shrunken.geometric_accuracy == pytest.approx(whole, rel=1e-12)
+        assert group.shrunken.own_share == 0
+        assert group.shrunken.low < whole < group.shrunken.high
+    assert "no more than chance" in str(result)
+
+
+def test_a_lone_bad_row_is_not_the_worst_group_once_shrunken(rng):
+    sizes = {"bad": 1000, "fair": 1000, "good": 1000, "fine": 1000, "lone": 1}
+    share = {"bad": 0.55, "fair": 0.7, "good": 0.8, "fine": 0.85, "lone": 0.0}
+    by = np.repeat(list(sizes), list(sizes.values()))
+    y = np.concatenate([np.arange(n) < share[name] * n for name, n in sizes.items()]).astype(int)
+    p = np.concatenate([np.full(n, max(share[name], 0.8)) for name, n in sizes.items()])
+    alone = assess_by(y, p, by=by)
+    assert min(alone.groups, key=lambda group: group.assessment.reported.geometric_accuracy).key == ("lone",)
+    assert keys(alone)[-1] == "lone"
+    result = assess_by(y, p, by=by, shrink=True)
+    assert keys(result)[0] == "bad"
+    lone = result.groups[keys(result).index("lone")]
+    assert lone.shrunken.own_share < 0.2
+    assert math.isnan(lone.standard_error)
+    assert lone.shrunken.high - lone.shrunken.low > 0.05
+
+
+def test_small_groups_stand_behind_the_others_unless_shrunk(rng):
+    """Ninety stations of one row and ten of a thousand, all calibrated: by chance the lone rows are the worst ten."""
+    by = np.concatenate([np.arange(90), 100 + np.repeat(np.arange(10), 1000)])
+    p = rng.uniform(0.1, 0.9, by.size)
+    y = (rng.uniform(size=by.size) < p).astype(int)
+    alone, shrunk = (assess_by(y, p, by=by, shrink=shrink, resamples=0) for shrink in (False, True))
+    assert [group.small for group in alone.groups] == [False] * 10 + [True] * 90
+    assert (alone.small_last, shrunk.small_last) == (True, False)
+    assert "first, small ones last" in " ".join(str(alone).split())
+    assert "small ones last" not in str(shrunk)
+    printed = [line.split() for line in str(assess_by(y[:90], p[:90], by=by[:90], resamples=0)).splitlines()]
+    lone = [words for words in printed if words and words[0][0].isdigit() and words[0].endswith("*")]
+    assert len(lone) == 20
+    assert {words[3] for words in lone} == {"-"}  # one row has no standard error
+    for group in (*alone.groups, *shrunk.groups):
+        assert math.isnan(group.standard_error) == (group.key[0] < 100)
+
+
+def test_groups_that_do_not_differ_go_by_their_own_value(rng):
+    """Their shares are 0, so that shrunken values are equal."""
+    p = np.tile([0.9, 0.9, 0.6, 0.3], 250) + np.repeat([0, -3e-4, 2e-4, -1e-4, 3e-4], 200)
+    y = np.tile([1, 0, 1, 1], 250)
+    result = assess_by(y, p, by=np.repeat(np.arange(5), 200), shrink=True, resamples=0)
+    assert {group.shrunken.own_share for group in result.groups} == {0.0}
+    own = [group.assessment.reported.geometric_accuracy for group in result.groups]
+    assert own == sorted(own)
+    assert keys(result) != sorted(keys(result))
+
+
+def test_shrinking_brings_accuracies_nearer_to_the_true_ones(rng):
+    """Calibrated forecasters of different sharpness, whose true log accuracy is known; groups of 5 to 200 rows."""
+    raw, better, covered = [], [], []
+    grid = np.linspace(-6, 6, 2001)
+    for _ in range(20):
+        sizes = np.exp(rng.uniform(np.log(5), np.log(200), 12)).astype(int)
+        sharpness = 1.2 * np.exp(0.2 * rng.normal(size=12))
+        truth = {}
+        for key, width in enumerate(sharpness):
+            q = 1 / (1 + np.exp(-width * grid))
+            truth[key] = np.average(q * np.log(q) + (1 - q) * np.log1p(-q), weights=np.exp(-(grid**2) / 2))
+        by = np.repeat(np.arange(12), sizes)
+        p = 1 / (1 + np.exp(-sharpness[by] * rng.normal(size=by.size)))
+        y = (rng.uniform(size=by.size) < p).astype(int)
+        for group in assess_by(y, p, by=by, shrink=True, measured="logistic").groups:
+            true, s = truth[group.key[0]], group.shrunken
+            raw.append((math.log(group.assessment.reported.geometric_accuracy) - true) ** 2)
+            better.append((math.log(s.geometric_accuracy) - true) ** 2)
+            covered.append(s.low < math.exp(true) < s.high)
+    assert np.mean(better) < 0.3 * np.mean(raw)
+    assert np.mean(covered) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "by", "settings", "expected"),
+    [
+        ([1, 0, 1], [0.7] * 3, [1, 2, 3], {}, "takes at least 4 groups, here 3"),
+        ([1, 0, 1, 0], [0.7] * 4, [1, 2, 3, 4], {}, "all groups are of one row each"),
+        ([1, 0, 1, 0, 1], [0.7, 0.2, 0.0, 0.1, 0.6], [1, 2, 3, 4, 4], {"floor": 0}, "accuracy of 0; give a floor"),
+    ],
+)
+def test_what_cannot_be_shrunk(y, p, by, settings, expected):
+    with pytest.raises(InputError, match=expected):
+        assess_by(y, p, by=by, shrink=True, **settings)
+
+
+def test_groups_of_one_row_and_of_one_class_are_assessed_and_marked():
+    result = assess_by([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.4], by=["sure", "sure", "lone", None])
+    assert result["sure"].labels == (0, 1)
+    assert result["lone"].n_rows == 1
+    assert result[None].reported.geometric_accuracy == pytest.approx(0.6)
+    assert all(group.small for group in result.groups)
+    text = str(result)
+    assert "lone*" in text
+    assert "(missing)*" in text
+    assert "* small: fewer than 100 rows" in text
+
+
+def test_groups_without_rows_are_named():
+    result = assess_by([1, None, 0, 2], [0.9, 0.8, 0.3, 0.5], by=list("abac"), drop_invalid=True, ignore_label=2)
+    assert keys(result) == ["a"]
+    assert result.empty == (("b",), ("c",))
+    assert "2 without rows to assess, left out: b, c" in str(result)
+    assert "1 row dropped: no label" in str(result)
+    assert result.to_dict()["empty"] == [{"group": "b"}, {"group": "c"}]
+    with pytest.raises(InputError, match="no rows to assess"):
+        assess_by([], [], by=[])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "expected"),
+    [
+        (([1, 0], [0.7, 0.2]), {}, "by=, what to group them by"),
+        (([1, 0],), {"by": [1, 2]}, "takes outcomes, probabilities and by="),
+        ((Tally.of([1, 0], [0.7, 0.2]),), {"by": [1, 2]}, "or Tallies"),
+        ((Tallies.of([1, 0], [0.7, 0.2], by=[1, 2]),), {"by": [1, 2]}, "by: a tally's rows are already counted"),
+        ((Tallies.of([1, 0], [0.7, 0.2], by=[1, 2]),), {"labels": [0, 1]}, "labels: a tally's rows"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "slope"}, "sort: expected one of 'geometric_accuracy'"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "sort": "cost", "view": "top-label"}, "no cost of miscalibration"),
+        (([1, 0], [0.7, 0.2]), {"by": [1]}, "has 1 row, the forecasts 2"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "most_groups": 1}, "more than 1 group in"),
+        (([1, 0], [0.7, 0.2]), {"by": [1, 2], "floor": 2}, "floor"),
+    ],
+)
+def test_bad_input(arguments, settings, expected):
+    with pytest.raises(InputError, match=expected):
+        assess_by(*arguments, **settings)
+
+
+def test_the_class_set_is_read_off_all_rows():
+    result = assess_by(["yes", "no", "yes"], [[0.3, 0.7], [0.6, 0.4], [0.2, 0.8]], by=[1, 1, 2])
+    assert result[2].labels == ("no", "yes")
+
+
+def test_tallies_give_what_rows_give(rows):
+    y, p, group = rows
+    parts = [slice(0, 700), slice(700, 701), slice(701, None)]
+    tallies = sum((Tallies.of(y[part], p[part], by=group[part]) for part in parts), Tallies())
+    assert assess_by(tallies, seed=1).to_json() == assess_by(y, p, by=group, seed=1).to_json()
+
+
+def test_json_and_frame_hold_the_same(rows):
+    y, p, group = rows
+    by = {"size": group, "slope": np.where(group > 2, 0.5, None)}
+    result = assess_by(y, p, by=by, shrink=True, resamples=40)
+    found = json.loads(result.to_json())
+    assert found["by"] == ["size", "slope"]
+    assert found["whole"] == json.loads(result.whole.to_json())
+    assert found["sort"] == "geometric_accuracy"
+    assert set(found["shrinkage"]) == {"centre", "between", "within", "confidence"}
+    frame = result.frame()
+    assert frame.columns[:2] == ["size", "by_slope"]  # what is measured keeps its name
+    assert frame["by_slope"].to_list() == [group.key[1] for group in result.groups]
+    for row, group in zip(frame.to_dicts(), found["groups"], strict=True):
+        assert group["key"] == {"size": row["size"], "slope": row["by_slope"]}
+        assert all(value == row[name] for name, value in group.items() if name != "key")
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2, None], pl.Int64),
+        ([1, 2.5, None], pl.Float64),
+        ([True, False, None], pl.Boolean),
+        (["a", 2, 2.5], pl.String),
+        ([2**70, 1, 2], pl.String),
+    ],
+)
+def test_keys_in_frames(values, dtype):
+    frame = assess_by([1, 0, 1], [0.7, 0.2, 0.6], by={"key": np.array(values, dtype=object)}).frame()
+    assert frame["key"].dtype == dtype
+    assert frame["key"].null_count() == values.count(None)
+
+
+def test_text_fits_a_terminal(rng):
+    y, p = softmax_forecasts(rng, 3000, 3)
+    teams = np.array([f"team {i} " + "x" * (3 * i) for i in range(25)])
+    names = {"the name of a column that is long": teams[np.arange(3000) % 25], "half": np.arange(3000) % 2}
+    for settings in ({}, {"shrink": True}, {"sort": "cost"}, {"sample_weight": rng.uniform(size=3000)}):
+        text = str(assess_by(y, p, by=names, **settings, resamples=40))
+        assert max(map(len, text.splitlines())) <= 80
+        assert "... and 30 more: --json" in text
+        assert re.search(r"^team \d\S*\.\.\.x+, [01]\*? ", text, re.MULTILINE)  # both ends of a name are kept
+    result = assess_by([1, 0], [0.7, 0.2], by={"a\x1bb": ["\n", "\x1b[2J"]})
+    assert "a\\x1bb" in str(result)
+    assert "\\x1b[2J" in str(result)
+    assert "\x1b" not in str(result)
+
+
+def test_names_that_would_mislead_are_quoted():
+    """A blank one, and those that the table itself uses."""
+    names = [" ", "whole", "(missing)", "plain words", None]
+    lines = str(assess_by([1, 0] * 5, [0.7, 0.2] * 5, by=names * 2)).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("whole"))
+    first = [line[:17].rstrip() for line in lines[start : start + 6]]
+    assert first == ["whole*", '" "*', '"(missing)"*', "plain words*", '"whole"*', "(missing)*"]
+    two = str(assess_by([1, 0], [0.7, 0.2], by={"a": ["whole", "x"], "b": ["x ", "x"]}))
+    assert '"whole", "x "*' in two
+
+
+def test_the_printed_table(rows):
+    y, p, group = rows
+    result = assess_by(y, p, by={"knows": group})
+    conclusion, header, table, *_ = str(result).split("\n\n")
+    assert " ".join(conclusion.split()).startswith(result.whole.verdict)
+    lines = header.splitlines()
+    assert lines[0] == "4,030 forecasts of 2 classes (0, 1)"
+    assert lines[2] == "5 groups by knows, the lowest reported geometric accuracy first, small ones last"
+    lines = table.splitlines()
+    assert lines[0].split() == ["knows", "rows", "reported", "s.e.", "measured", "verdict", "cost", "right"]
+    printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[1:]}
+    assert next(iter(printed)) == "whole"
+    assert len(printed) == 6
+    for name, a in {"whole": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
+        assert printed[name][:2] == [f"{a.n_rows:,}", f"{a.reported.geometric_accuracy:.3f}"]
+        assert printed[name][3] == f"{a.measured.geometric_accuracy:.3f}"
+        assert printed[name][4] == "-"
+        assert a.verdict.startswith("No evidence of miscalibration (n = ")
+        assert printed[name][-1] == f"{a.prediction_accuracy:.3f}"
+    assert "-: no evidence of any" in str(result)
+    p = p.clip(1e-9, 1 - 1e-9)
+    odds = np.log(p) - np.log1p(-p)
+    bold = assess_by(y, 1 / (1 + np.exp(-2.5 * odds)), by={"knows": group}, resamples=0)
+    words = [line.split() for line in str(bold).split("\n\n")[2].splitlines()[1:]]
+    cells = {first.rstrip("*"): " ".join(others[4:-2]) for first, *others in words}
+    assert "over" in cells["whole"].split(", ")
+    assert "confidence" in bold.whole.diagnosis.errors
+    for number in range(1, 6):
+        assert (cells[str(number)] == "-") == (not bold[number].diagnosis.miscalibrated)
+    shrunken = str(assess_by(*rows[:2], by=group, shrink=True))
+    assert "the lowest shrunken geometric accuracy first" in shrunken
+    assert "beyond chance, groups differ by a factor of " in shrunken
+
+
+@pytest.fixture
+def csv(tmp_path, rows):
+    y, p, group = rows
+    frame = pl.DataFrame({"y": y, "p": p, "group": group, "half": np.where(np.arange(y.size) % 2, "odd", "even")})
+    frame.write_csv(tmp_path / "rows.csv")
+    return tmp_path / "rows.csv", frame
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+COLUMNS = ("--truth", "y", "--prob", "p")
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        ((), {}),
+        (("--sort", "rows"), {"sort": "rows"}),
+        (("--shrink",), {"shrink": True}),
+        (("--floor", "0.05", "--measured", "isotonic"), {"floor": 0.05, "measured": "isotonic"}),
+        (("--view", "each-class", "--sort", "cost"), {"view": "each-class", "sort": "cost"}),
+        (("--scores", "power_score(2)"), {"scores": ["power_score(2)"]}),
+        (("--weight", "heft"), {"sample_weight": "heft"}),
+        (("--shrink", "--confidence", "0.8"), {"shrink": True, "confidence": 0.8}),
+        (("--groups", "half", "--seed", "3"), {"groups": ["half"], "seed": 3}),
+        (("--groups", "half", "heft"), {"groups": ["half", "heft"]}),
+    ],
+)
+def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, settings):
+    path, frame = csv
+    heavy = frame.with_columns(heft=pl.col("y") + 1)
+    heavy.write_csv(path)
+    if "sample_weight" in settings:
+        settings = {"sample_weight": heavy["heft"]}
+    if "groups" in settings:
+        settings = settings | {"groups": heavy.select(settings["groups"])}
+    numbers, picture = tmp_path / "out.json", tmp_path / "out.png"
+    resamples = 0 if "--weight" in words else 40  # the shards of a file's rows go by its name, and weights need them
+    outputs = ("--json", numbers, "--plot", picture, "--resamples", resamples)
+    assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0
+    expected = assess_by(frame["y"], frame["p"], by=frame.select("group", "half"), resamples=resamples, **settings)
+    assert capsys.readouterr().out == str(expected) + "\n"
+    assert json.loads(numbers.read_text()) == json.loads(expected.to_json())
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
+    path, frame = csv
+    frame[:1500].write_parquet(tmp_path / "a.parquet")
+    frame[1500:].write_parquet(tmp_path / "b.parquet")
+    printed = []
+    for names in ([path], [tmp_path / "a.parquet", tmp_path / "b.parquet"], [f"{tmp_path}/[ba].parquet"]):
+        assert run("assess", *names, *COLUMNS, "--by", "half", "--resamples", 40, "--json", "-") == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] == printed[2]
+    tallies = tally_files_by(path, truth="y", prob="p", by="half")
+    assert printed[0] == assess_by(tallies, resamples=40).to_json() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--by", "grup"), "no column 'grup'; did you mean 'group'"),
+        (("--by", "p"), "column 'p' is read as probabilities"),
+        (("--by", "y"), "column 'y' holds the outcomes. Among rows of one outcome"),
+        (("--by", "half", "y"), "column 'y' holds the outcomes"),
+        (("--by", "group", "--most-groups", "2"), "rows.csv: by: more than 2 groups in group"),
+        (("--by", "half", "--shrink"), "rows.csv: shrink (--shrink): takes at least 4 groups, here 2"),
+        (("--by", "half", "--measured", "isotonic", "--bins", "4"), "bins"),
+        (("--sort", "rows"), "--sort is for groups; say of which with --by COLUMN"),
+        (("--shrink",), "--shrink is for groups"),
+        (("--most-groups", "7"), "--most-groups is for groups"),
+    ],
+)
+def test_what_the_command_line_refuses(csv, capsys, words, expected):
+    assert run("assess", csv[0], *COLUMNS, *words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert expected in err
+
+
+def test_tallies_on_file_have_no_groups(csv, capsys, tmp_path):
+    path, _ = csv
+    tally = tmp_path / "rows.tally"
+    assert run("tally", path, *COLUMNS, "-o", tally) == 0
+    capsys.readouterr()
+    for words in ((tally, "--by", "half"), (path, tally, *COLUMNS, "--by", "half")):
+        assert run("assess", *words) == 2
+        err = capsys.readouterr().err
+        assert f"{tally}: --by needs rows" in err
+        assert "give the file that they came from" in err
+
+
+def test_the_command_line_offers_what_python_does():
+    parsed = _parser().parse_args(["assess", "x.csv"])
+    assert parsed.most_groups == MOST_GROUPS
+    default = inspect.signature(assess_by).parameters
+    assert (parsed.sort, parsed.shrink) == (default["sort"].default, default["shrink"].default)
+    for sort in get_args(Sort):
+        assert _parser().parse_args(["assess", "x.csv", "--sort", sort]).sort == sort
+
+
+def test_small_groups_are_shrunk_by_what_their_rows_vary():
+    """Through `assess_by`, groups of five: variances as in the analysis of variance, on the log scale."""
+    rng = np.random.default_rng(4)
+    group = np.repeat(np.arange(400), 5)
+    p = np.clip(rng.beta(8, 2, 2000) - 0.3 * rng.random(400)[group], 0.01, 0.99)
+    result = assess_by(np.ones(2000, dtype=int), p, by=group, labels=[0, 1], shrink=True, floor=0, resamples=0)
+    logs = np.log(p).reshape(400, 5)
+    within = logs.var(axis=1, ddof=1).mean()
+    between = logs.mean(axis=1).var(ddof=1) - within / 5
+    assert result.shrinkage.within == pytest.approx(np.sqrt(within), rel=1e-6)
+    assert result.shrinkage.between == pytest.approx(np.sqrt(between), rel=1e-6)

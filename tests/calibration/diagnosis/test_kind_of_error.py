@@ -1,0 +1,77 @@
+"""docs/kind-of-error.md has the tables of its study, and the study reads findings by the rules that the page states."""
+
+import importlib.util
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "kind-of-error.md").read_text("utf-8")
+RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "kind_of_error.csv")
+
+
+@pytest.fixture(scope="module")
+def study():
+    spec = importlib.util.spec_from_file_location("kind_of_error", ROOT / "benchmarks" / "kind_of_error.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_has_the_tables(study):
+    assert f"\n{study.table(RESULTS, study.ERRORS)}\n" in PAGE
+    assert f"\n{study.table(RESULTS, study.SMALLER)}\n" in PAGE
+
+
+def test_the_results_are_of_the_study(study):
+    runs = {(row["error"], row["n"]): row["runs"] for row in RESULTS.to_dicts()}
+    assert runs == {(name, n): times for name in study.ERRORS | study.SMALLER for n, times in study.RUNS.items()}
+    for row in RESULTS.to_dicts():
+        counted = row["right"] + row["another"] + row["not_named"]
+        assert counted + (row["nothing"] if row["kind"] != "none" else 0) == row["runs"]
+
+
+@pytest.mark.parametrize(
+    ("findings", "kind"),
+    [
+        ([], "none"),
+        ([("bias", -0.7)], "amplitude too large"),
+        ([("bias", 0.7)], "amplitude too small"),
+        ([("bias", -0.9), ("confidence", 0.7), ("asymmetry", 0.5)], "mean too near"),
+        ([("bias", -0.9), ("tail", 0.7)], "mean too near"),
+        ([("bias", 1.0), ("confidence", -0.3), ("asymmetry", -0.4)], "mean too far"),
+        ([("bias", 1.0), ("tail", -0.3), ("asymmetry", -0.4), ("shape", float("nan"))], "mean too far"),
+        ([("confidence", -0.2)], "variance too small"),
+        ([("bias", 0.2), ("noise", 0.1)], "variance too small"),
+        ([("confidence", 0.3), ("noise", 0.05)], "variance too large"),
+        ([("confidence", 0.58), ("tail", -0.83), ("asymmetry", -0.07)], "variance too large"),
+        ([("confidence", 0.5), ("tail", -1.06), ("shape", float("nan"))], "tail too light"),
+        ([("tail", -0.6)], "tail too light"),
+        ([("tail", -0.2)], "not named"),
+        ([("noise", 0.1)], "not named"),
+        ([("shape", float("nan"))], "not named"),
+        ([("bias", -0.5), ("confidence", -0.3)], "not named"),
+    ],
+)
+def test_the_rules(study, findings, kind):
+    assert study.kind_of(findings) == kind
+
+
+def test_what_the_page_takes_from_them(study):
+    text = " ".join(PAGE.split())
+
+    def row(error, n):
+        return RESULTS.row(by_predicate=(pl.col("error") == error) & (pl.col("n") == n), named=True)
+
+    shares = {
+        n: [100 * row(name, n)["right"] / row(name, n)["runs"] for name in study.ERRORS if name != "none"]
+        for n in study.RUNS
+    }
+    assert f"at least {min(shares[5_000]):.0f}% of samples of 5,000 rows" in text
+    assert f"at least {int(min(shares[50_000]))}% of samples of 50,000" in text
+    assert f"{min(shares[500]):.0f}% to {max(shares[500]):.0f}% of samples" in text
+    far, large = row("mean 2 → 3", 500), row("variance 1 → 2", 500)
+    assert far["most_common_other"] == "variance too small"
+    assert f"for mean 2 → 3 in {far['another']}% of the samples" in text
+    assert f"leaves no finding in {large['nothing']}%" in text

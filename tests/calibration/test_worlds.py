@@ -1,0 +1,168 @@
+"""Intervals from two worlds: what is drawn, how it is measured, and what the intervals hold."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from helpers import softmax_forecasts
+from unperplexed import ESTIMATORS, Tally, assess, calibration_test
+from unperplexed.assessment.intervals import SAMPLED
+from unperplexed.calibration.sampled_rows import ClassRows
+from unperplexed.calibration.world_cells import world_cells
+from unperplexed.calibration.worlds import Counts, Deviation, deviation, drawn_rows, hull, log_means, two_curves
+from unperplexed.statistics.means import means_of_points
+
+
+def test_the_first_world_lets_unanimous_certainties_go_wrong():
+    reported = np.array([0.0, 0.2, 0.7, 1.0])
+    happened, total = np.array([0.0, 20, 75, 50]), np.array([99.0, 100, 100, 50])
+    trend, steps = two_curves(reported, happened, total)
+    np.testing.assert_allclose(steps, [0, 0.2, 0.75, 1])
+    np.testing.assert_allclose(trend[[0, 3]], [0.5 / 100, 50.5 / 51])
+    assert (np.diff(trend) >= 0).all()
+
+
+def test_a_certainty_that_went_wrong_stays_as_it_is():
+    trend, steps = two_curves(np.array([0.0, 0.5]), np.array([3.0, 5]), np.array([100.0, 10]))
+    assert trend[0] == steps[0] == 0.03
+
+
+def test_rows_are_drawn_with_the_means_and_variances_of_a_multinomial(rng):
+    expected = Counts(np.array([10.0, 30, 0]), np.array([90.0, 20, 50]))
+    for independent in (200.0, 50.0):
+        drawn = np.concatenate(drawn_rows(expected, independent, 20_000, rng), axis=1)
+        share = np.concatenate(expected) / 200
+        np.testing.assert_allclose(drawn.sum(axis=1), 200, rtol=1e-12)
+        np.testing.assert_allclose(drawn.mean(axis=0), 200 * share, atol=0.5)
+        np.testing.assert_allclose(drawn.var(axis=0), 200**2 / independent * share * (1 - share), rtol=0.05, atol=0.01)
+
+
+def test_logarithms_of_means_are_those_of_generalized_means(rng):
+    weight, value = rng.random((3, 50)), rng.random((3, 50))
+    weight[:, ::7] = 0.0
+    value[:, 0] = 0.0  # without weight
+    weight /= weight.sum(axis=1, keepdims=True)
+    orders = np.concatenate([np.linspace(-3, 3, 121), [0.3, 1e-9, -1e-13, 50, -math.inf, math.inf]])
+    found = log_means(orders, weight, value)
+    for w, f, logs in zip(weight, value, found, strict=True):
+        np.testing.assert_allclose(np.exp(logs), means_of_points(f[w > 0], w[w > 0], orders), rtol=1e-12)
+
+
+def test_a_deviation_counts_what_is_lost(rng):
+    logs = rng.normal(2.0, 0.5, (1000, 2))
+    logs[:100, 1] = -math.inf
+    found = deviation(logs, np.array([[1.9, 1.9]]))
+    np.testing.assert_allclose(found.lost, [0, 0.1])
+    assert found.bias == pytest.approx(logs[100:].mean(axis=0) - 1.9, abs=0.05)
+    assert found.spread == pytest.approx([0.5, 0.5], rel=0.1)
+
+
+def test_the_hull_holds_what_either_world_needs():
+    one, two = (Deviation(np.array([b]), np.array([s]), np.zeros(1)) for b, s in ((0.1, 0.2), (-0.3, 0.1)))
+    low, high = hull(np.array([1.0]), [one, two], 2.0, np.ones(1))
+    assert (low[0], high[0]) == pytest.approx((1 - 0.1 - 0.4, 1 + 0.3 + 0.2))
+    wider = hull(np.array([1.0]), [one, two], 2.0, np.full(1, 1.5))
+    assert wider[0] < low < high < wider[1]
+    lost = one._replace(lost=np.array([0.3]))
+    assert hull(np.array([1.0]), [lost, two], 2.0, np.ones(1))[0] == -math.inf
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+def test_rows_of_classes_are_drawn_as_row_by_row(rng, classes):
+    """Counts by cell have the means and standard deviations of rows drawn one by one, one class a row."""
+    y, p = softmax_forecasts(rng, 600, classes, temperature=1.5)
+    tally = Tally.of(y, p)
+    cells = world_cells(tally, "all-classes", 0.001, "floor")
+    curve = two_curves(cells.reported, cells.counted.happened, cells.total)[0]
+    world = ClassRows.of(tally.row_sample, cells.codes, True).world(curve, cells.total)
+    assert world.expected.happened.sum() == pytest.approx(600)
+    drawn = world.drawn(4000, rng)
+    n, size = 600, world.company.shape[0]
+    level = np.bincount(world.fine, cells.total * curve, size) / np.bincount(world.fine, cells.total, size)
+    rows = np.repeat(tally.row_sample.cells, tally.row_sample.count.astype(int), axis=0)
+    coarse = np.searchsorted(np.unique(cells.codes), rows)
+    q = level[coarse]
+    up_to = np.cumsum(q / q.sum(axis=1, keepdims=True), axis=1)
+    exact = np.zeros((2, 4000, size))
+    for at in range(4000):
+        some = rng.integers(0, n, n)
+        observed = np.count_nonzero(up_to[some][:, :-1] <= rng.random((n, 1)), axis=1)
+        exact[0, at] = np.bincount(coarse[some, observed], minlength=size)
+        exact[1, at] = np.bincount(coarse[some].reshape(-1), minlength=size) - exact[0, at]
+    for found, wanted in zip(drawn, exact, strict=True):
+        by_cell = np.array([np.bincount(world.fine, row, size) for row in found])
+        deviation = wanted.std(axis=0)
+        assert (np.abs(by_cell.mean(axis=0) - wanted.mean(axis=0)) < 0.15 * deviation + 0.15).all()
+        np.testing.assert_allclose(by_cell.std(axis=0), deviation, rtol=0.2, atol=0.2)
+
+
+@pytest.mark.parametrize("view", ["each-class", "all-classes"])
+def test_figures_lie_within_their_intervals(rng, view):
+    odds = rng.normal(0, 2, 400)
+    result = assess(rng.random(400) < expit(odds), expit(1.3 * odds), view=view, resamples=100)
+    for name in SAMPLED:
+        low, high = result.intervals[name]
+        assert low < result.figures()[name] < high, name
+
+
+def test_the_mirror_image_has_the_same_intervals(rng):
+    """Whether a class or its opposite is the positive one, in either view."""
+    odds = rng.normal(0.5, 2, 600)
+    y, p = rng.random(600) < expit(odds), expit(1.3 * odds)
+    for view in ("each-class", "all-classes"):
+        one, other = (assess(*each, view=view) for each in ((y, p), (~y, 1 - p)))
+        for name in SAMPLED:
+            (a, b), (c, d) = one.intervals[name], other.intervals[name]
+            assert (c, d) == pytest.approx((a, b), abs=0.2 * (b - a)), name
+
+
+def test_a_bias_shows_in_the_positive_class_alone():
+    """Said are .3 and .7, observed .1 and .5: the two classes together are calibrated, the positive one is not."""
+    rng = np.random.default_rng(3)
+    p = np.repeat([0.3, 0.7], 5000)
+    y = rng.random(10_000) < p - 0.2
+    one, both = (assess(y, p, view=view) for view in ("each-class", "all-classes"))
+    assert one.intervals["divergence_probability"].high < 1 < both.intervals["divergence_probability"].high
+    assert calibration_test(y, p, test="resampled").p_value > 0.01  # which compares the curve of both classes
+    assert calibration_test(y, p).p_value < 1e-9
+    for result in (one, both):
+        assert result.diagnosis.errors[0] == "bias"
+        assert result.verdict.startswith("Overpredicts 'True' (mean prediction 0.500, observed frequency 0.309)")
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "shrunk-isotonic"])
+def test_other_estimators_have_figures_less_their_bias(rng, name):
+    odds = rng.normal(0, 2, 500)
+    result = assess(rng.random(500) < expit(odds), expit(odds), measured=name, resamples=60, view="each-class")
+    corrected = result.uncertainty.corrected
+    assert set(corrected) == set(SAMPLED)
+    for figure, value in corrected.items():
+        low, high = result.intervals[figure]
+        assert low < value < high, figure
+    assert assess([1, 0] * 50, [0.8, 0.3] * 50).uncertainty.corrected == {}
+
+
+def test_what_was_not_seen_among_the_extremes_is_warned_about():
+    odds = np.random.default_rng(5).normal(0, 6, 2000)
+    y = np.random.default_rng(1).random(2000) < expit(odds)
+    found = assess(y, expit(0.7 * odds), floor=1e-6, resamples=100, view="each-class").uncertainty.warnings
+    assert any("no errors were seen among the most extreme predictions" in each for each in found)
+
+
+def test_an_outcome_predicted_with_0_leaves_no_interval_of_what_is_0():
+    result = assess([1, 0, 1, 0] * 30, [0.0, 0.3, 0.8, 0.1] * 30, floor=0, resamples=60)
+    assert result.divergence_probability == 0
+    assert math.isnan(result.intervals["divergence_probability"].low)
+    assert any("an outcome predicted with probability 0 occurred" in each for each in result.uncertainty.warnings)
+
+
+def test_other_seeds_give_nearly_the_same_interval(rng):
+    """With the default number of draws the Monte Carlo standard deviation of an end is at most 5 % of the width."""
+    odds = rng.normal(0, 2, 400)
+    for y, p in ((rng.random(400) < expit(odds), expit(odds)), softmax_forecasts(rng, 400, 5, temperature=1.5)):
+        results = [assess(y, p, seed=seed) for seed in range(8)]
+        ends = np.array([[result.intervals[name] for name in SAMPLED] for result in results])
+        width = (ends[..., 1] - ends[..., 0]).mean(axis=0)[:, None]
+        assert (ends.std(axis=0, ddof=1) / width).max() < 0.05 * 1.5  # of eight: by chance 1.5 times as far off

@@ -1,0 +1,719 @@
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose, row_scores
+from unperplexed.calibration.errors import DEFAULT_BINS
+from unperplexed.cli.parser import _FLAGS, _parser, main
+from unperplexed.cli.terminal import coloured
+from unperplexed.forecasts.forecasts import Forecasts
+from unperplexed.kernels.compiled import KERNEL
+from unperplexed.sources.arguments import EngineName
+from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
+
+
+@pytest.fixture
+def forecasts(tmp_path, rng):
+    p = rng.uniform(size=400).round(3)
+    frame = pl.DataFrame(
+        {
+            "happened": (rng.uniform(size=400) < p).astype(int),
+            "probability": p,
+            "heft": rng.integers(1, 4, 400),
+            "percentage": p * 100,
+            "logit": np.log(np.clip(p, 1e-3, 1 - 1e-3) / (1 - np.clip(p, 1e-3, 1 - 1e-3))),
+        }
+    )
+    path = tmp_path / "forecasts.csv"
+    frame.write_csv(path)
+    return path, frame
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def test_assess_prints_the_assessment(forecasts, capsys):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", "probability") == 0
+    out, err = capsys.readouterr()
+    assert out == str(assess(frame["happened"], frame["probability"])) + "\n"
+    assert err == ""
+
+
+SETTINGS = [
+    ([], {}),
+    (["--floor", "0.05"], {"floor": 0.05}),
+    (["--floor", "0.05", "--limit", "both"], {"floor": 0.05, "limit": "both"}),
+    (["--measured", "equal-population", "--bins", "7"], {"measured": "equal-population", "bins": 7}),
+    (["--view", "top-label"], {"view": "top-label"}),
+    (["--view", "each-class"], {"view": "each-class"}),
+    (["--weight", "heft", "--resamples", "0"], {"sample_weight": "heft", "resamples": 0}),
+    (["--pos-label", "0"], {"pos_label": 0}),
+    (["--labels", "1", "0"], {"labels": [1, 0]}),
+    (["--drop-invalid", "--renormalize"], {}),
+]
+
+
+@pytest.mark.parametrize(("options", "settings"), SETTINGS)
+def test_json_is_that_of_python(forecasts, capsys, options, settings):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-", *options) == 0
+    if "sample_weight" in settings:
+        settings = settings | {"sample_weight": frame[settings["sample_weight"]]}
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        assess(frame["happened"], frame["probability"], **settings).to_json()
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "flag", "argument"), [("percentage", "--percent", "percent"), ("logit", "--from-logits", "from_logits")]
+)
+def test_other_forms(forecasts, capsys, column, flag, argument):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", column, flag, "--json", "-") == 0
+    expected = assess(frame["happened"], frame[column], **{argument: True})
+    assert json.loads(capsys.readouterr().out)["reported"]["robustness"] == expected.reported.robustness
+
+
+def test_outputs_are_written(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    for suffix, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        picture, numbers = tmp_path / f"out{suffix}", tmp_path / "out.json"
+        assert run("assess", path, "--json", numbers, "--plot", picture, "--axes", "nelson") == 0
+        assert picture.read_bytes().startswith(start)
+        assert json.loads(numbers.read_text())["n_rows"] == 400
+    assert "prediction accuracy" in capsys.readouterr().out
+
+
+def test_guessed_columns_are_said_on_stderr(forecasts, capsys):
+    path, _ = forecasts
+    assert run("assess", path, "--json", "-") == 0
+    out, err = capsys.readouterr()
+    assert "outcomes from 'happened'" in err
+    assert "probabilities from 'probability'" in err
+    json.loads(out)
+
+
+def test_profile(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    assert run("profile", path, "--plot", tmp_path / "p.png") == 0
+    out = capsys.readouterr().out
+    expected = assess(frame["happened"], frame["probability"])
+    assert f"{expected.reported.robustness:.3f}" in out
+    assert "-0.6667" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert (tmp_path / "p.png").stat().st_size > 1000
+    assert run("profile", path, "--orders", "-1", "0.25", "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["orders"] == [-1, 0.25]
+    assert run("profile", path, "--orders", "-1e-3", "-inf", "inf") == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[4:7]] == ["-0.001", "-inf", "inf"]
+
+
+def test_demo(tmp_path, capsys):
+    assert run("demo", "--plot", tmp_path / "d.png") == 0
+    out, err = capsys.readouterr()
+    assert " ".join(out.split()).startswith("Certain and wrong 164 times (0.0002 expected in ")
+    assert "overconfident (calibration slope 0.33, " in " ".join(out.split())
+    assert "\n\n1,797 forecasts of 10 classes\nfloor 0.001; " in out
+    assert "digits" in err
+
+
+BAD = {
+    "missing column": (["--truth", "happend", "--prob", "probability"], "did you mean 'happened'"),
+    "not a probability": (["--prob", "percentage"], "look like percentages"),
+    "logits": (["--prob", "logit"], "look like logits: from_logits=True (--from-logits)"),
+    "bad floor": (["--floor", "2"], "floor"),
+    "bins of isotonic": (["--bins", "4"], "isotonic"),
+    "bad picture": (["--plot", "x.gif"], "known: .png, .svg, .pdf"),
+    "no such folder": (["--json", "nowhere/x.json"], "there is no directory"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_leaves_with_2_and_writes_nothing(forecasts, tmp_path, capsys, case):
+    path, _ = forecasts
+    options, message = BAD[case]
+    outputs = [] if "--plot" in options or "--json" in options else ["--json", tmp_path / "o.json"]
+    before = set(tmp_path.iterdir())
+    assert run("assess", path, *options, *outputs) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") <= 3  # guesses may be said before
+    assert err.splitlines()[-1].startswith("unperplexed: ")
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("arguments", [[], ["assess"], ["assess", "x.csv", "--view", "all"], ["frobnicate"]])
+def test_bad_arguments_leave_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run(*arguments)
+    assert caught.value.code == 2
+    assert "usage: see unperplexed" in capsys.readouterr().err
+
+
+def test_a_swallowed_file_is_explained(forecasts, capsys):
+    with pytest.raises(SystemExit):
+        run("assess", "--prob", "probability", "--truth", "happened", forecasts[0])
+    assert "FILE comes first" in capsys.readouterr().err
+
+
+def test_input_and_outputs_never_overwrite_one_another(forecasts, tmp_path, capsys):
+    path, _ = forecasts
+    before = path.read_bytes()
+    (tmp_path / "link.json").symlink_to(path)
+    for outputs in (["--json", path], ["--json", tmp_path / "link.json"], ["--json", "a.png", "--plot", "./a.png"]):
+        assert run("assess", path, *outputs) == 2
+        assert "would overwrite" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert run("assess", path, "--json", "/dev/null") == 2
+    assert "not a regular file" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_said(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "unperplexed: cannot write the output: No space left on device"
+
+
+@pytest.mark.parametrize("separator", ["tab", "\\t", "\t"])
+def test_separators(tmp_path, capsys, separator):
+    path = tmp_path / "f.txt"
+    path.write_text("y\tp\n1\t0.5\n0\t0.25\n")
+    assert run("assess", path, "--separator", separator, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["n_rows"] == 2
+    assert run("assess", path, "--separator", ";;") == 2
+    assert "one character" in capsys.readouterr().err
+
+
+def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unperplexed.sources.local.ForecastFiles", interrupted)
+    before = set(tmp_path.iterdir())
+    assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_closed_pipe_is_no_error(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} --json - | head -c 10"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
+    assert done.stdout == b'{\n  "repor'
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        run("--version")
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"unperplexed {__version__} ({KERNEL})\n"
+
+
+def choices(command, option):
+    commands = next(a for a in _parser()._actions if hasattr(a, "choices") and isinstance(a.choices, dict))
+    return next(a for a in commands.choices[command]._actions if option in a.option_strings).choices
+
+
+def test_choices_are_those_of_the_library():
+    for command in ("assess", "demo"):
+        assert set(choices(command, "--measured")) == set(ESTIMATORS)
+        assert set(choices(command, "--view")) == {"auto", *VIEWS}
+    assert choices("tally", "--parts") == PARTS
+    assert choices("assess", "--engine") == get_args(EngineName)
+    for flag in _FLAGS:
+        assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__
+
+
+def test_the_each_class_view_of_tallies(forecasts, tmp_path, capsys):
+    path, _ = forecasts
+    columns = ["--truth", "happened", "--prob", "probability"]
+    assert run("assess", path, *columns, "--view", "each-class", "--json", "-") == 0
+    whole = capsys.readouterr().out
+    with_parts, without = tmp_path / "with.tally", tmp_path / "without.tally"
+    assert run("tally", path, *columns, "--parts", *CLASS_PARTS, "-o", with_parts) == 0
+    assert run("tally", path, *columns, "-o", without) == 0
+    capsys.readouterr()
+    assert run("assess", with_parts, "--view", "each-class", "--json", "-") == 0
+    assert capsys.readouterr().out == whole
+    # Rows of two classes are counted by outcome: it takes no parts, and it is the default.
+    for view in (["--view", "each-class"], ["--view", "auto"], []):
+        assert run("assess", without, *view, "--json", "-") == 0
+        assert json.loads(capsys.readouterr().out)["classes"] == json.loads(whole)["classes"]
+
+
+def test_the_each_class_view_of_tallies_of_three_classes(tmp_path, capsys):
+    path, columns = tmp_path / "three.csv", ["--truth", "y", "--prob", "a", "b", "c"]
+    path.write_text("y,a,b,c\na,0.8,0.1,0.1\nb,0.2,0.5,0.3\nc,0.1,0.1,0.8\n")
+    with_parts, without = tmp_path / "with.tally", tmp_path / "without.tally"
+    assert run("tally", path, *columns, "--parts", *CLASS_PARTS, "-o", with_parts) == 0
+    assert run("tally", path, *columns, "-o", without) == 0
+    capsys.readouterr()
+    assert run("assess", path, *columns, "--view", "each-class", "--json", "-") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert run("assess", with_parts, "--view", "each-class", "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == whole["classes"]
+    assert run("assess", without, "--view", "each-class") == 2
+    assert "(--parts classes predictions)" in capsys.readouterr().err
+
+
+def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypatch):
+    path, frame = forecasts
+    assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-") == 0
+    whole = capsys.readouterr().out
+    for at, start in enumerate(range(0, 400, 150)):
+        frame[start : start + 150].write_parquet(tmp_path / f"part{at}.parquet")
+    columns = ["--truth", "happened", "--prob", "probability", "--json", "-"]
+    assert run("assess", *sorted(tmp_path.glob("part*")), *columns) == 0
+    assert capsys.readouterr().out == whole
+    assert run("assess", tmp_path / "part*.parquet", *columns) == 0
+    assert capsys.readouterr().out == whole
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert run("assess", "-", *columns) == 0
+    out, err = capsys.readouterr()
+    assert out == whole
+    assert err == "unperplexed: standard input read as csv\n"
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        (["--scheduler", "tcp://10.0.0.1:8786"], "(--scheduler) is for engine='dask' (--engine dask), not 'local'"),
+        (["--engine", "spark", "--scheduler", "x"], "(--scheduler) is for engine='dask' (--engine dask), not 'spark'"),
+        (["--engine", "dask", "--master", "local"], "(--master) is for engine='spark' (--engine spark), not 'dask'"),
+        (["--engine", "dask"], "unperplexed.sources.dask needs Dask: pip install 'unperplexed[dask]'"),
+        (["--engine", "spark"], "unperplexed.sources.spark needs PySpark: pip install 'unperplexed[spark]'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["assess", "profile", "scores", "calibration", "tally"])
+def test_an_engine_that_cannot_count(forecasts, tmp_path, capsys, monkeypatch, command, engine, message):
+    for library, module in (("dask", "dask"), ("py4j", "spark")):
+        monkeypatch.setitem(sys.modules, library, None)
+        monkeypatch.delitem(sys.modules, f"unperplexed.sources.{module}", raising=False)
+    output = ["-o", tmp_path / "t.tally"] if command == "tally" else []
+    assert run(command, forecasts[0], "--truth", "happened", "--prob", "probability", *engine, *output) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+def test_only_this_process_has_standard_input(forecasts, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(forecasts[0].read_bytes())))
+    assert run("assess", "-", "--truth", "happened", "--prob", "probability", "--engine", "dask") == 2
+    assert "standard input: only the engine local reads it" in capsys.readouterr().err
+
+
+def test_decimal_comma_and_format(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    columns = ["--truth", "happened", "--prob", "probability", "--json", "-"]
+    assert run("assess", path, *columns) == 0
+    whole = capsys.readouterr().out
+    frame.write_csv(tmp_path / "f.dat", separator=";", decimal_comma=True)
+    written = ["--format", "csv", "--separator", ";"]
+    assert run("assess", tmp_path / "f.dat", *columns, *written, "--decimal-comma") == 0
+    assert capsys.readouterr().out == whole
+    assert run("assess", tmp_path / "f.dat", *columns, *written) == 2
+    assert "is not a number at row" in capsys.readouterr().err
+    assert run("assess", path, *columns, "--format", "xlsx") == 2
+    assert "--format xlsx: known are csv," in capsys.readouterr().err
+
+
+def test_an_output_never_overwrites_one_of_many_inputs(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    frame.write_csv(tmp_path / "other.csv")
+    assert run("assess", tmp_path / "*.csv", "--json", tmp_path / "other.csv") == 2
+    assert "would overwrite" in capsys.readouterr().err
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch):
+    from unperplexed._lib.progress import progress_bar
+
+    with progress_bar() as progress:
+        assert progress is None
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress_bar() as progress:
+        progress(10, 500, 1000)
+        progress(20, 1000, 1000)
+    assert terminal.getvalue().strip("\r ") == ""  # it took less than a second
+
+
+TALLY_INPUT = ("--truth", "happened", "--prob", "probability")
+
+
+def test_tallies_of_parts_are_the_whole(forecasts, tmp_path, capsys):
+    """Counted by processes of their own, merged in any order, assessed: the same JSON as that of the file."""
+    path, frame = forecasts
+    for at, part in enumerate((frame[:150], frame[150:150], frame[150:151], frame[151:])):
+        part.write_csv(tmp_path / f"{at}.csv")
+        command = [sys.executable, "-m", "unperplexed", "tally", tmp_path / f"{at}.csv", *TALLY_INPUT, "-o"]
+        subprocess.run([*command, tmp_path / f"{at}.tally"], check=True, capture_output=True)
+    assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
+    expected = capsys.readouterr().out
+    assert run("merge", *(tmp_path / f"{at}.tally" for at in (2, 0, 3, 1)), "-o", tmp_path / "all.tally") == 0
+    assert "400 forecasts" in capsys.readouterr().out
+    for files in (
+        [tmp_path / "all.tally"],
+        [tmp_path / "[0-3].tally"],
+        [tmp_path / "[01].tally", tmp_path / "[23].csv"],
+    ):
+        reading = TALLY_INPUT if files[-1].suffix == ".csv" else ()
+        assert run("assess", *files, *reading, "--json", "-") == 0
+        assert capsys.readouterr().out == expected
+
+
+def test_a_part_does_not_guess_its_classes(tmp_path, capsys):
+    for name, labels in (("a", [-1, 1]), ("b", [1, 1]), ("c", [-1, -1])):
+        pl.DataFrame({"happened": labels, "probability": [0.2, 0.9]}).write_csv(tmp_path / f"{name}.csv")
+        assert run("tally", tmp_path / f"{name}.csv", *TALLY_INPUT, "-o", tmp_path / f"{name}.tally") == 0
+    assert run("merge", *(tmp_path / f"{name}.tally" for name in "bca"), "-o", tmp_path / "all.tally") == 0
+    assert "6 forecasts of 2 classes (-1, 1)" in capsys.readouterr().out
+
+
+def test_show_says_what_a_tally_holds(forecasts, tmp_path, capsys):
+    path = tmp_path / "x.tally"
+    counting = ("--parts", "classes", "shards", "--groups", "heft", "--scores", "power_score(2)", "--exact-limit", "9")
+    assert run("tally", forecasts[0], *TALLY_INPUT, *counting, "-o", path) == 0
+    said = capsys.readouterr().out
+    assert "in cells of relative width 2^-9" in said
+    assert "parts: classes, shards" in said
+    assert f"from {forecasts[0]}: 400 rows" in said
+    assert run("show", path) == 0
+    assert capsys.readouterr().out == said
+    assert run("show", path, "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_rows"] == 400
+    assert found["scores"]["power_score(2)"]["proper"]
+    assert [row["label"] for row in found["classes"]] == ["0", "1"]
+    assert Tally.load(path).shards.rows.key.size == 3
+
+
+def test_scores_prints_them_all(forecasts, tmp_path, capsys):
+    path, frame = forecasts
+    further = ["ranked_probability_score", "generalized_surprisal(-0.5)"]
+    assert run("scores", path, *TALLY_INPUT, "--scores", *further, "--json", tmp_path / "s.json") == 0
+    out = capsys.readouterr().out
+    found = json.loads((tmp_path / "s.json").read_text())["scores"]
+    assert found.keys() == {*SCORES, *further}
+    assert max(map(len, out.splitlines())) <= 80
+    for name, score in found.items():
+        assert score["mean"] == pytest.approx(row_scores(frame["happened"], frame["probability"], name).mean())
+        assert re.search(rf"^{re.escape(name.replace('_', ' '))} +{score['mean']:.3f} ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("bins", [None, 7])
+def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
+    path, frame = forecasts
+    options = [] if bins is None else ["--bins", bins]
+    assert run("calibration", path, *TALLY_INPUT, *options, "--json", tmp_path / "c.json") == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    found = json.loads((tmp_path / "c.json").read_text())
+    data = (frame["happened"], frame["probability"])
+    errors = calibration_errors(*data, bins=bins or DEFAULT_BINS)
+    assert found["bins"] == (bins or DEFAULT_BINS)
+    assert found["errors"] == {view: vars(of_view) for view, of_view in errors.items()}
+    for name in ("ece", "smooth_ece"):
+        figures = " +".join(f"{getattr(of_view, name):.3f}" for of_view in errors.values())
+        assert re.search(rf"^{'ECE' if name == 'ece' else 'smooth ECE'} +{figures} ", out, re.MULTILINE)
+    for score in ("brier_score", "log_loss"):
+        parts = decompose(*data, score=score)
+        assert found["decompositions"][score] == vars(parts)
+        figures = [parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty]
+        line = " +".join(f"{figure:.3f}" for figure in figures)
+        assert re.search(rf"^{score.replace('_', ' ')} +{line} +each-class$", out, re.MULTILINE)
+    assert run("tally", path, *TALLY_INPUT, "--parts", "classes", "-o", tmp_path / "c.tally") == 0
+    capsys.readouterr()
+    assert run("calibration", tmp_path / "c.tally", *options) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["calibration", "{}empty.tally"], "empty.tally: no rows of positive weight"),
+        (["calibration", "{}.csv", *TALLY_INPUT, "--bins", "0"], "bins: expected a whole number"),
+        (["assess", "{}.tally", "--truth", "happened"], "--truth is for the reading of rows"),
+        (["assess", "{}.tally", "--drop-invalid"], "--drop-invalid is for the reading of rows"),
+        (["scores", "{}.tally", "--scores", "power_score(1)"], "--scores is for the reading of rows"),
+        (["tally", "{}.tally", "--parts", "shards", "-o", "{}2.tally"], "--parts is for the reading of rows"),
+        (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
+        (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
+        (["assess", "{}.tally", "--engine", "dask"], "--engine is for the reading of rows"),
+        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"], "only shards go by them"),
+        (["show", "{}*.tally"], "4 files match"),
+        (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),
+        (["merge", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
+        (["merge", "{}.tally", "{}.tally", "-o", "{}2.tally"], "named twice"),
+        (["merge", "{}.tally", "{}3.tally", "-o", "{}2.tally"], "3.tally: does not add up.*different scores"),
+        (["merge", "{}.csv", "-o", "{}2.tally"], "not a tally"),
+        (["show", "{}none.tally"], "cannot be read: No such file"),
+        (["show", "{}cut.tally"], "truncated"),
+        (["assess", "{}empty.tally"], "empty.tally: no rows to assess"),
+        (["scores", "{}empty.tally"], "empty.tally: no rows to score"),
+        (["scores", "{}.csv", *TALLY_INPUT, "--scores", "powr_score(1)"], "did you mean"),
+        (
+            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "hefd", "--parts", "shards", "-o", "{}2.tally"],
+            "did you mean 'heft'",
+        ),
+    ],
+)
+def test_tallies_refused(forecasts, tmp_path, capsys, arguments, message):
+    base = str(forecasts[0].with_suffix(""))
+    Tally.of([1], [0.5]).save(f"{base}.tally")
+    Tally.of([1], [0.5], scores=["power_score(1)"]).save(f"{base}3.tally")
+    Tally().save(f"{base}empty.tally")
+    (tmp_path / "forecastscut.tally").write_bytes(Tally.of([1], [0.5]).to_bytes()[:-9])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run(*(argument.replace("{}", base) for argument in arguments)) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def holds_data(folder):
+    with suppress(FileNotFoundError):  # others come and go
+        return any(path.stat().st_size > 1000 for path in folder.iterdir())
+
+
+def test_termination_leaves_no_copy_of_standard_input(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "unperplexed", "assess", "-", *TALLY_INPUT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        process.stdin.write(b"happened,probability\n" + b"1,0.5\n" * 1_000_000)
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not holds_data(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert holds_data(tmp_path)
+        process.terminate()
+        with suppress(BrokenPipeError):  # a signal that comes just before a read is noticed after it
+            process.stdin.write(b"1,0.5\n")
+            process.stdin.flush()
+        assert process.wait(60) == 143
+    assert not any(tmp_path.iterdir())
+
+
+def test_closed_standard_output_is_no_traceback(forecasts):
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} {' '.join(TALLY_INPUT)} >&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_names_from_outside_move_no_cursor(tmp_path, capsys):
+    Tally.of([1], [0.5], source="a\x1b[31m\nfrom fake: 7").save(tmp_path / "x.tally")
+    assert run("show", tmp_path / "x.tally") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.splitlines()[-1] == r"from a\x1b[31m\nfrom fake: 7: 1 row"
+
+
+def test_a_long_name_of_an_output(forecasts, tmp_path):
+    path = tmp_path / ("x" * 240 + ".tally")
+    assert run("tally", forecasts[0], *TALLY_INPUT, "-o", path) == 0
+    assert Tally.load(path).n_rows == 400
+
+
+def test_calibration_of_a_tally_without_classes_shows_the_other_views(tmp_path, capsys):
+    p = [[0.5, 0.3, 0.2], [0.4, 0.5, 0.1], [0.1, 0.2, 0.7]]
+    Tally.of([0, 1, 2], p, labels=range(3)).save(tmp_path / "plain.tally")
+    assert run("calibration", tmp_path / "plain.tally") == 0
+    printed = capsys.readouterr().out
+    assert "each class: needs a tally with the part classes" in printed
+    assert "top-label all-classes" in " ".join(printed.split())
+
+
+def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p\n" + "\n".join(f"{i % 2},{(i + 0.5) / 50}" for i in range(50)))
+    options = ["calibration", path, "--truth", "y", "--prob", "p"]
+    assert run(*options, "--exact-limit", "10") == 0
+    assert "from coarse cells" in capsys.readouterr().out
+    assert run(*options) == 0
+    assert "from coarse cells" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "unneeded"),
+    [
+        ("--version", {"numpy", "polars", "scipy", "matplotlib", "pyarrow"}),
+        (
+            "tally rows.csv --truth y --prob p -o rows.tally",
+            {"scipy", "matplotlib", "pyarrow", "tqdm", "dask", "pyspark"},
+        ),
+        (
+            "assess rows.csv --truth y --prob p",
+            {"matplotlib", "pyarrow", "tqdm", "sklearn", "torch", "dask", "pyspark"},
+        ),
+    ],
+)
+def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
+    (tmp_path / "rows.csv").write_text("y,p\n1,0.9\n0,0.4\n")
+    code = (
+        "import sys\nfrom contextlib import suppress\nfrom unperplexed.cli.parser import main\n"
+        f"with suppress(SystemExit):\n    main({command.split()})\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "unperplexed" in loaded
+    assert not loaded & unneeded
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
+
+
+def test_quiet_prints_nothing_but_what_is_asked_for(tmp_path, capsys):
+    columns = ["--truth", "diagnosis", "--prob", "malignant"]
+    tally, numbers = tmp_path / "a.tally", tmp_path / "a.json"
+    assert main(["assess", str(EXAMPLE), *columns, "--json", str(numbers), "--quiet"]) == 0
+    assert main(["tally", str(EXAMPLE), *columns, "-q", "-o", str(tally)]) == 0
+    assert main(["show", str(tally), "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert tally.exists()
+    assert main(["assess", str(EXAMPLE), *columns, "--json", "-", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == json.loads(numbers.read_text())
+    assert printed.err == ""
+    assert main(["assess", "nothing.csv", *columns, "--quiet"]) == 2
+    assert "nothing.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(capsys, shell):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--completion", shell])
+    script = capsys.readouterr().out
+    assert "unperplexed" in script
+    assert "assess" in script
+    assert "--report" in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["assess", "wett"],
+        ["assess", "wetter.csv", "--truth", "Regen", "--json", "wett"],
+        ["assess", "wetter.csv", "--report", "wett"],
+        ["assess", "wetter.csv", "--plot", "wett"],
+        ["compare", "wett"],
+        ["tally", "wetter.csv", "-o", "wett"],
+        ["merge", "wett"],
+        ["show", "wett"],
+    ],
+    ids=" ".join,
+)
+def test_bash_completes_names_of_files(capsys, tmp_path, words):
+    """As bash asks for it: the words so far, and the place of the one to be completed."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["--completion", "bash"])
+    script = capsys.readouterr().out
+    (tmp_path / "wetter.csv").touch()
+    asked = f"COMP_WORDS=(unperplexed {' '.join(words)}); COMP_CWORD={len(words)}; _shtab_unperplexed"
+    said = subprocess.run(
+        ["bash", "--norc"], input=f'{script}\n{asked}\necho "${{COMPREPLY[@]}}"', cwd=tmp_path, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert said.stdout.split() == ["wetter.csv"]
+
+
+def test_the_profile_is_drawn(capsys):
+    """Within 80 columns, rising, with the named means where they belong."""
+    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    rows = [line[10:] for line in printed.splitlines() if line[9:10] == "|"]
+    assert len(rows) == 9
+    marks = {(row[column], column) for row in rows for column in range(len(row)) if row[column] in "RGD"}
+    assert marks == {("R", 23), ("G", 30), ("D", 40)}
+    heights = [next(8 - at for at, row in enumerate(rows) if row[column : column + 1].strip()) for column in range(61)]
+    assert heights == sorted(heights)
+    assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--orders", "0", "1"]) == 0
+    assert "|" not in capsys.readouterr().out
+
+
+def test_surprises_are_in_the_report_and_kept_by_a_tally_when_asked(forecasts, tmp_path, capsys):
+    path, _ = forecasts
+    assert run("assess", path, *TALLY_INPUT, "--report", tmp_path / "rows.html") == 0
+    shown = "The most surprising forecasts"
+    assert shown in (tmp_path / "rows.html").read_text("utf-8")
+    for parts, there in (((), False), (("--parts", "surprises"), True)):
+        assert run("tally", path, *TALLY_INPUT, *parts, "-o", tmp_path / "a.tally") == 0
+        for others in ((), (path, *TALLY_INPUT)):
+            assert run("assess", tmp_path / "a.tally", *others, "--report", tmp_path / "tally.html") == 0
+            assert (shown in (tmp_path / "tally.html").read_text("utf-8")) == there
+
+
+def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
+    path, _ = forecasts
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert run("assess", path, *TALLY_INPUT) == 0
+    plain = capsys.readouterr().out
+    assert "\x1b" not in plain
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for variable, value, painted in (
+        ("TERM", "xterm", True),
+        ("NO_COLOR", "1", False),
+        ("NO_COLOR", "", True),
+        ("TERM", "dumb", False),
+    ):
+        monkeypatch.setenv(variable, value)
+        assert run("assess", path, *TALLY_INPUT) == 0
+        shown = capsys.readouterr().out
+        assert ("\x1b[" in shown) == painted
+        assert re.sub(r"\x1b\[\d+m", "", shown) == plain
+        assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
+        assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf"])
+def test_pictures_are_the_same_each_time(forecasts, tmp_path, monkeypatch, suffix):
+    path, _ = forecasts
+    for name, second in (("a", "1"), ("b", "100000")):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", second)  # what a date would be
+        assert run("assess", path, *TALLY_INPUT, "--plot", tmp_path / f"{name}.{suffix}", "-q") == 0
+    assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+
+
+def test_verdicts_are_in_colour_and_nothing_else():
+    """With which a text begins; the same words further on are names, or remedies."""
+    rest = """ (calibration slope 0.6).
+Remedy (overconfident): Multiply the log-odds by 0.60.
+
+Overconfident         0.5
+No evidence of miscalibration (n = 9, p = 0.500).
+Biased                0.4"""
+    for verdict, colour in (
+        ("Overconfident", 33),
+        ("Underconfident", 33),
+        ("Overpredicts", 35),
+        ("Biased", 35),
+        ("Certain", 35),
+        ("2 surprising", 35),
+        ("No evidence of miscalibration", 36),
+    ):
+        assert coloured(verdict + rest) == f"\x1b[{colour}m{verdict}\x1b[0m{rest}"
+    assert coloured(f"12 forecasts{rest}") == f"12 forecasts{rest}"
+    assert coloured("No verdict: it needs rows.") == "No verdict: it needs rows."

@@ -1,0 +1,34 @@
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed.cli import demo
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def packaged(monkeypatch):
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
+    return demo.digits_forecasts()
+
+
+def test_packaged_predictions_are_what_training_gives(packaged):
+    """The committed example is real: trained again, the same comes out."""
+    digit, probability, source = packaged
+    again, trained = demo.train_digits()
+    assert "come with the package" in source
+    assert (digit == again).all()
+    np.testing.assert_allclose(probability, trained, rtol=1e-3, atol=1e-6)
+
+
+def test_breast_cancer_example_is_what_its_script_makes():
+    spec = importlib.util.spec_from_file_location("make", ROOT / "examples" / "make.py")
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    made, committed = make.breast_cancer(), pl.read_csv(ROOT / "examples" / "breast_cancer.csv")
+    assert made["diagnosis"].equals(committed["diagnosis"])
+    np.testing.assert_allclose(made["malignant"], committed["malignant"], atol=1e-4)

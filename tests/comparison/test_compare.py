@@ -1,0 +1,994 @@
+"""compare(): laws of pairing, references from outside, what is refused and what is said."""
+
+import itertools
+import json
+import math
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from scipy import stats
+
+from helpers import softmax_forecasts
+from unperplexed import (
+    SCORES,
+    InputError,
+    assess,
+    compare,
+    compare_sequentially,
+    diagnose,
+    generalized_surprisal,
+    log_loss,
+    row_scores,
+    score_named,
+)
+from unperplexed.report.comparison_text import _estimate
+from unperplexed.statistics.intervals import Interval
+
+FURTHER = ["ranked_probability_score", "power_score(0.5)", "generalized_surprisal(-0.5)"]
+
+
+def rivals(rng, n=300, classes=3, number=3):
+    """Outcomes and forecasters of different skill: one who knows, and others with more and more noise."""
+    y, p = softmax_forecasts(rng, n, classes)
+    noisy = [p ** (1 + 0.3 * at) * rng.uniform(0.2, 1, p.shape) ** at for at in range(number)]
+    return y, {f"f{at}": q / q.sum(axis=1, keepdims=True) for at, q in enumerate(noisy)}
+
+
+@pytest.fixture
+def data(rng):
+    return rivals(rng)
+
+
+def correct(p, y):
+    return p[np.arange(len(y)), y]
+
+
+def with_a_zero(p, y):
+    """Forecasters of which the last assigns 0 to one observed class."""
+    *_, last = p
+    q = p[last].copy()
+    q[0, y[0]] = 0
+    return {**p, last: q / q.sum(axis=1, keepdims=True)}
+
+
+def figures(difference):
+    plain = vars(difference)
+    return [*(value for name, value in plain.items() if name != "interval"), *plain["interval"]]
+
+
+# Differences against outside references
+
+
+@pytest.mark.parametrize("score", ["brier_score", "spherical_score", "penalized_brier_score", *FURTHER[:2]])
+def test_differences_are_those_of_the_paired_t_test(data, score):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER, confidence=0.9)
+    for a, b in itertools.combinations(p, 2):
+        found = comparison.between(a, b).differences[score]
+        expected = stats.ttest_rel(row_scores(y, p[a], score), row_scores(y, p[b], score))
+        interval = expected.confidence_interval(0.9)
+        assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
+        assert found.difference / found.standard_error == pytest.approx(expected.statistic, rel=1e-10)
+        assert found.interval == pytest.approx(tuple(interval), rel=1e-9)
+
+
+@pytest.mark.parametrize(("floor", "zeros"), [("auto", False), (0.2, False), (0, False), ("auto", True), (0.2, True)])
+def test_surprisals_have_a_floor_only_where_a_forecaster_assigned_0(data, floor, zeros):
+    y, p = data
+    p = with_a_zero(p, y) if zeros else p
+    comparison = compare(p, y, scores=FURTHER, floor=floor)
+    assert comparison.floor == (0.01 / 3 if floor == "auto" else floor)
+    floor = comparison.floor if zeros else 0.0
+    assert comparison.scored_floor == floor
+    assert {name: each.zero_rows for name, each in comparison.forecasters.items()} == {"f0": 0, "f1": 0, "f2": zeros}
+    raised = {name: np.maximum(correct(q, y), floor) for name, q in p.items()}
+    wrong = {name: (q.argmax(axis=1) != y) * np.log(3) for name, q in p.items()}
+    rows = {
+        "log_loss": lambda name: -np.log(raised[name]),
+        "penalized_log_loss": lambda name: -np.log(raised[name]) + wrong[name],
+        "generalized_surprisal(-0.5)": lambda name: raised[name] ** -0.5 - 1,
+    }
+    for rule, values in rows.items():
+        found = comparison.between("f0", "f1").differences[rule]
+        assert found.p_value == pytest.approx(stats.ttest_rel(values("f0"), values("f1")).pvalue, rel=1e-9)
+    assert comparison.forecasters["f1"].scores["log_loss"].mean == pytest.approx(log_loss(y, p["f1"], floor=floor))
+    assert comparison.forecasters["f1"].scores["generalized_surprisal(-0.5)"].mean == pytest.approx(
+        generalized_surprisal(y, p["f1"], -0.5, floor=floor)
+    )
+
+
+def test_the_ratio_is_that_of_the_geometric_accuracies(data):
+    y, p = data
+    comparison = compare(p, y)
+    for pair in comparison.pairs:
+        a, b = (comparison.forecasters[name] for name in (pair.first, pair.second))
+        assert pair.accuracy_ratio == pytest.approx(a.geometric_accuracy / b.geometric_accuracy, rel=1e-12)
+        assert pair.accuracy_ratio == pytest.approx(
+            stats.gmean(correct(p[pair.first], y)) / stats.gmean(correct(p[pair.second], y)), rel=1e-12
+        )
+        low, high = pair.differences["log_loss"].interval
+        assert pair.accuracy_ratio_interval == pytest.approx((math.exp(-high), math.exp(-low)), rel=1e-12)
+    for each in comparison.forecasters.values():
+        unfloored = math.exp(-each.assessment.scores["log_loss"])
+        assert each.geometric_accuracy == pytest.approx(unfloored, rel=1e-12)
+        low, high = each.geometric_accuracy_interval
+        assert low < each.geometric_accuracy < high <= 1
+
+
+def test_p_values_are_adjusted_over_the_pairs_of_a_score(data):
+    y, p = data
+    comparison = compare(p, y)
+    for score in SCORES:
+        tests = sorted((pair.differences[score] for pair in comparison.pairs), key=lambda each: each.p_value)
+        steps = [min(1, (3 - at) * each.p_value) for at, each in enumerate(tests)]
+        assert [each.adjusted_p_value for each in tests] == pytest.approx(list(itertools.accumulate(steps, max)))
+    two = compare({name: p[name] for name in ("f0", "f1")}, y).between("f0", "f1").differences["log_loss"]
+    assert two.adjusted_p_value == two.p_value
+
+
+def test_each_assessment_is_that_of_the_forecaster_alone(data):
+    y, p = data
+    w = np.linspace(0.5, 2, 300)
+    comparison = compare(p, y, floor=0.01, scores=FURTHER, sample_weight=w)
+    for name, each in comparison.forecasters.items():
+        alone = assess(y, p[name], floor=0.01, scores=FURTHER, sample_weight=w).to_dict()
+        found = each.assessment.to_dict()
+        del found["uncertainty"], alone["uncertainty"]
+        for profile in ("measured_profile", "divergence_profile"):
+            for limit in ("low", "high"):  # with weights, more is counted when one forecaster is assessed
+                del found[profile][limit], alone[profile][limit]
+        assert json.dumps(found, default=str) == json.dumps(alone, default=str)
+    for name, each in compare(p, y).forecasters.items():
+        assert each.assessment.to_json() == assess(y, p[name]).to_json()
+
+
+# Laws
+
+
+@st.composite
+def small(draw):
+    """Outcomes of three classes and two forecasters, zeros and ties among their probabilities."""
+    n = draw(st.integers(2, 12))
+    weights = st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3).filter(any), min_size=n, max_size=n)
+    y = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    p = [np.array(draw(weights), dtype=float) for _ in range(2)]
+    return np.array(y), *(q / q.sum(axis=1, keepdims=True) for q in p)
+
+
+@given(small())
+@settings(max_examples=60)
+def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
+    y, a, b = case
+    comparison = compare({"a": a, "b": b}, y, floor=0.01, scores=FURTHER)
+    event("zeros" if comparison.scored_floor else "no zeros")
+    there, back = comparison.between("a", "b"), comparison.between("b", "a")
+    swapped = compare({"b": b, "a": a}, y, floor=0.01, scores=FURTHER)
+    assert (there.accuracy_ratio * back.accuracy_ratio) == pytest.approx(1, rel=1e-12)
+    means = {name: comparison.forecasters[name].scores for name in "ab"}
+    for rule, found in there.differences.items():
+        assert found.difference == pytest.approx(means["a"][rule].mean - means["b"][rule].mean, abs=1e-12)
+        other = back.differences[rule]
+        assert (other.difference, other.standard_error) == (-found.difference, found.standard_error)
+        assert other.interval == (-found.interval.high, -found.interval.low)
+        assert other.p_value == found.p_value
+        assert 0 <= found.p_value <= found.adjusted_p_value <= 1
+        again = swapped.between("a", "b").differences[rule]
+        assert again.difference == found.difference
+        assert again.p_value == found.p_value
+    assert back.contributions.first.tolist() == there.contributions.second.tolist()
+    assert there.mirrored().mirrored().differences == there.differences
+
+
+@pytest.mark.parametrize("dependence", [{}, {"lag": 3}, {"groups": np.arange(300) // 7}])
+@pytest.mark.parametrize("floor", [0.005, 0.0])
+def test_identical_forecasters_do_not_differ(data, dependence, floor):
+    y, p = data
+    pair = compare({"a": p["f0"], "b": p["f0"].copy(), "c": p["f1"]}, y, floor=floor, **dependence).between("a", "b")
+    for found in pair.differences.values():
+        assert (found.difference, found.standard_error, found.p_value, found.adjusted_p_value) == (0, 0, 1, 1)
+        assert found.interval == (0, 0)
+    assert pair.accuracy_ratio == 1
+    assert pair.accuracy_ratio_interval == (1, 1)
+    assert pair.turning_rows == 0
+    assert len(pair.contributions) == 0
+
+
+def test_columns_in_another_order_are_no_difference(data):
+    """Sums over classes then differ in their last digits, which must not be taken for a difference."""
+    y, p = data
+    names = np.array(["cat", "dog", "emu"])
+    frame = pd.DataFrame(p["f1"], columns=names)
+    pair = compare({"a": frame, "b": frame[["emu", "cat", "dog"]]}, names[y]).pairs[0]
+    assert all((each.difference, each.p_value) == (0, 1) for each in pair.differences.values())
+    with pytest.raises(InputError, match="b: its classes come in another order.*ranked_probability_score"):
+        compare({"a": frame, "b": frame[["emu", "cat", "dog"]]}, names[y], scores=["ranked_probability_score"])
+
+
+def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
+    y, p = data
+    order = rng.permutation(300)
+    groups = np.arange(300) % 40
+    for dependence, permuted in (({}, {}), ({"groups": groups}, {"groups": groups[order]})):
+        first = compare(p, y, **dependence)
+        second = compare({name: q[order] for name, q in p.items()}, y[order], **permuted)
+        for pair, other in zip(first.pairs, second.pairs, strict=True):
+            for rule, found in pair.differences.items():
+                assert figures(other.differences[rule]) == pytest.approx(figures(found), rel=1e-9)
+            assert order[other.contributions.row].tolist() == pair.contributions.row.tolist()
+            assert other.turning_rows == pair.turning_rows
+
+
+def test_weight_two_is_the_row_twice_in_every_point_figure(data, rng):
+    y, p = data
+    w = rng.integers(0, 4, 300)
+    weighted = compare(p, y, sample_weight=w)
+    repeated = compare({name: np.repeat(q, w, axis=0) for name, q in p.items()}, np.repeat(y, w))
+    for pair, other in zip(weighted.pairs, repeated.pairs, strict=True):
+        assert pair.accuracy_ratio == pytest.approx(other.accuracy_ratio, rel=1e-12)
+        for rule, found in pair.differences.items():
+            assert found.difference == pytest.approx(other.differences[rule].difference, abs=1e-14)
+    assert weighted.weighted
+    present = np.flatnonzero(w)
+    without = compare({name: q[present] for name, q in p.items()}, y[present], sample_weight=w[present])
+    assert without.pairs[0].differences == weighted.pairs[0].differences
+
+
+def test_rows_of_one_unit_in_all_their_groups_say_no_more_than_once(data):
+    y, p = data
+    once = compare(p, y)
+    again = compare(
+        {name: np.repeat(q, 4, axis=0) for name, q in p.items()}, np.repeat(y, 4), groups=np.arange(1200) // 4
+    )
+    assert again.n_groups == 300
+    for pair, other in zip(once.pairs, again.pairs, strict=True):
+        for rule, found in pair.differences.items():
+            assert figures(other.differences[rule]) == pytest.approx(figures(found), rel=1e-9)
+
+
+def test_a_lag_of_zero_is_none(data):
+    y, p = data
+    assert compare(p, y, lag=0).pairs[0].differences == compare(p, y).pairs[0].differences
+
+
+def test_groups_are_numbers_or_texts(data):
+    y, p = data
+    groups = np.arange(300) % 11
+    expected = compare(p, y, groups=groups).pairs[0].differences
+    texts = [f"match {group}" for group in groups]
+    for given_groups in (texts, pl.Series(texts), pd.Series(texts), pl.Series(groups), groups.astype(float)):
+        assert compare(p, y, groups=given_groups).pairs[0].differences == expected
+
+
+# Where differences come from
+
+
+def test_contributions_are_the_largest_parts_of_the_difference(data):
+    y, p = data
+    names = [f"row {at}" for at in range(300)]
+    labels = ["cat", "dog", "emu"]
+    comparison = compare(p, np.array(labels)[y], labels=labels, ids=names)
+    for pair in comparison.pairs:
+        parts = np.log(correct(p[pair.second], y)) - np.log(correct(p[pair.first], y))
+        c = pair.contributions
+        largest = np.argsort(-np.abs(parts), kind="stable")[:10]
+        assert c.row.tolist() == largest.tolist()
+        np.testing.assert_allclose(c.share, parts[largest] / parts.sum(), rtol=1e-9)
+        np.testing.assert_array_equal(c.first, p[pair.first][largest, y[largest]])
+        np.testing.assert_array_equal(c.second, p[pair.second][largest, y[largest]])
+        assert c.outcome == tuple(labels[each] for each in y[largest])
+        assert c.id == tuple(names[each] for each in largest)
+        with pytest.raises(ValueError, match="read-only"):
+            c.share[0] = 1
+
+
+@given(small())
+@settings(max_examples=40)
+def test_the_rows_that_turn_it_are_the_fewest(case):
+    y, a, b = case
+    n = min(len(y), 8)
+    y, a, b = y[:n], a[:n], b[:n]
+    pair = compare({"a": a, "b": b}, y, floor=0.01).pairs[0]
+    zeros = not (correct(a, y).all() and correct(b, y).all())
+    first, second = (a, b) if pair.first == "a" else (b, a)
+    lead = np.subtract(*(np.log(np.maximum(correct(q, y), 0.01 * zeros)) for q in (first, second)))
+    if abs(lead.sum()) < 1e-9:
+        return
+    fewest = next(
+        size
+        for size in range(1, n + 1)
+        if any(lead.sum() - lead[list(rows)].sum() < 1e-9 for rows in itertools.combinations(range(n), size))
+    )
+    assert pair.turning_rows == fewest
+
+
+# Rows left out
+
+
+def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
+    y, p = data
+    holes = {name: q.copy() for name, q in p.items()}
+    holes["f1"][[3, 50]] = np.nan
+    holes["f2"][[50, 60], 0] = 2
+    outcomes = [None if at == 7 else int(label) for at, label in enumerate(y)]
+    with pytest.raises(InputError, match="drop_invalid"):
+        compare(holes, y)
+    comparison = compare(holes, outcomes, drop_invalid=True, groups=np.arange(300) % 50, ids=np.arange(300))
+    kept = np.setdiff1d(np.arange(300), [3, 7, 50, 60])
+    expected = compare({name: q[kept] for name, q in p.items()}, y[kept], groups=kept % 50, ids=kept)
+    assert comparison.n_rows == 296
+    for pair, other in zip(comparison.pairs, expected.pairs, strict=True):
+        assert pair.differences == other.differences
+        assert pair.contributions.id == other.contributions.id
+        assert pair.contributions.row.tolist() == kept[other.contributions.row].tolist()
+    dropped = {name: each.assessment.notes.dropped for name, each in comparison.forecasters.items()}
+    assert dropped == {
+        "f0": {"no label": 1, "no valid counterpart": 3},
+        "f1": {"NaN": 2, "no label": 1, "no valid counterpart": 1},
+        "f2": {"above 1": 2, "no label": 1, "no valid counterpart": 1},
+    }
+    for name, each in comparison.forecasters.items():
+        assert each.assessment.reported == expected.forecasters[name].assessment.reported
+    assert "f1: 2 rows dropped: no probability (empty or NaN)" in str(comparison)
+
+
+def test_ignored_outcomes_are_left_out_and_reported(data):
+    y, p = data
+    comparison = compare(p, np.where(np.arange(300) % 3 == 0, 9, y), ignore_label=9)
+    assert comparison.n_rows == 200
+    assert all(each.assessment.notes.ignored == 100 for each in comparison.forecasters.values())
+
+
+# Infinite losses
+
+
+def test_with_floor_zero_infinite_differences_are_said():
+    y = np.array([0, 0, 1, 1, 0])
+    a = np.array([0.2, 1.0, 0.7, 0.6, 0.1])
+    b = np.array([0.3, 1.0, 0.8, 0.0, 0.2])
+    comparison = compare({"a": a, "b": b, "c": np.full(5, 0.5)}, y, floor=0)
+    assert next(iter(comparison.forecasters)) == "c"
+    assert comparison.between("c", "a").differences["log_loss"].difference == -np.inf
+    assert comparison.between("c", "a").accuracy_ratio == np.inf
+    undefined = comparison.between("a", "b").differences["log_loss"]
+    assert math.isnan(undefined.difference)
+    assert math.isnan(undefined.p_value)
+    assert comparison.between("a", "b").turning_rows == 0
+    zeros = "a assigned 0 to observed outcomes in 1 row, b in 2 rows"
+    assert comparison.verdict == f"c is first by log loss; {zeros}"
+    assert comparison.scored_floor == 0
+    both = compare({"a": a, "b": b}, y, floor=0)
+    assert both.verdict == f"no forecaster is first; {zeros}"
+    three = compare({"a": a, "c": np.full(5, 0.5), "d": np.full(5, 0.4)}, y, floor=0)
+    assert three.verdict == (
+        "d is first by log loss, but not distinguishable from c (log loss p = 0.849, Brier score p = 1.000);"
+        " a assigned 0 to observed outcomes in 1 row"
+    )
+    assert "nan" not in str(both).lower()
+    said = "\n".join(comparison.warnings)
+    assert "the log loss of a is infinite in 1 row (1; counted from 0)" in said
+    assert "the log loss of b is infinite in 2 rows (1, 3; counted from 0)" in said
+    assert math.isfinite(comparison.between("a", "b").differences["brier_score"].p_value)
+    assert json.loads(comparison.to_json())["pairs"][0]["accuracy_ratio"] == "Infinity"
+    assert max(map(len, str(comparison).splitlines())) <= 80
+    at_floor = compare({"a": a, "b": b}, y)
+    assert not any("infinite" in warning for warning in at_floor.warnings)
+    assert math.isfinite(at_floor.pairs[0].differences["penalized_log_loss"].p_value)
+
+
+# Notes
+
+
+def test_groups_by_several_columns(data):
+    """Rows with the same values in all columns are one group: as by one column that holds all of them."""
+    y, p = data
+    season, team = np.arange(300) % 7, np.where(np.arange(300) % 2, "home", "away")
+    expected = compare(p, y, groups=[f"{s} {t}" for s, t in zip(season, team, strict=True)])
+    frame = pl.DataFrame({"season": season, "team": team})
+    for groups in ({"season": season, "team": team}, np.column_stack([season, team]), frame, frame.to_pandas()):
+        found = compare(p, y, groups=groups)
+        assert found.n_groups == expected.n_groups == 14
+        for name, difference in found.pairs[0].differences.items():
+            error = expected.pairs[0].differences[name].standard_error
+            assert difference.standard_error == pytest.approx(error, rel=1e-9)
+    with pytest.raises(InputError, match="expected one group for each of the 300 rows, got 2"):
+        compare(p, y, groups=[1, 2])
+
+
+def test_few_rows_and_few_groups_are_said(rng):
+    y, p = rivals(rng, 400)
+    assert compare(p, y).warnings == ()
+    y, p = y[:40], {name: q[:40] for name, q in p.items()}
+    assert (
+        "few rows: 20 (effective sample size 20)"
+        in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
+    )
+    assert "few groups: 8 (effective sample size 8)" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
+    assert "few rows: 40 with a lag of 3 (effective sample size 14.5)" in compare(p, y, lag=3).warnings[0]
+    assert "few rows: 40 (effective sample size 5.07)" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
+    assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
+    only = compare(p, y, groups=np.zeros(40))
+    assert only.warnings == ("all rows are in one group; no confidence interval or p-value can be computed",)
+    assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
+    assert only.verdict == "f1 is first by log loss, but no p-value can be computed"
+    assert " - " in str(only)
+
+
+def test_one_row_has_differences_but_nothing_to_judge_them_by():
+    comparison = compare({"a": [0.5], "b": [0.6]}, [1], pos_label=1)
+    pair = comparison.between("b", "a")
+    assert pair.accuracy_ratio == pytest.approx(1.2)
+    intervals = [
+        pair.accuracy_ratio_interval,
+        *(each.geometric_accuracy_interval for each in comparison.forecasters.values()),
+    ]
+    assert np.isnan(intervals).all()
+    assert math.isnan(pair.differences["log_loss"].p_value)
+    assert comparison.warnings == ("there is only one row; no confidence interval or p-value can be computed",)
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+@pytest.mark.parametrize("dependence", [{}, {"lag": 1}, {"groups": True}])
+def test_a_difference_that_is_the_same_in_every_row_is_not_judged(rows, dependence):
+    """Its standard error is 0, but for rounding: of 0.1 and 1 - 0.9."""
+    if rows == 3 and dependence:
+        dependence = {}
+    if "groups" in dependence:
+        dependence = {"groups": np.arange(rows) // 2}
+    y = np.arange(rows) % 2
+    comparison = compare({"a": np.where(y, 0.9, 0.1), "b": np.where(y, 0.8, 0.2)}, y, **dependence)
+    found = comparison.between("a", "b").differences["log_loss"]
+    assert found.difference == pytest.approx(math.log(0.8 / 0.9))
+    assert found.standard_error == 0
+    assert np.isnan([*found.interval, found.p_value, found.adjusted_p_value]).all()
+    assert comparison.verdict == "a is first by log loss, but no p-value can be computed"
+    assert "difference in log loss between a and b is the same in every" in comparison.warnings[0]
+    assert math.isnan(comparison.forecasters["a"].geometric_accuracy_interval.low)
+
+
+@pytest.mark.parametrize("dependence", [{"sample_weight": [1000, *[1] * 9]}, {"groups": [0] * 4 + [1], "heavy": 300}])
+def test_what_one_row_or_group_carries_is_not_judged(rng, dependence):
+    p = rng.uniform(0.2, 0.8, 10)
+    groups = None
+    if "heavy" in dependence:
+        p = np.concatenate([rng.uniform(0.2, 0.8, 300), p])
+        groups = np.maximum(np.arange(310) - 299, 0)
+    y = np.ones(p.size, dtype=int)
+    comparison = compare(
+        {"a": p + 0.1, "b": p}, y, pos_label=1, sample_weight=dependence.get("sample_weight"), groups=groups
+    )
+    found = comparison.pairs[0].differences["log_loss"]
+    assert found.standard_error > 0
+    assert np.isnan([*found.interval, found.p_value]).all()
+    assert comparison.verdict == "a is first by log loss, but no p-value can be computed"
+    assert re.search("most of the weight is in one of the .* no confidence interval", comparison.warnings[-1])
+
+
+def test_intervals_end_where_scores_do():
+    """Two or three rows say next to nothing, but a mean is not beyond what any row could be."""
+    y = np.array([1, 0, 1])
+    comparison = compare({"a": [0.99, 0.01, 0.0], "b": [0.0, 0.2, 0.9]}, y, scores=FURTHER)
+    found = comparison.between("a", "b").differences
+    most = -math.log(0.005)
+    ends = {
+        "log_loss": most,
+        "brier_score": 2,
+        "spherical_score": 1,
+        "penalized_brier_score": 2.5,
+        "penalized_log_loss": most + math.log(2),
+        "ranked_probability_score": 1,
+        "power_score(0.5)": 3,
+        "generalized_surprisal(-0.5)": 0.005**-0.5 - 1,
+    }
+    for rule, end in ends.items():
+        assert found[rule].interval == pytest.approx((-end, end)), rule
+    endless = compare({"a": [0.99, 0.01, 0.01], "b": [0.01, 0.2, 0.9]}, y, scores=["power_score(-0.5)"])
+    without_end = endless.between("a", "b").differences
+    assert without_end["power_score(-0.5)"].interval.high > 4
+    assert without_end["log_loss"].interval.high > most
+    assert comparison.pairs[0].accuracy_ratio_interval == pytest.approx((0.005, 200))
+    for name, each in comparison.forecasters.items():
+        assert each.scores["brier_score"].interval.low == 0, name
+        low, high = each.geometric_accuracy_interval
+        assert 0.005 <= low < high == 1
+
+
+def test_few_rows_that_decide_are_said():
+    """A hundred rows, ninety-eight of which are the same for both."""
+    a, b = np.full((2, 100), 0.9)
+    b[:2] = 0.3
+    comparison = compare({"a": a, "b": b, "c": b}, np.ones(100, dtype=int), pos_label=1)
+    said = "few rows decide between a and b, and in 1 other pair; intervals and p-values are approximate"
+    assert comparison.warnings == (said,)
+    assert comparison.between("a", "b").differences["log_loss"].carried_by == pytest.approx(2, rel=0.1)
+
+
+def test_equal_log_losses_have_no_first():
+    y, p = [0, 1, 2, 0], np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7], [0.4, 0.3, 0.3]])
+    turned = p.copy()
+    turned[0] = [0.5, 0.25, 0.25]  # as much for what happened
+    found = compare({"a": p, "b": turned}, y, resamples=0)
+    p_value = found.pairs[0].differences["brier_score"].p_value
+    assert found.verdict == (
+        f"a and b have the same log loss in every row; they are not distinguishable by Brier score (p = {p_value:.3f})"
+    )
+    same = compare({"a": p, "b": p, "c": np.full((4, 3), 1 / 3)}, y, resamples=0)
+    assert same.verdict.startswith("a and b are ")
+
+
+def test_the_verdict_follows_the_adjusted_p_values(rng):
+    y, p = rivals(rng, 2000)
+    best = compare(p, y)
+    assert best.verdict == f"{next(iter(best.forecasters))} is best (log loss and Brier score, p < 0.001)"
+    for rule in ("log_loss", "brier_score"):
+        assert all(pair.differences[rule].adjusted_p_value < 0.001 for pair in best.pairs[:2])
+    close = compare({**p, "copy": p["f0"]}, y)
+    assert close.verdict == "f0 and copy are best (log loss and Brier score, p < 0.001)"
+
+
+# What the verdict concludes
+
+
+def calibrated_and_overconfident(rng, n=3000, classes=1000, scale=3.0, temperature=1 / 1.4):
+    """Outcomes drawn from the first forecaster's probabilities; the second's are sharper."""
+    z = scale * rng.normal(size=(n, classes))
+    p, q = (softmax(z / t) for t in (1.0, temperature))
+    return (p.cumsum(axis=1) > rng.uniform(size=(n, 1))).argmax(axis=1), p, q
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
+    """A floor of 0.005, raised for free in hundreds of classes, would turn the verdict around."""
+    y, p, q = calibrated_and_overconfident(rng)
+    comparison = compare({"overconfident": q, "truth": p}, y, resamples=0)
+    assert comparison.verdict == "truth beats overconfident by log loss (p < 0.001) and Brier score (p < 0.001)"
+    pair = comparison.between("truth", "overconfident")
+    assert pair.differences["log_loss"].p_value < 1e-30
+    assert pair.differences["brier_score"].p_value < 1e-10
+    at_floor = [np.log(np.maximum(correct(each, y), 0.005)) for each in (p, q)]
+    assert stats.ttest_rel(*at_floor).statistic < -5
+    for floor in (0.005, 0.2):  # no floor decides while no forecaster assigned 0
+        assert compare({"overconfident": q, "truth": p}, y, floor=floor, resamples=0).verdict == comparison.verdict
+
+
+def test_the_verdict_depends_on_no_seed(data):
+    y, p = data
+    verdicts = {compare(p, y, seed=seed, resamples=resamples).verdict for seed in (0, 1) for resamples in (0, 80)}
+    assert len(verdicts) == 1
+
+
+def test_the_verdict_names_the_rules_that_show_a_difference(rng):
+    y = np.ones(400, dtype=int)
+    jitter = rng.uniform(-0.02, 0.02, (3, 400))
+    even = 0.5 + jitter[0]
+
+    def verdict(low, rows, high):
+        other = np.where(np.arange(400) < rows, low * (1 + jitter[1]), high + jitter[2])
+        found = compare({"even": even, "other": other}, y, labels=[0, 1], resamples=0)
+        log_loss, brier = (found.pairs[0].differences[rule].p_value for rule in ("log_loss", "brier_score"))
+        return found.verdict, log_loss, brier
+
+    said, log_loss, brier = verdict(0.3, 200, 0.4)
+    assert said == "even beats other by log loss (p < 0.001) and Brier score (p < 0.001)"
+    said, log_loss, brier = verdict(1e-9, 6, 0.6)
+    assert brier < 0.001
+    assert log_loss > 0.05
+    assert said == f"other is better than even by Brier score (p < 0.001), not by log loss (p = {log_loss:.3f})"
+    said, log_loss, brier = verdict(1e-30, 12, 0.6)
+    assert max(log_loss, brier) < 0.05
+    assert said == (
+        f"the scoring rules disagree: even is better by {worded('log loss', log_loss)},"
+        f" other by {worded('Brier score', brier)}"
+    )
+    said, log_loss, brier = verdict(0.005, 14, 0.525)
+    assert log_loss < 0.05 < brier
+    assert said.startswith(f"even is better than other by {worded('log loss', log_loss)}, not by Brier score (p = ")
+    said, log_loss, brier = verdict(0.1, 1, 0.501)
+    assert min(log_loss, brier) > 0.05
+    assert re.fullmatch(
+        r"(even|other) is first by log loss, but not distinguishable from (even|other)"
+        rf" \(log loss p = {log_loss:.3f}, Brier score p = {brier:.3f}\)",
+        said,
+    )
+
+
+def worded(rule, p):
+    return f"{rule} (p < 0.001)" if p < 0.001 else f"{rule} (p = {p:.3f})"
+
+
+def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
+    y = np.ones(400, dtype=int)
+    few = np.arange(400)
+    jitter = iter(rng.uniform(-0.02, 0.02, (9, 400)))
+    even, bad, worse = (level + next(jitter) for level in (0.5, 0.3, 0.2))
+    twin = even + rng.normal(0, 0.001, 400)
+    sharp = np.where(few < 6, 1e-9, 0.6 + next(jitter))
+    sharper = np.where(few < 14, 1e-30, 0.6 + next(jitter))
+
+    def verdict(**forecasts):
+        return compare(forecasts, y, labels=[0, 1], resamples=0).verdict
+
+    found = verdict(even=even, bad=bad, sharp=sharp)
+    assert re.fullmatch(
+        r"sharp is better than even by Brier score \(p < 0\.001\), not by log loss \(p = 0\.\d{3}\);"
+        r" both beat bad by both rules",
+        found,
+    )
+    found = verdict(even=even, bad=bad, worse=worse, sharper=sharper)
+    assert found.startswith("the scoring rules disagree: even is better by log loss (p = 0.0")
+    assert "not distinguishable from" not in found.split(";")[0]
+    assert verdict(even=even, bad=bad, worse=worse) == "even is best (log loss and Brier score, p < 0.001)"
+    close = verdict(even=even, twin=twin, bad=bad)
+    assert re.fullmatch(
+        r"(even|twin) is first by log loss, but not distinguishable from (even|twin)"
+        r" \(log loss p = 0\.\d{3}, Brier score p = 0\.\d{3}\)(; both beat bad by both rules)?",
+        close,
+    )
+
+
+def test_who_assigned_0_is_named_wherever_the_floor_is(data):
+    """Text, page, plot, JSON, frames and notebook have the same verdict, figures and floor."""
+    y, p = data
+    comparison = compare(with_a_zero(p, y), y, resamples=0)
+    named = "at the floor 0.00333"
+    assert f"log loss {named}" in comparison.verdict
+    assert comparison.verdict.endswith("; f2 assigned 0 to observed outcomes in 1 row")
+    plain = json.loads(comparison.to_json())
+    assert (plain["scored_floor"], plain["verdict"]) == (comparison.scored_floor, comparison.verdict)
+    assert [each["zero_rows"] for each in plain["forecasters"].values()] == [0, 0, 1]
+    frame, differences = comparison.frame(), comparison.frame("differences")
+    assert set(frame["scored_floor"]) == {comparison.scored_floor}
+    assert frame["zero_rows"].to_list() == [0, 0, 1]
+    np.testing.assert_allclose(frame["log_loss"], -np.log(frame["geometric_accuracy"]), rtol=1e-12)
+    floors = dict(zip(differences["score"], differences["floor"], strict=True))
+    assert {rule for rule, floor in floors.items() if floor} == {"log_loss", "penalized_log_loss"}
+    assert floors["brier_score"] is None
+    text, page = " ".join(str(comparison).split()), comparison.to_html()
+    assert comparison.verdict in text
+    assert f"<h1>{comparison.verdict.replace('<', '&lt;')}</h1>" in page
+    for where in (text, page):
+        assert f"{named} (probability 0 assigned to observed outcomes: f2 in 1 row)" in where
+    strip = comparison.plot(Figure().subplots()).figure.axes[-1]
+    assert named in strip.get_xlabel()
+    assert "f2 in 1 row" in " ".join(comparison._repr_html_().split())
+    without = compare(p, y, resamples=0)
+    assert "without a floor" in without.plot(Figure().subplots()).figure.axes[-1].get_xlabel()
+    for where in (str(without), without.to_html()):
+        assert "without a floor" in " ".join(where.split())
+        assert "assigned" not in where.split("<script", 1)[0]
+
+
+# Calibration of each forecaster
+
+
+def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
+    y, p = softmax_forecasts(rng, 2000, 3)
+    powers = {"right": 1.0, "bold": 2.0, "timid": 0.4}
+    forecasts = {name: p**power / (p**power).sum(axis=1, keepdims=True) for name, power in powers.items()}
+    comparison = compare(forecasts, y, resamples=200, confidence=0.99, seed=5)
+    verdicts = {name: each.assessment.verdict.split(" (")[0] for name, each in comparison.forecasters.items()}
+    assert verdicts == {"right": "No evidence of miscalibration", "bold": "Overconfident", "timid": "Underconfident"}
+    for name, power in powers.items():
+        if name != "right":
+            [found] = comparison.forecasters[name].assessment.diagnosis.findings
+            assert found.interval[0] < 1 / power - 1 < found.interval[1]
+            assert assess(y, forecasts[name]).diagnosis == comparison.forecasters[name].assessment.diagnosis
+    alone = assess(y, forecasts["bold"], resamples=200, confidence=0.99, seed=5)
+    assert comparison.forecasters["bold"].assessment.intervals == alone.intervals
+    lines = str(comparison).splitlines()
+    start = next(at for at, line in enumerate(lines) if line.endswith(" slope verdict")) + 1
+    ends = {line.split()[0]: line.split()[-2:] for line in lines[start : start + 3]}
+    slopes = {name: f"{each.assessment.slope:.2f}" for name, each in comparison.forecasters.items()}
+    words = {"right": "-", "bold": "over", "timid": "under"}
+    assert ends == {name: [slopes[name], words[name]] for name in powers}
+    rows = comparison.to_html()
+    for name in ("Overconfident", "Underconfident", "No evidence of miscalibration"):
+        assert f">{name}</td>" in rows
+
+
+@pytest.mark.parametrize("dependence", [{"groups": np.arange(300) % 40}, {"lag": 3}])
+def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence):
+    y, p = data
+    comparison = compare({**p, "bold": p["f0"] ** 5 / (p["f0"] ** 5).sum(axis=1, keepdims=True)}, y, **dependence)
+    assert not comparison.assessed_for_sure
+    text = " ".join(str(comparison).split())
+    assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
+    sampled = {"uncertainty", "measured_profile", "divergence_profile"}
+    assert not any(sampled & each["assessment"].keys() for each in comparison.to_dict()["forecasters"].values())
+    reason = "No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag."
+    for name, each in comparison.forecasters.items():
+        if "lag" in dependence:
+            assert (each.assessment.diagnosis.made, each.assessment.verdict) == (False, reason)
+        elif name == "bold":
+            assert "confidence" in each.assessment.diagnosis.errors
+            assert "overconfident (calibration slope 0." in each.assessment.verdict.lower()
+        else:
+            alone = diagnose(y, p[name], groups=dependence["groups"])
+            assert each.assessment.verdict == alone.verdict
+            assert each.assessment.diagnosis.statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert (f"({reason})" in text) == ("lag" in dependence)
+    assert (" over " in text) == ("groups" in dependence)
+
+
+@pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 0, "lag": 0}])
+def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, settings):
+    y, p = data
+    comparison = compare(p, y, **settings)
+    found = comparison.to_dict()["forecasters"]["f0"]["assessment"]["uncertainty"]
+    low, high = found["intervals"]["reported_geometric_accuracy"]
+    assert 0 < low < high < 1
+    assert np.isnan(found["intervals"]["slope"]).all()
+    assert found["resamples"] == 0
+    for name, each in compare(p, y).forecasters.items():
+        assert comparison.forecasters[name].assessment.diagnosis == each.assessment.diagnosis
+        assert each.assessment.diagnosis.made
+
+
+# Data frames
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_arrow()])
+def test_a_data_frame_has_a_column_for_each_forecaster(rng, frame):
+    columns = {"yes": rng.uniform(size=50), "no": rng.uniform(size=50)}  # called like the outcomes
+    y = np.where(rng.uniform(size=50) < 0.5, "yes", "no")
+    found = compare(frame(columns), y, pos_label="yes", resamples=0)
+    assert found.to_json() == compare(columns, y, pos_label="yes", resamples=0).to_json()
+    sequential = compare_sequentially(frame(columns), y, pos_label="yes")
+    assert sequential.to_json() == compare_sequentially(columns, y, pos_label="yes").to_json()
+
+
+# What is refused
+
+P = np.array([0.2, 0.7, 0.9])
+Y = np.array([0, 1, 1])
+
+REFUSED = {
+    "one forecaster": (lambda: compare({"a": P}, Y), "at least two"),
+    "no names": (lambda: compare([P, P], Y), "a mapping of names to probabilities, got list"),
+    "no texts": (lambda: compare({1: P, 2: P}, Y), "name is a text"),
+    "unpaired": (lambda: compare({"a": P, "theirs": P[:2]}, Y), "y_true has 3 rows, theirs 2"),
+    "an invalid row": (lambda: compare({"a": P, "theirs": P * 2}, Y), "theirs: above 1 in 2 rows (1, 2;"),
+    "other classes": (
+        lambda: compare({"a": np.eye(3)[Y], "b": P}, Y),
+        "b: its classes are 0, 1, those of a 0, 1, 2. If they are the same, name them with labels (--labels)",
+    ),
+    "lag and groups": (lambda: compare({"a": P, "b": P}, Y, lag=1, groups=Y), "leave one out"),
+    "a long lag": (
+        lambda: compare({"a": P, "b": P / 2}, Y, lag=2),
+        "2 places for 3 rows, which are then not worth two independent ones",
+    ),
+    "a lag below 0": (lambda: compare({"a": P, "b": P}, Y, lag=-1), "lag: expected a whole number of at least 0"),
+    "half a lag": (lambda: compare({"a": P, "b": P}, Y, lag=0.5), "lag: expected a whole number"),
+    "no confidence": (lambda: compare({"a": P, "b": P}, Y, confidence=95), "between 0 and 1, such as 0.95, got 95"),
+    "few samples": (lambda: compare({"a": P, "b": P}, Y, resamples=10), "resamples: expected 0, or a whole number"),
+    "no seed": (lambda: compare({"a": P, "b": P}, Y, seed=-1), "seed: expected a whole number"),
+    "a floor": (lambda: compare({"a": P, "b": P}, Y, floor=2), "floor"),
+    "an unknown score": (lambda: compare({"a": P, "b": P}, Y, scores=["brier"]), "did you mean 'brier_score'"),
+    "short groups": (lambda: compare({"a": P, "b": P}, Y, groups=[1]), "one group for each of the 3 rows, got 1"),
+    "no group": (lambda: compare({"a": P, "b": P}, Y, groups=["x", None, "y"]), "no group in 1 row (1;"),
+    "short ids": (lambda: compare({"a": P, "b": P}, Y, ids=[1, 2]), "ids: expected one for each of the 3 rows"),
+    "no rows": (lambda: compare({"a": P[:0], "b": P[:0]}, Y[:0]), "a: no rows to compare"),
+    "no row left": (
+        lambda: compare({"a": [np.nan, 0.5], "b": [0.5, np.nan]}, [0, 1], drop_invalid=True),
+        "of each at least one forecast is missing or invalid",
+    ),
+    "other indexes": (
+        lambda: compare({"a": pd.Series(P), "b": P}, pd.Series(Y, index=[2, 1, 0])),
+        "their pandas indexes differ",
+    ),
+    "groups of another index": (
+        lambda: compare({"a": P, "b": P}, pd.Series(Y), groups=pd.Series(Y, index=[2, 1, 0])),
+        "y_true and groups: their pandas indexes differ",
+    ),
+    "a frame of another index": (
+        lambda: compare(pd.DataFrame({"a": P, "b": P}), pd.Series(Y, index=[2, 1, 0])),
+        "y_true and forecasts: their pandas indexes differ",
+    ),
+    "a frame without names": (lambda: compare(pd.DataFrame([P, P]).T, Y), "a data frame with a named column for each"),
+    "an unknown pair": (lambda: compare({"a": P, "b": P}, Y).between("a", "c"), "compared were 'a', 'b'"),
+    "a pair with itself": (lambda: compare({"a": P, "b": P}, Y).between("a", "a"), "no such pair"),
+    "an unknown frame": (lambda: compare({"a": P, "b": P}, Y).frame("pairs"), "what: expected one of"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_with_reason_and_remedy(case):
+    call, message = REFUSED[case]
+    with pytest.raises(InputError, match=re.escape(message)):
+        call()
+
+
+# Outputs
+
+
+def test_frames_and_json_hold_the_same_figures(data):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER)
+    plain = json.loads(comparison.to_json())
+    assert plain["forecasters"]["f1"]["assessment"] == json.loads(comparison.forecasters["f1"].assessment.to_json())
+    table = comparison.frame()
+    assert table["forecaster"].to_list() == list(plain["forecasters"])
+    assert table["log_loss"].to_list() == [each["scores"]["log_loss"]["mean"] for each in plain["forecasters"].values()]
+    assert table["log_loss"].is_sorted()
+    differences = comparison.frame("differences")
+    assert differences.height == 3 * (len(SCORES) + 3)
+    row = differences.row(0, named=True)
+    found = plain["pairs"][0]["differences"]["log_loss"]
+    assert found["interval"] == [row["lower"], row["upper"]]
+    assert found["adjusted_p_value"] == row["adjusted_p_value"]
+    rows = comparison.frame("rows")
+    assert rows.height == 30
+    assert rows["share"].to_list()[:10] == plain["pairs"][0]["contributions"]["share"]
+    assert "id" in compare(p, y, ids=np.arange(300)).frame("rows").columns
+
+
+def test_the_text_fits_and_says_it(data):
+    y, p = data
+    comparison = compare(p, y, scores=FURTHER, groups=np.arange(300) % 40)
+    text = str(comparison)
+    assert max(map(len, text.splitlines())) <= 80
+    first, second = list(comparison.forecasters)[:2]
+    words = " ".join(text.split())
+    assert words.startswith(f"{comparison.verdict} 3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, ordered")
+    assert "40 groups of dependent rows; log loss and geometric accuracy without a floor" in words
+    assert f"{first} minus {second}\n" in text
+    pair = comparison.pairs[0]
+    low, high = pair.accuracy_ratio_interval
+    assert re.search(rf"ratio of geometric accuracies +{pair.accuracy_ratio:.3f} +{low:.3f} to {high:.3f} ", text)
+    assert "ranked probability score" in text
+    assert "penalized" not in text  # as in an assessment: in JSON
+    assert f"without the {pair.turning_rows} rows" in text
+    assert compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_().startswith("<pre>&lt;b&gt; ")
+    assert "&lt;b&gt; minus c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
+
+
+def test_long_names_and_many_forecasters_stay_apart(data):
+    y, p = data
+    many = {f"\x1b[31m-model-of-the-year-2024-run-{at:02}": p["f0"] ** (1 + at / 30) for at in range(25)}
+    many = {name: q / q.sum(axis=1, keepdims=True) for name, q in many.items()}
+    comparison = compare(many, y, resamples=40)
+    text = str(comparison)
+    diagnosed = ["diagnosis" in vars(each.assessment) for each in comparison.forecasters.values()]
+    assert diagnosed == [True] * 20 + [False] * 5  # it takes time, and nobody sees the last five
+    assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "... and 5 more: --json" in text
+    assert "... and 294 more: --json" in text
+    table = text[text.index("slope verdict\n") : text.index("... and 5 more")].splitlines()[1:]
+    assert len({line[:20] for line in table}) == 20
+    assert len(comparison.pairs) == 300
+
+
+def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
+    """Figures of all sizes, in every form of the text."""
+    p = rng.uniform(size=400)
+    y = (rng.uniform(size=400) < p).astype(int)
+    close = np.clip(p + 0.001 * rng.normal(size=400), 0, 1)
+    small, smaller = np.linspace(2e-5, 3e-4, 400), np.full(400, 1e-5)
+    cases = [
+        ({"a" * 40: p, "b": close, "c": p**8}, y, {"floor": 1e-300, "scores": ["generalized_surprisal(-0.5)"]}),
+        ({"small": small, "smaller": smaller}, np.ones(400, int), {"floor": 0}),
+        ({"a": p, "b": close}, y, {"groups": np.arange(400) // 4}),
+        ({"a": p, "b": np.where(p < 0.3, 0, p)}, y, {"floor": 0}),
+    ]
+    number = r"-?(?:\d+\.\d+|inf|\d\.\d+e[+-]\d+|\de-\d+)"
+    for forecasts, happened, how in cases:
+        text = str(compare(forecasts, happened, labels=[0, 1], resamples=0, **how))
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 80
+        found = [
+            re.search(rf" {number} +({number}) to ({number}) ", line)
+            for line in lines
+            if re.search(r"\S to -?[\di]", line) and line[0] != "i"
+        ]
+        assert all(found), text
+        assert all(low != high for low, high in (each.groups() for each in found)), text
+        assert "-0.000 " not in text
+        assert "-0.0000 " not in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (-0.0031, -0.0024, "-0.0031 to -0.0024"),
+        (0.57, 0.611, "0.570 to 0.611"),
+        (-0.00302, -0.00299, "-0.00302 to -0.00299"),
+        (-3.1e-8, -2.4e-8, "-3.10e-08 to -2.40e-08"),
+        (2.0, 3e200, "2.000 to 3.00e+200"),
+        (0.25, math.inf, "0.250 to inf"),
+        (math.nan, math.nan, "-"),
+        (0.0, 0.0, "0.000 to 0.000"),
+    ],
+)
+def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said):
+    assert _estimate((low + high) / 2, Interval(low, high))[1] == said
+
+
+def test_the_text_says_what_is_missing_and_what_is_what(data):
+    y, p = data
+    text = " ".join(str(compare(p, y, lag=3)).split())
+    assert (
+        "(No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag.)" in text
+    )
+    assert "no evidence" not in text
+    assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
+    assert "p-values in the verdict Holm-adjusted for 3 pairs" in text
+    assert "(rows are counted from 0; share of the difference: below 0 in the other direction)" in text
+    assert "counted from 0" not in str(compare(p, y, ids=np.arange(300)))
+    assert "1 group of dependent rows" in " ".join(str(compare(p, y, groups=np.zeros(300))).split())
+    all_rows = compare({"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, [1, 1, 1], pos_label=1)
+    assert all_rows.pairs[0].turning_rows == 3
+    assert "would not be ahead" not in str(all_rows)
+
+
+@pytest.mark.parametrize("dependence", [{}, {"groups": np.arange(300) % 40}])
+def test_the_picture_shows_profiles_and_ratios(data, dependence):
+    y, p = data
+    comparison = compare(p, y, **dependence)
+    ax = Figure().subplots()
+    assert comparison.plot(ax) is ax
+    lines = {line.get_label(): line for line in ax.lines}
+    for name, each in comparison.forecasters.items():
+        profile = each.assessment.profile
+        few = profile.few_rows
+        np.testing.assert_array_equal(lines[name].get_ydata()[~few], profile.values[~few])
+    assert len(ax.collections) == (0 if dependence else 3)  # bands are for independent rows
+    legend, strip = (other for other in ax.figure.axes if other is not ax)
+    named = [text.get_text() for text in legend.get_legend().get_texts()]
+    assert named == [*comparison.forecasters, *["carried by few rows"] * (len(named) - 3)]
+    ends = [tuple(line.get_xdata()) for line in strip.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] >= 0]
+    assert [tuple(pair.accuracy_ratio_interval) for pair in comparison.pairs] == ends[:3]
+    assert [text.get_text() for text in strip.texts] == [f"{pair.first} to {pair.second}" for pair in comparison.pairs]
+    own = comparison.plot()
+    assert own.figure is not ax.figure
+    plt.close(own.figure)
+
+
+# Coverage
+
+
+def test_intervals_of_differences_cover_the_true_difference(rng):
+    """Six kinds of rows whose truth is known: the expected difference of the scores is a sum over them."""
+    truth = np.array([0.1, 0.3, 0.5, 0.6, 0.8, 0.95])
+    a = np.array([0.15, 0.2, 0.55, 0.7, 0.7, 0.95])
+    b = np.array([0.2, 0.4, 0.3, 0.6, 0.95, 0.65])
+    expected = {}
+    for rule in ("log_loss", "brier_score", "spherical_score"):
+        happened = row_scores(np.ones(6, int), a, rule) - row_scores(np.ones(6, int), b, rule)
+        not_so = row_scores(np.zeros(6, int), a, rule) - row_scores(np.zeros(6, int), b, rule)
+        expected[rule] = float(np.mean(truth * happened + (1 - truth) * not_so))
+    covered = dict.fromkeys(expected, 0)
+    for _ in range(300):
+        kind = rng.integers(6, size=150)
+        y = (rng.uniform(size=150) < truth[kind]).astype(int)
+        differences = compare({"a": a[kind], "b": b[kind]}, y, labels=[0, 1]).between("a", "b").differences
+        for rule, value in expected.items():
+            low, high = differences[rule].interval
+            covered[rule] += low <= value <= high
+    assert all(274 <= number <= 296 for number in covered.values()), covered  # 95 % of 300, and three sd
+    assert score_named("spherical_score").larger_is_better
+
+
+def test_equals_are_said_to_be_equal(data):
+    y, p = data
+    comparison = compare({"a": p["f0"], "b": p["f0"]}, y)
+    assert comparison.verdict == "a and b score the same in every row"
+    assert str(comparison).count("a and b score the same in every row") == 2
+    swapped = p["f0"].copy()
+    rest = np.arange(3) != y[:, None]
+    swapped[rest] = p["f0"][rest].reshape(-1, 2)[:, ::-1].ravel()
+    brier = compare({"a": p["f0"], "b": 0.5 * swapped + 0.5 * p["f0"]}, y)
+    assert brier.verdict == "a and b have the same log loss in every row; b is better by Brier score (p < 0.001)"
+    assert str(brier).count("have the same log loss in every row") == 2
+    assert "1.000" in str(comparison)

@@ -1,0 +1,579 @@
+"""unperplexed compare: rows of files paired by id, in order and within one file, and what is refused."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import softmax_forecasts
+from unperplexed import InputError, assess, compare, compare_sequentially
+from unperplexed.cli.parser import main
+from unperplexed.comparison.files import _key, named_files
+
+N = 240
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def data(rng):
+    y, p = softmax_forecasts(rng, N, 3)
+    other = np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
+    ids = rng.permutation(N) + 10
+    return {"y": y, "ours": p, "theirs": other, "id": ids, "place": ids % 40, "heft": rng.integers(1, 4, N)}
+
+
+def frame(data, name):
+    columns = {f"p{j}": data[name][:, j] for j in range(3)}
+    return pl.DataFrame({"id": data["id"], "place": data["place"], "y": data["y"], "heft": data["heft"], **columns})
+
+
+@pytest.fixture
+def files(data, tmp_path):
+    paths = []
+    for name in ("ours", "theirs"):
+        paths.append(tmp_path / f"{name}.csv")
+        frame(data, name).write_csv(paths[-1])
+    return paths
+
+
+COLUMNS = ("--truth", "y", "--prob", "p0", "p1", "p2")
+
+
+def expected(data, **settings):
+    return compare({name: data[name] for name in ("ours", "theirs")}, data["y"], **settings)
+
+
+def found(capsys, *arguments):
+    assert run("compare", *arguments, "--json", "-") == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def plain(comparison):
+    return json.loads(comparison.to_json())
+
+
+def near(found, other):
+    """Whether they are the same but for the last digits of numbers."""
+    if isinstance(found, dict):
+        return found.keys() == other.keys() and all(near(found[name], other[name]) for name in found)
+    if isinstance(found, list):
+        return len(found) == len(other) and all(map(near, found, other))
+    return found == (pytest.approx(other, rel=1e-6, abs=1e-12) if isinstance(other, float) else other)
+
+
+def assert_same(found, other):
+    """Everything is the same; in the diagnoses, whose sums go by batches, but for last digits."""
+    one, two = ([each["assessment"].pop("diagnosis") for each in c["forecasters"].values()] for c in (found, other))
+    assert found == other
+    assert all(each["made"] for each in one) == (not other["lag"])
+    assert [each["verdict"] for each in one] == [each["verdict"] for each in two]
+    assert near(one, two)
+
+
+# The three ways rows belong together give what Python gives
+
+
+@pytest.mark.parametrize("small_batches", [False, True])
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ([], {}),
+        (["--floor", "0.02", "--scores", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
+        (["--lag", "4"], {"lag": 4}),
+        (["--groups", "place"], {"groups": "place"}),
+        (["--confidence", "0.8"], {"confidence": 0.8}),
+        (["--resamples", "40", "--seed", "3"], {"resamples": 40, "seed": 3}),
+        (["--resamples", "0"], {"resamples": 0}),
+    ],
+)
+def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, options, settings, small_batches):
+    if small_batches:
+        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    if "--scores" in options:
+        settings = {**settings, "scores": ["ranked_probability_score", "power_score(2)"]}
+    if "groups" in settings:
+        settings = {"groups": data["place"]}
+    assert_same(found(capsys, *files, *COLUMNS, "--in-order", *options), plain(expected(data, **settings)))
+
+
+def test_groups_by_several_columns(data, files, capsys):
+    """Rows with the same values in all of them are one group: as by one column that holds both."""
+    both = [f"{place} {heft}" for place, heft in zip(data["place"], data["heft"], strict=True)]
+    for options in (["--in-order"], ["--on", "id"]):
+        result = found(capsys, *files, *COLUMNS, *options, "--groups", "place", "heft")
+        assert result["n_groups"] == len(set(both)) > 40
+        differences = plain(expected(data, groups=both))["pairs"][0]["differences"]
+        for name, difference in result["pairs"][0]["differences"].items():
+            for figure in ("difference", "standard_error", "p_value"):
+                assert difference[figure] == pytest.approx(differences[name][figure], rel=1e-9)
+
+
+def test_weights_are_those_of_the_rows(data, files, capsys):
+    weighted = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft")
+    assert_same(weighted, plain(expected(data, sample_weight=data["heft"])))
+
+
+FORMATS = {
+    ".csv": lambda f, path: f.write_csv(path),
+    ".parquet": lambda f, path: f.write_parquet(path, row_group_size=50),
+    ".arrow": lambda f, path: f.write_ipc(path),
+    ".jsonl": lambda f, path: f.write_ndjson(path),
+    ".npz": lambda f, path: np.savez(path, **{name: np.array(f[name].to_list()) for name in f.columns}),
+}
+SPELLINGS = {
+    "numbers": lambda ids: ids,
+    "floats": lambda ids: ids.cast(pl.Float64),
+    "unsigned": lambda ids: ids.cast(pl.UInt64),
+    "texts": lambda ids: ids.cast(pl.String),
+    "categories": lambda ids: ids.cast(pl.String).cast(pl.Categorical),
+}
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("spelling", ["numbers", "texts"])
+def test_files_are_paired_by_id_whatever_their_order_and_format(
+    data, tmp_path, rng, capsys, monkeypatch, suffix, spelling
+):
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 300)
+    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    frame(data, "ours").write_csv(tmp_path / "ours.csv")
+    other = frame(data, "theirs")[rng.permutation(N).tolist()]
+    other = other.with_columns(SPELLINGS[spelling](other["id"]))
+    FORMATS[suffix](other, tmp_path / f"theirs{suffix}")
+    result = found(capsys, tmp_path / "ours.csv", tmp_path / f"theirs{suffix}", *COLUMNS, "--on", "id", "--lag", "2")
+    reference = plain(expected(data, lag=2, ids=data["id"].astype(str)))
+    assert result["pairs"] == reference["pairs"]
+    assessment = result["forecasters"]["theirs"]["assessment"]  # its rows came in another order
+    assert assessment["slope"] == pytest.approx(reference["forecasters"]["theirs"]["assessment"]["slope"], rel=1e-9)
+    assert result["forecasters"]["ours"] == reference["forecasters"]["ours"]
+
+
+def test_whole_numbers_among_others_are_spelled_as_whole():
+    found = _key(pl.Series([1.0, 2.5, None, float("nan"), 1e300]), "id").to_list()
+    assert found[:4] == ["1", "2.5", None, None]
+    assert float(found[4]) == 1e300
+    for numbers in (np.array([1, 2], ">i4"), np.array([1, 2], np.float16), np.array([[1], [2]]), pl.Series([1.0, 2.0])):
+        assert _key(numbers, "id").to_list() == [1, 2]
+    texts = ["3.0", "-3.0", "0.0", "3.10", "v3.0", "03.0", "3.00", "3"]
+    assert _key(pl.Series(texts), "id").to_list() == ["3", "-3", "0", *texts[3:]]
+    assert _key(np.array([b"a", b"\xff"]), "id").to_list() == ["a", "\\xff"]
+    assert _key(np.array(["2020-01-02"], "M8[D]"), "id").to_list() == ["2020-01-02"]
+    assert _key(np.array([2**63], np.uint64), "id").to_list() == [str(2**63)]
+    with pytest.raises(InputError, match="expected one value a row"):
+        _key(np.zeros((2, 2)), "id")
+    with pytest.raises(InputError, match="not numbers or texts"):
+        _key(pl.Series([[1], [2]]), "id")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_ids_of_every_type_pair(data, tmp_path, capsys, spelling):
+    ours, theirs = frame(data, "ours"), frame(data, "theirs")
+    ours.write_parquet(tmp_path / "ours.parquet")
+    theirs.with_columns(SPELLINGS[spelling](theirs["id"])).reverse().write_parquet(tmp_path / "theirs.parquet")
+    paths = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
+    assert (
+        found(capsys, *paths, *COLUMNS, "--on", "id")["pairs"][0]["differences"]
+        == (plain(expected(data))["pairs"][0]["differences"])
+    )
+
+
+def test_several_columns_make_an_id(data, tmp_path, capsys):
+    keys = pl.DataFrame({"team": [f"team {at % 7}" for at in range(N)], "day": [at // 7 for at in range(N)]})
+    for name in ("ours", "theirs"):
+        whole = frame(data, name).with_columns(keys)
+        (whole if name == "ours" else whole.reverse()).write_csv(tmp_path / f"{name}.csv")
+    result = found(capsys, tmp_path / "ours.csv", tmp_path / "theirs.csv", *COLUMNS, "--on", "team", "day")
+    assert result["pairs"][0]["differences"] == plain(expected(data))["pairs"][0]["differences"]
+    row = result["pairs"][0]["contributions"]["row"][0]
+    assert result["pairs"][0]["contributions"]["id"][0] == f"team {row % 7}, {row // 7}"
+
+
+@pytest.mark.parametrize("small_batches", [False, True])
+def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches):
+    if small_batches:
+        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    theirs = frame(data, "theirs").select(pl.col(f"p{j}").alias(f"q{j}") for j in range(3))
+    one_hot = pl.DataFrame({name: (data["y"] == at).astype(int) for at, name in enumerate(("won", "drawn", "lost"))})
+    pl.concat([frame(data, "ours"), theirs, one_hot], how="horizontal").write_csv(tmp_path / "both.csv")
+    forecasts = ("--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2")
+    assert_same(found(capsys, tmp_path / "both.csv", "--truth", "y", *forecasts), plain(expected(data)))
+    hot = found(capsys, tmp_path / "both.csv", "--truth", "won", "drawn", "lost", *forecasts)
+    assert hot["labels"] == ["won", "drawn", "lost"]
+    assert hot["pairs"][0]["differences"] == plain(expected(data))["pairs"][0]["differences"]
+    assert run("compare", tmp_path / "both.csv", "--truth", "y", *forecasts, "nobody=q0,q1,qx") == 2
+    assert "both.csv: no column 'qx'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("small_batches", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkeypatch, small_batches, mixed):
+    if small_batches:
+        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    ours, theirs = (frame(data, name).with_columns(pl.lit(name).alias("by")) for name in ("ours", "theirs"))
+    order = [*range(2 * N)]
+    if mixed:
+        order[1:] = (rng.permutation(2 * N - 1) + 1).tolist()
+    table = pl.concat([ours, theirs])[order]
+    table.write_csv(tmp_path / "long.csv")
+    long = found(capsys, tmp_path / "long.csv", *COLUMNS, "--forecaster", "by", "--on", "id", "--groups", "place")
+    first = [row for row in order if row < N]
+    reference = plain(
+        compare(
+            {name: data[name][first] for name in ("ours", "theirs")},
+            data["y"][first],
+            groups=data["place"][first],
+            ids=data["id"][first].astype(str),
+        )
+    )
+    for pair, other in zip(long["pairs"], reference["pairs"], strict=True):
+        assert pair["contributions"]["id"] == other["contributions"]["id"]
+        assert pair["differences"].keys() == other["differences"].keys()
+        for rule, difference in pair["differences"].items():
+            assert difference["interval"] == pytest.approx(other["differences"][rule]["interval"], rel=1e-9)
+    for name in ("ours", "theirs"):
+        rows = [row % N for row in order if row // N == (name == "theirs")]
+        alone = json.loads(assess(data["y"][rows], data[name][rows], resamples=0).to_json())
+        for dependent in ("uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis"):
+            del alone[dependent]  # rows of a place may depend on one another
+        assessment = long["forecasters"][name]["assessment"]
+        verdict, diagnosis = assessment.pop("verdict"), assessment.pop("diagnosis")
+        assert assessment == alone
+        assert verdict == diagnosis["verdict"] == reference["forecasters"][name]["assessment"]["verdict"]
+        assert near(diagnosis, reference["forecasters"][name]["assessment"]["diagnosis"])
+        begin = {
+            "ours": "No evidence of miscalibration (n = 240 in 40 clusters, p > 0.5)",
+            "theirs": "Underconfident (",
+        }
+        assert verdict.startswith(begin[name])
+
+
+def test_what_is_read_is_what_assess_reads(data, files, capsys):
+    comparison = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft", "--floor", "0.01")
+    for path in files:
+        assert run("assess", path, *COLUMNS, "--weight", "heft", "--floor", "0.01", "--json", "-") == 0
+        alone = json.loads(capsys.readouterr().out)
+        for sampled in ("uncertainty", "measured_profile", "divergence_profile"):
+            del alone[sampled]  # which takes more than is counted here where rows have weights
+        assessment = comparison["forecasters"][path.stem]["assessment"]
+        assert near(assessment.pop("diagnosis"), alone.pop("diagnosis"))
+        assert assessment == alone
+
+
+def test_each_file_tells_its_own_columns(data, tmp_path, capsys):
+    np.savez(tmp_path / "a.npz", truth=data["y"], scores=data["ours"])
+    np.savez(tmp_path / "b.npz", labels=data["y"], probs=data["theirs"])
+    assert (
+        run("compare", f"ours={tmp_path / 'a.npz'}", f"theirs={tmp_path / 'b.npz'}", "--in-order", "--json", "-") == 0
+    )
+    out, err = capsys.readouterr()
+    assert json.loads(out) == plain(expected(data))
+    assert "ours: outcomes from 'truth'" in err
+    assert "theirs: probabilities from 'probs'" in err
+
+
+def test_a_forecaster_may_have_several_files(data, files, tmp_path, capsys):
+    ours = frame(data, "ours")
+    for at in range(3):
+        ours[at * 90 : (at + 1) * 90].write_csv(tmp_path / f"part{at}.csv")
+    result = found(capsys, f"ours={tmp_path}/part*.csv", files[1], *COLUMNS, "--in-order")
+    result["forecasters"]["ours"]["assessment"].pop("notes")
+    reference = plain(expected(data))
+    reference["forecasters"]["ours"]["assessment"].pop("notes")
+    assert result == reference
+
+
+# Names
+
+
+def test_forecasters_are_called_like_their_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "run.csv").touch()
+    (tmp_path / "x=y.csv").touch()
+    (tmp_path / "net.csv.gz").touch()
+    assert named_files(["a/run.csv", "net.csv.gz"]) == {"run": ["a/run.csv"], "net": ["net.csv.gz"]}
+    assert named_files(["a/run.csv", "b/run.csv"]) == {"a/run.csv": ["a/run.csv"], "b/run.csv": ["b/run.csv"]}
+    assert [*named_files(["x=y.csv", "me=*/run.csv"]).items()] == [
+        ("x=y", ["x=y.csv"]),
+        ("me", ["a/run.csv", "b/run.csv"]),
+    ]
+    assert named_files(["run=a/run.csv", "b/run.csv"]) == {"run": ["a/run.csv"], "b/run.csv": ["b/run.csv"]}
+    with pytest.raises(InputError, match="me: two forecasters of that name"):
+        named_files(["me=a/run.csv", "me=b/run.csv"])
+    with pytest.raises(InputError, match="named twice"):
+        named_files(["me=a/run.csv", "a/run.csv"])
+    with pytest.raises(InputError, match=r"nothing\*: no file matches"):
+        named_files(["me=nothing*"])
+
+
+# Rows left out
+
+
+def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsys):
+    ours, theirs = frame(data, "ours"), frame(data, "theirs")
+    ours[5:].write_csv(tmp_path / "ours.csv")
+    theirs[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
+    paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+    result = found(capsys, *paths, *COLUMNS, "--on", "id", "--common", "--groups", "place")
+    kept = np.arange(5, N - 20)
+    reference = compare(
+        {name: data[name][kept] for name in ("ours", "theirs")},
+        data["y"][kept],
+        groups=data["place"][kept],
+        ids=data["id"][kept].astype(str),
+    )
+    assert result["pairs"] == plain(reference)["pairs"]
+    dropped = {name: each["assessment"]["notes"]["dropped"] for name, each in result["forecasters"].items()}
+    assert dropped == {"ours": {"no valid counterpart": 20}, "theirs": {"no valid counterpart": 5}}
+    assessment = reference.forecasters["ours"].assessment
+    assert result["forecasters"]["ours"]["assessment"]["measured"] == vars(assessment.measured)
+
+
+@pytest.mark.parametrize("pairing", [["--in-order"], ["--on", "id"]])
+def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monkeypatch, pairing):
+    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    holes = data["theirs"].copy()
+    holes[[4, 100]] = np.nan
+    frame({**data, "theirs": holes}, "theirs").write_csv(files[1])
+    assert run("compare", *files, *COLUMNS, *pairing) == 2
+    assert re.search(r"theirs.csv: probabilities: NaN in .*--drop-invalid", capsys.readouterr().err)
+    result = found(capsys, *files, *COLUMNS, *pairing, "--drop-invalid")
+    settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
+    reference = compare({"ours": data["ours"], "theirs": holes}, data["y"], drop_invalid=True, **settings)
+    assert_same(result, plain(reference))
+
+
+# What is refused: nothing is guessed
+
+WRITE = {
+    "shorter": lambda f: f[:-1],
+    "missing ids": lambda f: f.filter(~pl.col("id").is_in([11, 12, 13])),
+    "other ids": lambda f: f.with_columns(pl.col("id") + 100_000),
+    "duplicate ids": lambda f: pl.concat([f, f[3:5]]),
+    "padded": lambda f: f.with_columns(pl.format("0{}", "id").alias("id")),
+    "an empty id": lambda f: f.with_columns(pl.when(pl.col("id") == 15).then(None).otherwise(pl.col("id")).alias("id")),
+    "another outcome": lambda f: f.with_columns(((pl.col("y") + (pl.col("id") == 15)) % 3).alias("y")),
+    "another weight": lambda f: f.with_columns((pl.col("heft") + (pl.col("id") == 15)).alias("heft")),
+    "other classes": lambda f: f.with_columns(pl.lit(0.0).alias("p3")),
+}
+REFUSED = [
+    ("shorter", ["--in-order"], "ours has 240 rows, theirs 239: they are not the same rows in the same order.*--on"),
+    (
+        "missing ids",
+        ["--on", "id"],
+        "theirs: has no row for 3 of the 240 ids of ours: '1[123]', '1[123]', '1[123]'. .*--common",
+    ),
+    (
+        "other ids",
+        ["--on", "id"],
+        r"theirs: has no row for 240 of the 240 ids of ours: .*\. Only theirs has '100",
+    ),
+    ("padded", ["--on", "id"], r"Only theirs has '0\d+', "),
+    ("other ids", ["--on", "id", "--common"], "no id is in all of 'ours', 'theirs'"),
+    (
+        "duplicate ids",
+        ["--on", "id"],
+        r"theirs: more than one row has the id '\d+', '\d+'; see 4 rows \(3, 4, 240, 241;",
+    ),
+    ("an empty id", ["--on", "id"], r"theirs.csv: column 'id' is empty in 1 row \(\d+; counted from 0\)"),
+    (
+        "another outcome",
+        ["--in-order"],
+        r"theirs: another outcome than for ours in 1 row \(\d+; .*, for example [012] and",
+    ),
+    ("another outcome", ["--on", "id"], r"theirs: another outcome than for ours in 1 id \('15'\), for example"),
+    ("another weight", ["--on", "id", "--weight", "heft"], r"theirs: another weight than for ours in 1 id \('15'\)"),
+    (None, [], "which rows belong together\\? .*--on.*--in-order.*--forecast"),
+    (None, ["--in-order", "--on", "id"], "name one"),
+    (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
+    (None, ["--in-order", "--groups", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
+    (None, ["--in-order", "--common"], "--common: .*--on"),
+    (None, ["--in-order", "--lag", "2", "--groups", "place"], "lag and groups"),
+    (None, ["--in-order", "--lag", "239"], "239 places for 240 rows"),
+    (None, ["--in-order", "--floor", "2"], "floor"),
+    (None, ["--in-order", "--confidence", "95"], "confidence: expected a number between 0 and 1"),
+    (None, ["--in-order", "--resamples", "10"], "resamples: expected 0, or a whole number from 40"),
+    (None, ["--in-order", "--scores", "brier"], "did you mean 'brier_score'"),
+    (None, ["--in-order", "--plot", "x.gif"], "known: .png"),
+    (None, ["--in-order", "--separator", ";;"], "expected one character"),
+]
+
+
+@pytest.mark.parametrize(("change", "options", "message"), REFUSED)
+def test_refused(data, files, tmp_path, capsys, change, options, message):
+    if change is not None:
+        WRITE[change](frame(data, "theirs")).write_csv(files[1])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run("compare", *files, *COLUMNS, *options, "--json", tmp_path / "out.json") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(message, err), err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_refused_with_one_file(data, files, tmp_path, capsys):
+    ours = frame(data, "ours").with_columns(pl.lit("me").alias("by"))
+    ours.write_csv(files[0])
+    for options, message in [
+        (["--in-order", *COLUMNS], "takes two files, or --forecast or --forecaster"),
+        (["--forecast", "a=p0,p1,p2", "--truth", "y"], "at least two forecasters"),
+        (["--forecast", "a=p0,p1,p2", "a=p0,p1,p2", "--truth", "y"], "each name once"),
+        (["--forecast", "p0", "p1", "--truth", "y"], "expected NAME=COLUMN"),
+        (["--forecast", "a=p0", "b=p1", "--on", "id", "--truth", "y"], "name one"),
+        (["--forecast", "a=p0,p1,p2", "b=p0,p1,p2", *COLUMNS], "leave out --prob"),
+        (["--forecast", "a=p0,p1,p2", "b=p0,p1", "--truth", "y"], "b: its classes are|labels"),
+        (["--forecaster", "by", *COLUMNS], "--forecaster: which rows belong together.*--on"),
+        (["--forecaster", "by", "--in-order", *COLUMNS], "--forecaster: .*--on"),
+        (["--forecaster", "by", "--on", "id", *COLUMNS], "at least two forecasters, here is 'me'"),
+        (["--forecaster", "bye", "--on", "id", *COLUMNS], "no column 'bye'"),
+    ]:
+        assert run("compare", files[0], *options) == 2
+        assert re.search(message, capsys.readouterr().err), options
+
+
+def test_tallies_have_no_rows_to_pair(files, tmp_path, capsys):
+    assert run("tally", files[0], *COLUMNS, "-o", tmp_path / "x.tally") == 0
+    capsys.readouterr()
+    assert run("compare", files[0], tmp_path / "x.tally", *COLUMNS, "--in-order") == 2
+    assert "x.tally: a tally has no rows left to pair" in capsys.readouterr().err
+
+
+# Outputs
+
+
+def test_outputs_are_written_and_inputs_are_kept(data, files, tmp_path, capsys):
+    outputs = ["--json", tmp_path / "c.json", "--plot", tmp_path / "c.png"]
+    assert run("compare", *files, *COLUMNS, "--in-order", *outputs) == 0
+    assert capsys.readouterr().out == str(expected(data)) + "\n"
+    assert json.loads((tmp_path / "c.json").read_text()) == plain(expected(data))
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    before = files[1].read_bytes()
+    assert run("compare", files[0], f"them={files[1]}", *COLUMNS, "--in-order", "--json", files[1]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert files[1].read_bytes() == before
+
+
+# One row after another
+
+
+def sequential(data, order=slice(None), **settings):
+    return compare_sequentially({name: data[name][order] for name in ("ours", "theirs")}, data["y"][order], **settings)
+
+
+def long_table(data, order):
+    """Forecasters in rows of their own, and which rows those of the first are."""
+    both = [frame(data, name).with_columns(pl.lit(name).alias("by")) for name in ("ours", "theirs")]
+    return pl.concat(both)[order], [row for row in order if row < N]
+
+
+@pytest.mark.parametrize("small_batches", [False, True])
+@pytest.mark.parametrize("pairing", ["--in-order", "--on", "--forecast", "--forecaster"])
+def test_sequentially_in_the_order_of_the_first(data, tmp_path, rng, capsys, monkeypatch, pairing, small_batches):
+    if small_batches:
+        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
+    ours, theirs, paths, order = frame(data, "ours"), frame(data, "theirs"), [tmp_path / "ours.csv"], np.arange(N)
+    if pairing in ("--in-order", "--on"):
+        paths.append(tmp_path / "theirs.csv")
+        (theirs if pairing == "--in-order" else theirs[rng.permutation(N).tolist()]).write_csv(paths[1])
+        words = [*COLUMNS, pairing, *(["id"] if pairing == "--on" else [])]
+    elif pairing == "--forecast":
+        ours = ours.with_columns(theirs[f"p{j}"].alias(f"q{j}") for j in range(3))
+        words = ["--truth", "y", "--forecast", "ours=p0,p1,p2", "theirs=q0,q1,q2"]
+    else:
+        ours, order = long_table(data, [0, *(rng.permutation(2 * N - 1) + 1).tolist()])
+        words = [*COLUMNS, "--forecaster", "by", "--on", "id"]
+    ours.write_csv(paths[0])
+    assert found(capsys, *paths, *words, "--sequential") == plain(sequential(data, order))
+
+
+def test_sequentially_by_another_score_level_and_floor(data, files, capsys):
+    words = ["--score", "generalized_surprisal(0.5)", "--level", "0.2", "--floor", "0.02"]
+    result = found(capsys, *files, *COLUMNS, "--in-order", "--sequential", *words)
+    assert result == plain(sequential(data, score="generalized_surprisal(0.5)", level=0.2, floor=0.02))
+    assert result["floor"] == 0.02
+
+
+def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
+    ours = data["ours"].copy()
+    ours[50] = np.nan
+    frame({**data, "ours": ours}, "ours")[5:].write_csv(tmp_path / "ours.csv")
+    frame(data, "theirs")[: N - 20].reverse().write_csv(tmp_path / "theirs.csv")
+    paths = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+    options = ["--on", "id", "--common", "--drop-invalid", "--sequential"]
+    result = found(capsys, *paths, *COLUMNS, *options)
+    kept = np.setdiff1d(np.arange(5, N - 20), 50)
+    expected = plain(sequential(data, kept))
+    notes = {name: each["dropped"] for name, each in result.pop("notes").items()}
+    assert notes == {"ours": {"NaN": 1, "no valid counterpart": 20}, "theirs": {"no valid counterpart": 6}}
+    del expected["notes"]
+    assert result == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--in-order", "--lag", "2"], "--lag does not go with --sequential: its limits hold however"),
+        (["--in-order", "--groups", "place"], "--groups does not go with --sequential: its limits hold however"),
+        (["--in-order", "--weight", "heft"], "--weight does not go with --sequential: its rows count the same"),
+        (["--in-order", "--scores", "power_score(2)"], "--scores does not go with --sequential: .*--score"),
+        (["--in-order", "--confidence", "0.9"], "--confidence does not go with --sequential: .*--level"),
+        (["--in-order", "--resamples", "0"], "--resamples does not go with --sequential"),
+        (["--in-order", "--seed", "1"], "--seed does not go with --sequential"),
+        (["--in-order", "--score", "brier"], "did you mean 'brier_score'"),
+        (["--in-order", "--level", "5"], "level: expected a probability above 0 and below 1, got 5"),
+        (["--in-order", "--floor", "2"], "floor"),
+        (["--on", "nr"], "ours.csv: no column 'nr'"),
+        ([], "which rows belong together\\? .*--on.*--in-order.*--forecast"),
+    ],
+)
+def test_refused_sequentially(files, tmp_path, capsys, options, message):
+    assert run("compare", *files, *COLUMNS, *options, "--sequential", "--json", tmp_path / "out.json") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(message, err), err
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [case for case in REFUSED if case[0] is not None and case[0] != "another weight"],
+)
+def test_rows_that_do_not_pair_are_refused_sequentially_alike(data, files, capsys, change, options, message):
+    WRITE[change](frame(data, "theirs")).write_csv(files[1])
+    assert run("compare", *files, *COLUMNS, *options, "--sequential") == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_sequentially_means_two_and_its_options_mean_sequentially(data, files, tmp_path, capsys):
+    assert run("compare", *files, f"again={files[0]}", *COLUMNS, "--in-order", "--sequential") == 2
+    assert "named twice" in capsys.readouterr().err
+    frame(data, "ours").write_csv(tmp_path / "third.csv")
+    assert run("compare", *files, tmp_path / "third.csv", *COLUMNS, "--in-order", "--sequential") == 2
+    assert re.search("here are 3. Compare more of them two by two", capsys.readouterr().err)
+    for option in (["--score", "log_loss"], ["--level", "0.1"]):
+        assert run("compare", *files, *COLUMNS, "--in-order", *option) == 2
+        assert f"{option[0]} is for comparisons with --sequential" in capsys.readouterr().err
+
+
+def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, files, capsys):
+    ours = data["ours"].copy()
+    ours[data["id"] == 77] = np.eye(3)[0]
+    frame({**data, "ours": ours}, "ours").write_csv(files[0])
+    words = [*files, *COLUMNS, "--on", "id", "--sequential", "--score", "log_loss"]
+    assert run("compare", *words, "--floor", "0") == 2
+    assert re.search(r"infinite .* in 1 id \('77'\); take a floor above 0 \(--floor\)", capsys.readouterr().err)
+    assert run("compare", *words) == 0
+
+
+def test_sequential_outputs(data, files, tmp_path, capsys):
+    outputs = ["--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg"]
+    assert run("compare", *files, *COLUMNS, "--in-order", "--sequential", *outputs) == 0
+    assert capsys.readouterr().out == str(sequential(data)) + "\n"
+    assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
+    assert "limits, at all rows together" in (tmp_path / "s.svg").read_text()

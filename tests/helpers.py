@@ -1,0 +1,33 @@
+"""Forecasts and slow definitions that tests of several subjects share."""
+
+import numpy as np
+
+
+def softmax_forecasts(rng, n, classes, spread=2.0, temperature=1.0, dtype=np.float64):
+    """Forecasts softmax(temperature * z) of outcomes drawn from softmax(z): calibrated at temperature 1."""
+    z = spread * rng.normal(size=(n, classes))
+    truth = np.exp(z - z.max(axis=1, keepdims=True))
+    truth /= truth.sum(axis=1, keepdims=True)
+    p = np.exp(temperature * (z - z.max(axis=1, keepdims=True)))
+    p /= p.sum(axis=1, keepdims=True)
+    y = (truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=classes - 1)
+    return y, p.astype(dtype)
+
+
+def sixteenths(rng, n, classes):
+    """Rows of multiples of 1/16 that sum to 1 exactly, some of them 0 or 1, and outcomes less certain than they say."""
+    p = rng.multinomial(16, rng.dirichlet(np.full(classes, 0.5), n)) / 16
+    mixed = 0.7 * p + 0.3 / classes
+    return (mixed.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=classes - 1), p
+
+
+def pairs_by_rows(y, p, view):
+    """Pairs of each group of a view, one for each row and class: reported, did it happen, weight."""
+    n, classes = p.shape
+    happened = (y[:, None] == np.arange(classes)).astype(float)
+    if view == "each-class":
+        return [(p[:, j], happened[:, j], np.ones(n)) for j in (range(classes) if classes > 2 else [1])]
+    if view == "all-classes":
+        return [(p.ravel(), happened.ravel(), np.ones(n * classes))]
+    top = p == p.max(axis=1, keepdims=True)
+    return [(p.max(axis=1), (happened * top).sum(axis=1) / top.sum(axis=1), np.ones(n))]

@@ -1,0 +1,213 @@
+"""The compiled kernel gives what NumPy gives, to the last digit: random, tied and adversarial input of any layout."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+
+from adversarial import EDGES, adversarial, counted, layouts
+from unperplexed import Tally
+from unperplexed.kernels import rows as _kernels
+from unperplexed.kernels.rows import (
+    COARSE,
+    CellTotals,
+    DistinctValues,
+    Grid,
+    crowded,
+    limb_sums,
+    row_primitives,
+    softmax,
+)
+
+
+def both(monkeypatch, compute):
+    """What the kernel gives, and what NumPy does."""
+    compiled = compute()
+    with monkeypatch.context() as without:
+        without.setattr(_kernels, "_kernel", None)
+        return compiled, compute()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("classes", [2, 3, 7, 8, 9, 31, 32, 33, 100, 127, 128, 129, 136, 137, 300, 1003])
+def test_rows_and_cells(monkeypatch, rng, dtype, classes):
+    for _ in range(12):
+        p = adversarial(rng, 40, classes, dtype)
+        truth = rng.integers(0, classes, len(p))
+        weights = rng.choice([0, 1, 0.3, 7], len(p)).astype(float)
+        bits = int(rng.choice([3, 7, 9, 12]))
+        for given, w in itertools.product(layouts(p, rng), (None, weights)):
+            compiled, plain = both(monkeypatch, partial(counted, given, truth, w, bits))
+            for one, other in zip(compiled[:-1], plain[:-1], strict=True):
+                np.testing.assert_array_equal(one, other)
+            tolerance = 0 if w is None else 1e-12
+            np.testing.assert_allclose(compiled[-1], plain[-1], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("classes", [2, 1 << 12, 1 << 16, (1 << 16) + 5])
+def test_counts_of_many_equal_values_do_not_overflow(rng, classes):
+    n = 1 + (1 << 19) // classes
+    p, truth = np.full((n, classes), 1 / classes, dtype=np.float32), np.zeros(n, dtype=int)
+    grid = Grid(9)
+    total = np.zeros(grid.size)
+    row_primitives(p, truth, None, CellTotals(grid, total))
+    assert total.sum() == total.max() == n * classes
+
+
+def test_cells_of_what_happened(monkeypatch, rng):
+    values = np.concatenate([EDGES[:15], rng.uniform(size=500), 2.0 ** rng.uniform(-40, 0, 500)])
+    for weights in (None, rng.uniform(size=values.size)):
+        for bits in (3, 9, 12):
+
+            def table(w=weights, bits=bits):
+                grid = Grid(bits)
+                columns, total = np.zeros((7, grid.size)), np.zeros(grid.size)
+                columns[-2:] = [[np.inf], [-np.inf]]
+                grid.count_happened(values, w, columns)
+                grid.count(values, total, w)
+                return [columns, total]
+
+            for one, other in zip(*both(monkeypatch, table), strict=True):
+                np.testing.assert_allclose(one, other, rtol=0 if weights is None else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_coarse_cells(monkeypatch, rng, dtype):
+    ends = 2.0 ** np.arange(-30.0, 0)
+    edges = np.concatenate([ends, 1 - ends, 1.125 * ends, 1 - 1.125 * ends, EDGES[:15]])
+    p = np.concatenate([edges, np.nextafter(edges, 0), rng.uniform(size=999), 2.0 ** rng.uniform(-40, 0, 999)])
+    for one, other in zip(*both(monkeypatch, lambda: COARSE.places(p.astype(dtype))), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "columns"), [(0, 3), (700, 1), (40, 7), (9, 300)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coarse_cells_of_groups(monkeypatch, rng, dtype, n, columns, weighted):
+    """Each probability is counted under the group of its row, or of its column."""
+    p = np.where(
+        rng.uniform(size=(n, columns)) < 0.2, rng.choice(EDGES[:15], (n, columns)), rng.uniform(size=(n, columns))
+    )
+    p, w = p.astype(dtype), rng.integers(0, 9, n).astype(float) if weighted else None
+    for of_rows in (False, True):
+        group = rng.integers(0, 5, n if of_rows else columns)
+
+        def counted(group=group, of_rows=of_rows):
+            total, places = np.zeros((2, 5 * 256))
+            COARSE.count(p, group, of_rows, w, total, places)
+            return total, places
+
+        for one, other in zip(*both(monkeypatch, counted), strict=True):
+            np.testing.assert_array_equal(one, other)
+        total = counted()[0].reshape(256, 5).sum(axis=0)
+        each = np.ones(n) if w is None else w
+        expected = np.bincount(group, each if of_rows else np.full(columns, each.sum()), 5)
+        np.testing.assert_array_equal(total, expected * (columns if of_rows else 1))
+
+
+@pytest.mark.parametrize("group", [[0, 10_000, 1], [0, -10_000, 1], [0, 1]])
+def test_groups_that_are_not_there_are_refused(group):
+    """Nothing is written beyond the room there is."""
+    with pytest.raises((ValueError, IndexError)):
+        COARSE.count(np.full((2, 3), 0.3), np.array(group), False, None, *np.zeros((2, 5 * 256)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("most", [0, 1, 100, 5000])
+def test_crowded(monkeypatch, rng, dtype, most):
+    """Never of as many distinct values as there is room for, whatever zeros are among them; surely of thrice that."""
+    values = np.concatenate([[0.0, -0.0], rng.uniform(size=3 * most + 8)]).astype(dtype)
+    few = rng.choice(values[: most + 1], (4000, 5))
+    assert both(monkeypatch, lambda: crowded(few, most)) == (False, False)
+    assert both(monkeypatch, lambda: crowded(values.reshape(-1, 1), most)) == (True, True)
+
+
+@pytest.mark.parametrize("classes", [2, 7, 8, 31, 33, 300])
+def test_softmax(monkeypatch, rng, classes):
+    """Its exponentials are within two last digits, those of subnormal results too."""
+    x = (rng.normal(size=(200, classes)) * rng.choice([0.1, 3, 30, 200], (200, 1))).astype(np.float32)
+    x[:8, 0] = -np.inf, np.inf, np.nan, 3e38, -3e38, 0, 90, 200
+    x[0] = -np.inf
+    x[-1, -1] = np.nan
+    x[-2, :2] = np.inf, np.nan
+    x[-3, :2] = np.nan, np.inf
+    for given in layouts(x, rng):
+        compiled, plain = both(monkeypatch, lambda given=given: softmax(given))
+        np.testing.assert_array_equal(compiled, plain)
+    steps = np.concatenate([-rng.uniform(0, 104, 5000), [0.0, -0.0, -1e-40]]).astype(np.float32)
+    found = softmax(np.stack([np.zeros_like(steps), steps], axis=1))
+    exact = np.exp(steps.astype(np.float64))
+    np.testing.assert_allclose(found[:, 1] / found[:, 0], exact, rtol=2.0**-22, atol=2.0**-149)
+    assert np.isnan(compiled[[0, 2, -1]]).all()
+    assert np.isinf(compiled[1]).all()
+
+
+@pytest.mark.parametrize("limbs", [3, 4])
+def test_limbs(monkeypatch, rng, limbs):
+    x = np.concatenate([rng.normal(size=999), 2.0 ** rng.uniform(-120, 10, 500), -(2.0 ** rng.uniform(-120, 10, 500))])
+    x = np.concatenate([x, (rng.integers(-9, 9, 99) + 0.5) * 2.0 ** (10 - 36)])  # halves of the lowest place, to even
+    for n in (0, 1, 7, 8, 9, x.size):
+        compiled, plain = both(monkeypatch, lambda n=n: limb_sums(x[:n], 10, limbs))
+        assert compiled == plain
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_distinct_values(monkeypatch, rng, dtype):
+    p = rng.choice(np.concatenate([[-0.0, 5e-324], np.arange(300) / 300]), (400, 5)).astype(dtype)
+
+    def found(most, weights):
+        distinct = DistinctValues(most)
+        taken = [
+            distinct.add(np.asfortranarray(part), w)
+            for part, w in zip(np.split(p, 4), np.split(weights, 4), strict=True)
+        ]
+        return taken, distinct.columns()
+
+    for weights in (np.ones(400), rng.integers(0, 4, 400).astype(float)):
+        (taken, compiled), (_, plain) = both(monkeypatch, lambda w=weights: found(1000, w))
+        assert taken == [500] * 4
+        for one, other in zip(compiled, plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+    (taken, columns), _ = both(monkeypatch, lambda: found(50, np.ones(400)))
+    assert 50 <= taken[0] < 500
+    assert columns[0].size == 50
+    assert columns[1].sum() == sum(taken)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+@pytest.mark.parametrize("exact_limit", [0, 100, 1 << 16])
+def test_tallies(monkeypatch, rng, classes, exact_limit):
+    """Whole tallies with all their parts, as bytes."""
+    p = rng.dirichlet(np.full(classes, 0.5), 3000)
+    p[::5] = 1 / classes
+    p[1::7] = np.round(p[1::7], 1)
+    y = rng.integers(0, classes, 3000)
+    if classes == 2:
+        p = p[:, 1]
+    counting = {"parts": ["classes", "predictions", "shards"], "exact_limit": exact_limit}
+    counting |= {"labels": range(classes), "renormalize": True, "drop_invalid": True}
+    compiled, plain = both(monkeypatch, lambda: Tally.of(y, p, **counting).to_bytes())
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("value", [-np.inf, -1e300, -1.0, 1.5, 2.0, 5e300, np.inf, np.nan])
+def test_what_is_no_probability_is_counted_nowhere_else(rng, dtype, value):
+    """Another thread may write it after it was checked: it must not be counted outside the cells."""
+    with np.errstate(all="ignore"):
+        p = np.where(rng.uniform(size=(50, 3)) < 0.5, value, rng.uniform(size=(50, 3))).astype(dtype)
+    for bits in (3, 9, 12):
+        grid = Grid(bits)
+        room = np.zeros(3 * grid.size)
+        total = room[grid.size : 2 * grid.size]
+        kernel = _kernels._kernel
+        kernel.count(p, None, bits, total)
+        kernel.count(p, np.ones(50), bits, total)
+        columns = np.zeros((3 * 7, grid.size))
+        kernel.happened(p[:, 0].astype(np.float64), None, bits, columns[7:14])
+        assert not room[: grid.size].any()
+        assert not room[2 * grid.size :].any()
+        assert total.sum() == 2 * p.size
+        assert not columns[:7].any()
+        assert not columns[14:].any()

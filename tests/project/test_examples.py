@@ -1,0 +1,122 @@
+"""The example data are what they are said to be, and what their script makes; the gallery shows them as they are."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import assess
+
+ROOT = Path(__file__).parents[2]
+GALLERY = ROOT / "examples" / "gallery"
+
+
+def script(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def make():
+    return script(ROOT / "examples" / "make.py")
+
+
+@pytest.fixture(scope="module")
+def patients():
+    return pl.read_csv(GALLERY / "diabetes.csv")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    with np.load(GALLERY / "digits.npz") as archive:
+        return dict(archive)
+
+
+def logits(name):
+    with np.load(GALLERY / f"{name}.npz") as archive:
+        return dict(archive)
+
+
+def same(made, committed):
+    assert made.keys() == committed.keys()
+    for name, array in made.items():
+        assert array.dtype == committed[name].dtype
+        np.testing.assert_allclose(array, committed[name], rtol=1e-6, atol=1e-6)
+
+
+def test_examples_are_small():
+    assert sum(path.stat().st_size for path in (ROOT / "examples").rglob("*") if path.is_file()) < 1_000_000
+
+
+def test_rows_and_classes(patients, digits):
+    assert patients.height == 442
+    assert dict(patients["progressed"].value_counts().rows()) == {"yes": 221, "no": 221}
+    assert dict(patients["bmi"].value_counts().rows()) == {"under 25": 188, "25 to 30": 155, "30 or more": 99}
+    assert sorted(digits) == ["digit", "forest", "logistic", "naive_bayes", "neighbors"]
+    for name in ("forest", "logistic", "naive_bayes", "neighbors"):
+        assert digits[name].shape == (1797, 10)
+        np.testing.assert_allclose(digits[name].sum(axis=1), 1, atol=1e-5)
+    for name, rows in (("network_validation", 798), ("network_test", 799)):
+        found = logits(name)
+        assert sorted(found) == ["digit", "epoch_10", "epoch_30", "epoch_300"]
+        assert found["digit"].shape == (rows,)
+        assert all(found[f"epoch_{epoch}"].shape == (rows, 10) for epoch in (10, 30, 300))
+        assert set(found["digit"]) == set(range(10))
+
+
+def test_patients_are_what_the_script_makes(make, patients):
+    made = make.diabetes()
+    models = ["logistic", "boosted", "without_bmi"]
+    assert made.drop(models).equals(patients.drop(models))
+    for name in models:  # one in the last place that is written
+        np.testing.assert_allclose(made[name], patients[name], atol=1.001e-6)
+
+
+def test_digits_are_what_the_script_makes(make, digits):
+    same(make.digits(), digits)
+
+
+def test_logits_are_what_the_script_makes(make):
+    for made, name in zip(make.network(), ("network_validation", "network_test"), strict=True):
+        same(made, logits(name))
+
+
+def test_each_entry_of_the_gallery_has_its_picture():
+    entries = script(ROOT / "docs" / "gallery.py").entries()
+    assert len(entries) == (ROOT / "docs" / "gallery.md").read_text("utf-8").count('href="gallery/') == 8
+    assert {path.stem for path in (ROOT / "docs" / "pictures" / "gallery").iterdir()} == set(entries)
+
+
+def test_what_the_gallery_says_of_boosted_trees(patients):
+    curve = assess(patients["progressed"], patients["boosted"], pos_label="yes", resamples=0).curve
+    assert 0.78 < np.interp(0.9, curve.reported, curve.measured) < 0.82
+
+
+def test_what_the_gallery_says_of_the_forest(digits):
+    curve = assess(digits["digit"], digits["forest"], resamples=0).curve
+    assert np.interp(0.6, curve.reported, curve.measured) > 0.97
+    assert (np.diff(curve.measured) >= 0).all()
+
+
+def test_what_the_gallery_says_of_the_neighbors(digits):
+    happened = digits["digit"][:, None] == np.arange(10)
+    said = digits["neighbors"].round(6)
+    assert ((said == 0).sum(), happened[said == 0].sum()) == (16_055, 5)
+    assert round(happened[said == np.float32(0.8)].mean(), 2) == 0.91
+
+
+def test_what_the_gallery_says_chance_costs_in_groups(patients):
+    rng = np.random.default_rng(0)
+    means, limits = [], []
+    for bmi in ("under 25", "25 to 30", "30 or more"):
+        said = patients.filter(pl.col("bmi") == bmi)["without_bmi"].to_numpy()
+        drawn = (rng.uniform(size=(100, said.size)) < said).astype(int)
+        costs = [-np.log(assess(y, said, view="each-class", resamples=0).divergence_probability) for y in drawn]
+        means.append(np.mean(costs))
+        limits.append(np.quantile(costs, 0.95))
+    assert 0.01 < min(means) <= max(means) < 0.0225
+    assert 0.025 < min(limits) <= max(limits) < 0.055
