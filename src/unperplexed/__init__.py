@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from .comparison.sequential import SequentialComparison, compare_sequentially
     from .forecasts.forecasts import Forecasts, Notes
     from .scores.functions import (
-        SCORES,
-        Score,
         brier_score,
         generalized_surprisal,
         log_loss,
@@ -66,9 +64,10 @@ if TYPE_CHECKING:
         power_score,
         ranked_probability_score,
         row_scores,
-        score_named,
         spherical_score,
     )
+    from .scores.registry import SCORES, score_named
+    from .scores.rules import Score
     from .sources.dask import tally_dask as tally_dask
     from .sources.dask import tally_dask_by as tally_dask_by
     from .sources.local import tally_files, tally_files_by
@@ -147,8 +146,6 @@ _HOMES = {
     "comparison.sequential": ["SequentialComparison", "compare_sequentially"],
     "forecasts.forecasts": ["Forecasts", "Notes"],
     "scores.functions": [
-        "SCORES",
-        "Score",
         "brier_score",
         "generalized_surprisal",
         "log_loss",
@@ -157,9 +154,10 @@ _HOMES = {
         "power_score",
         "ranked_probability_score",
         "row_scores",
-        "score_named",
         "spherical_score",
     ],
+    "scores.registry": ["SCORES", "score_named"],
+    "scores.rules": ["Score"],
     "sources.dask": ["tally_dask", "tally_dask_by"],
     "sources.local": ["tally_files", "tally_files_by"],
     "sources.spark": ["tally_spark", "tally_spark_by"],

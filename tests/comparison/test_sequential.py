@@ -16,7 +16,7 @@ import fifty_digits  # noqa: F401  (sets the digits)
 from helpers import softmax_forecasts
 from unperplexed import InputError, compare_sequentially, row_scores, score_named
 from unperplexed.forecasts.forecasts import Forecasts
-from unperplexed.scores.functions import scores_by_outcome
+from unperplexed.scores.registry import scores_by_outcome
 from unperplexed.statistics.confidence_sequences import LOG_WEIGHTS, RATES, bets, evidence, log_wealth
 
 COLUMNS = ("difference", "low", "high", "e_first", "e_second")

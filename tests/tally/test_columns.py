@@ -5,7 +5,7 @@ import pytest
 
 from unperplexed import Forecasts, InputError, Tally
 from unperplexed.kernels import rows as _kernels
-from unperplexed.scores.functions import SCORES
+from unperplexed.scores.registry import SCORES
 from unperplexed.tally import columns as _columns
 
 EDGES = [

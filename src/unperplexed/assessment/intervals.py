@@ -24,7 +24,7 @@ from ..calibration.resampling import CellCounts, coarse_counts
 from ..calibration.world_cells import WorldCells, world_cells
 from ..calibration.world_samples import Logs, WorldSamples, world_samples
 from ..calibration.worlds import Counts, hull
-from ..scores.functions import score_named, score_reach
+from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS
 from ..statistics.intervals import Band, Interval, Sampling, wilson
 from ..statistics.means import Limit, apply_limit, t_quantile

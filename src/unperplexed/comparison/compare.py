@@ -21,7 +21,8 @@ from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
 from ..forecasts.group_keys import group_numbers
 from ..forecasts.labels import Label, plain
-from ..scores.functions import Score, score_reach, scores_kept
+from ..scores.registry import score_reach, scores_kept
+from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import (
     DEFAULT_FLOOR,

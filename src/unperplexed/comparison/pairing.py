@@ -15,7 +15,8 @@ from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts, Notes
 from ..forecasts.labels import Label
-from ..scores.functions import Score, scores_at_floor
+from ..scores.registry import scores_at_floor
+from ..scores.rules import Score
 from ..statistics.means import Floor, floor_for
 from ..tally.tally import Tally
 

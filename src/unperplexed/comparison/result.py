@@ -16,7 +16,7 @@ from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..assessment.assess import Assessment
 from ..forecasts.labels import Label
-from ..scores.functions import score_named
+from ..scores.registry import score_named
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:

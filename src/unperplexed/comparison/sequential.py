@@ -17,7 +17,8 @@ from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..scores.functions import Score, score_named, scores_by_outcome
+from ..scores.registry import score_named, scores_by_outcome
+from ..scores.rules import Score
 from ..statistics.confidence_sequences import evidence
 from ..statistics.intervals import Interval
 from ..statistics.means import (

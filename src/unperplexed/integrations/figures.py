@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .._lib.errors import InputError
 from ..assessment import risk_profile as profile
 from ..assessment.assess import assess
 from ..calibration import errors as calibration
-from ..scores import functions as rules
+from ..scores import functions as scores
+from ..scores.registry import SCORES
 
 Figure = Callable[..., float]
 
-LARGER: dict[str, Figure] = {
+_MEANS: dict[str, Figure] = {
     "geometric_accuracy": profile.geometric_accuracy,
     "decisiveness": profile.decisiveness,
     "robustness": profile.robustness,
-    "spherical_score": rules.spherical_score,
 }
-"""Of which larger is better."""
-
-SMALLER: dict[str, Figure] = {
-    "log_loss": rules.log_loss,
-    "brier_score": rules.brier_score,
-    "penalized_brier_score": rules.penalized_brier_score,
-    "penalized_log_loss": rules.penalized_log_loss,
-    "ranked_probability_score": rules.ranked_probability_score,
-    "power_score": rules.power_score,
-    "generalized_surprisal": rules.generalized_surprisal,
+_CALIBRATION: dict[str, Figure] = {
     "expected_calibration_error": calibration.expected_calibration_error,
     "smooth_calibration_error": calibration.smooth_calibration_error,
 }
-"""Of which smaller is better."""
+_OTHER_RULES = ("ranked_probability_score", "power_score", "generalized_surprisal")
+
+
+def _of_rule(name: str) -> Figure:
+    """Find the function of a rule, or for one that has none make the plain mean of its rows."""
+    return getattr(scores, name, None) or partial(scores.mean_score, name)
+
+
+LARGER: dict[str, Figure] = {
+    **_MEANS,
+    **{name: _of_rule(name) for name, rule in SCORES.items() if rule.larger_is_better},
+}
+"""Metrics of which larger is better."""
+
+SMALLER: dict[str, Figure] = {
+    **{name: _of_rule(name) for name, rule in SCORES.items() if not rule.larger_is_better},
+    **{name: _of_rule(name) for name in _OTHER_RULES},
+    **_CALIBRATION,
+}
+"""Metrics of which smaller is better."""
 
 FIGURES = LARGER | SMALLER
 
@@ -52,8 +63,8 @@ HEADLINE = (
 
 def larger_is_better(figure: str) -> bool | None:
     """Whether larger values are better of a figure in ``Assessment.figures()``; None if neither are, as of slopes."""
-    if figure in rules.SCORES:
-        return rules.SCORES[figure].larger_is_better
+    if figure in SCORES:
+        return SCORES[figure].larger_is_better
     means = ("decisiveness", "geometric_accuracy", "robustness")
     of_means = [f"{kind}_{mean}" for kind in ("reported", "measured") for mean in means]
     return True if figure in (*of_means, "prediction_accuracy", "divergence_probability") else None

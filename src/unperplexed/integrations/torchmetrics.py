@@ -15,10 +15,11 @@ from .._lib.array_libraries import Torch
 from .._lib.errors import InputError
 from ..assessment.assess import Assessment, assess
 from ..forecasts.forecasts import Notes
-from ..kernels.devices import places
+from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import SUM_TOLERANCE, moments
-from ..scores.functions import SCORES
+from ..scores.registry import SCORES
+from ..scores.rules import PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
 from ..tally.counter import ScoreSums
@@ -50,6 +51,8 @@ _ROWS = ("counted", "weighing", "weighted", "ignored", "invalid", "nan")
 
 _MANY = 1 << 62
 """More classes than there are."""
+
+_TORCH = Torch(torch)
 
 _AT_ONCE = 1 << 22
 """Probabilities that are taken at once, for the memory."""
@@ -225,25 +228,24 @@ class ForecastMetric(Metric):
         p = _probabilities(p, self.from_logits)
         kept = torch.ones_like(y, dtype=torch.bool) if self.ignore_index is None else y != self.ignore_index
         n_classes = p.shape[1]
+        inside = (y >= 0) & (y < n_classes)
+        truth = torch.where(inside, y, 0).long()
+        rows = primitives_where_they_are(p, torch.arange(len(p), device=p.device), truth, _TORCH)
         usual = (p >= 0) & (p <= 1)
-        sound = usual.all(dim=1) & ((p.sum(dim=1, dtype=torch.float64) - 1).abs() <= SUM_TOLERANCE * (1 + 1e-9))
-        sound &= (y >= 0) & (y < n_classes)
+        sound = inside & usual.all(dim=1) & ((rows.total - 1).abs() <= SUM_TOLERANCE * (1 + 1e-9))
         if given is not None:
             sound &= (given >= 0) & given.isfinite()
         counted = kept & sound
         w = counted.double() if given is None else torch.where(counted, given, 0.0)
         p = torch.where(usual, p, 0.0)
-        correct = p.gather(1, torch.where(counted, y, 0).long().unsqueeze(1)).squeeze(1).double()
-        top = p.amax(dim=1)
-        ties = (p == top.unsqueeze(1)).sum(dim=1)
-        top = top.double()
-        hit = (correct == top).double() / ties
-        squares = p.double().square().sum(dim=1)
+        zero = torch.zeros_like(rows.correct)
+        correct, top, squares = (torch.where(sound, x, zero) for x in (rows.correct, rows.highest, rows.squares))
+        hit = torch.where(sound, (rows.correct == rows.highest) / rows.ties, zero)
 
         weighted = counted if given is not None else torch.zeros_like(counted)
         invalid = kept & ~sound
-        rows = (counted, w > 0, weighted, ~kept, invalid & numbers, invalid & ~numbers)
-        self.rows += torch.stack([x.sum() for x in rows])
+        kinds = (counted, w > 0, weighted, ~kept, invalid & numbers, invalid & ~numbers)
+        self.rows += torch.stack([x.sum() for x in kinds])
         self.weights += torch.stack([w.sum(), w.square().sum()])
         self.counts[0, 0].index_add_(0, self._places(p.reshape(-1))[0], w.repeat_interleave(n_classes))
         self._count_happened(0, correct, w)
@@ -253,8 +255,10 @@ class ForecastMetric(Metric):
             for outcome in (0, 1):
                 happened = torch.where(y == outcome, w, 0.0)
                 self._count_happened(2 + outcome, positive, happened, happened)
-        for at, x in enumerate(_scores(correct, squares, hit, n_classes)):
-            x = torch.where(w > 0, x, 0.0)  # noqa: PLW2901
+        primitives = PrimitiveArrays(correct, squares, hit, n_classes)
+        for at, rule in enumerate(SCORES.values()):
+            assert rule.formula is not None
+            x = torch.where(w > 0, rule.formula(primitives, torch), zero)
             self.sums[at] += torch.stack([(w * x).sum(), (w * w * x).sum(), (w * w * x * x).sum()])
 
     def _count_happened(self, table: int, x: Tensor, weight: Tensor, total: Tensor | None = None) -> None:
@@ -271,7 +275,7 @@ class ForecastMetric(Metric):
 
     def _places(self, p: Tensor) -> tuple[Tensor, Tensor]:
         """Cell of each probability, and where in it: as `Grid.places`."""
-        code, place = places(p, Torch(torch), grid_of(self._bits))
+        code, place = places(p, _TORCH, grid_of(self._bits))
         return code.long(), place.long()
 
     def tally(self) -> Tally:
@@ -374,19 +378,6 @@ def _probabilities(p: Tensor, from_logits: bool) -> Tensor:
     if from_logits:  # each side by itself, so that neither loses what is small
         return torch.cat([torch.sigmoid(-p.double()), torch.sigmoid(p.double())], dim=1)
     return torch.cat([1 - p, p], dim=1)
-
-
-def _scores(correct: Tensor, squares: Tensor, hit: Tensor, n_classes: int) -> list[Tensor]:
-    """Scores of rows by their primitives, in the order of `SCORES`."""
-    log_loss, brier = -correct.log(), 1 - 2 * correct + squares
-    found = {
-        "log_loss": log_loss,
-        "brier_score": brier,
-        "spherical_score": correct / squares.sqrt(),
-        "penalized_brier_score": brier + (n_classes - 1) / n_classes * (1 - hit),
-        "penalized_log_loss": log_loss + math.log(n_classes) * (1 - hit),
-    }
-    return [found[name] for name in SCORES]
 
 
 def _score_sums(values: Sequence[float]) -> ScoreSums:

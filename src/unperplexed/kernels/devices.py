@@ -1,6 +1,6 @@
 """What is computed from every probability where it is: of tensors and arrays on a device, with what NumPy has as well.
 
-The same as `_kernels` gives. Of each block its per-row primitives and the counts of cells come to the host, or of few
+The same as `rows` gives. Of each block its per-row primitives and the counts of cells come to the host, or of few
 distinct values these; the probabilities themselves only where NumPy asks for them, and of a row sample those rows.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,12 +171,9 @@ class DeviceRows:
         return rows
 
     def _columns(self, happened: Any) -> NDArray[Any]:
-        p, xp, cast = self._probabilities, self._library.xp, self._library.cast
-        wide, highest = cast(p, "float64"), xp.amax(p, 1)
-        correct = p[self._put(np.arange(len(self))), happened]
-        ties = (p == highest[:, None]).sum(1)
-        found = correct, xp.amin(p, 1), highest, ties, _sum(xp, wide), _sum(xp, wide * wide)
-        return np.array(self._library.to_host(xp.stack([cast(x, "float64") for x in found])))
+        index = self._put(np.arange(len(self)))
+        found = primitives_where_they_are(self._probabilities, index, happened, self._library)
+        return np.array(self._library.to_host(self._library.xp.stack(found)))
 
     def _count(self, rows: Ints, weights: Any, into: CellTotals) -> None:
         p, xp = self._probabilities, self._library.xp
@@ -243,6 +240,27 @@ def _probabilities(x: Any, library: Library, scale: Scale) -> Any:
     if scale == "log-probabilities":
         return xp.exp(x)
     return x / 100 if scale == "percent" else x
+
+
+class DevicePrimitives(NamedTuple):
+    """Per-row primitives in arrays of another library, in double precision: as those of `Rows`."""
+
+    correct: Any
+    lowest: Any
+    """The lowest probability, whether or not it is below 0."""
+    highest: Any
+    ties: Any
+    total: Any
+    squares: Any
+
+
+def primitives_where_they_are(p: Any, index: Any, truth: Any, library: Library) -> DevicePrimitives:
+    """Compute primitives of rows on their device; ``index`` numbers the rows, ``truth`` has their observed classes."""
+    xp, cast = library.xp, library.cast
+    wide, highest = cast(p, "float64"), xp.amax(p, 1)
+    ties = (p == highest[:, None]).sum(1)
+    found = p[index, truth], xp.amin(p, 1), highest, ties, _sum(xp, wide), _sum(xp, wide * wide)
+    return DevicePrimitives(*(cast(x, "float64") for x in found))
 
 
 def places(p: Any, library: Library, grid: Grid) -> tuple[Any, Any]:

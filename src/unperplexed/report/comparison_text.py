@@ -17,7 +17,7 @@ from .._lib.formatting import (
     short_name,
 )
 from ..calibration.diagnosis.describe import CODES, code
-from ..scores.functions import SCORES
+from ..scores.registry import SCORES
 from .text import (
     class_name,
     counted,

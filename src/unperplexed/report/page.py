@@ -30,7 +30,7 @@ from .._lib.formatting import (
     short_name,
 )
 from .._version import __version__
-from ..scores.functions import SCORES, score_named
+from ..scores.registry import SCORES, score_named
 from .breakdown import ORDERS, key_text
 from .charts import (
     Chart,

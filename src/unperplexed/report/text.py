@@ -11,7 +11,7 @@ import numpy as np
 
 from .._lib.formatting import number_of, percent, printable
 from ..calibration.diagnosis.describe import lines as verdict_lines
-from ..scores.functions import SCORES, score_named
+from ..scores.registry import SCORES, score_named
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from ..tally.tables import Cells
 

@@ -15,6 +15,8 @@ from typing import Any
 
 from .._lib.errors import InputError
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+from . import rules
+from .rules import PrimitiveArrays
 
 Array = Any
 """Of the library at hand."""
@@ -70,11 +72,11 @@ def _power_sum(log_p: Array, r: float, xp: Any, bend: float) -> Array:
 
 
 def _log(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
-    return -log_c
+    return -log_c  # the logarithm is at hand: `rules.log_loss` would take it of its exponential
 
 
 def _brier(log_c: Array, log_p: Array, xp: Any, bend: float) -> Array:
-    return 1 - 2 * xp.exp(log_c) + _power_sum(log_p, 1, xp, bend)
+    return rules.brier_score(PrimitiveArrays(xp.exp(log_c), _power_sum(log_p, 1, xp, bend), None, log_p.shape[-1]), xp)
 
 
 def _generalized(log_c: Array, log_p: Array, xp: Any, bend: float, *, r: float) -> Array:
@@ -90,14 +92,10 @@ def _mixed(log_c: Array, log_p: Array, xp: Any, bend: float, *, parts: tuple[tup
     return sum(share * rule.score(log_c, log_p, xp, bend) for share, rule in parts)
 
 
-def _of_uniform(classes: int) -> float:
-    return (classes - 1) / classes
-
-
-LOG, PENALIZED_LOG = Rule(_log), Rule(_log, math.log)
+LOG, PENALIZED_LOG = Rule(_log), Rule(_log, rules.log_penalty)
 """Logarithmic score, which is cross-entropy; and plus ln C if another class is on top."""
 
-BRIER, PENALIZED_BRIER = Rule(_brier), Rule(_brier, _of_uniform)
+BRIER, PENALIZED_BRIER = Rule(_brier), Rule(_brier, rules.brier_penalty)
 """Brier score, summed over classes; and plus (C - 1)/C if another class is on top."""
 
 

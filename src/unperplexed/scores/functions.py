@@ -1,231 +1,24 @@
-"""Scoring rules: one value for each row, and their means.
-
-A rule is a function of a `Block` of rows. Those that need no more of it than the per-row primitives are in `SCORES`,
-over which tallies, the command line and reports iterate; the others read the whole row, or take a parameter.
-"""
+"""Mean scores of forecasts and outcomes, a function for each rule; the formulas are in `rules`."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
-from ..forecasts.forecasts import Block, Forecasts, Notes
+from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
-from ..kernels.rows import row_primitives, row_sums
+from ..kernels.rows import Rows
 from ..statistics.means import apply_limit, weighted_sum
-from ..theory.coupled import expm1_ratio
+from . import rules
+from .registry import SCORES, checked_order, score_named
+from .rules import RowRule
 
-RowRule = Callable[[Block], Floats]
 Variant = Literal["proper", "published-code"]
-T = TypeVar("T")
-
-_KERAS_EPSILON = 1e-7
-
-
-@dataclass(frozen=True)
-class Score:
-    """A scoring rule: one value for each row, and what is to be known about it."""
-
-    name: str
-    rows: RowRule
-    """Unfloored values of a block's rows: never NaN, and infinite where the rule is."""
-    larger_is_better: bool = False
-    proper: bool = True
-    """Whether no forecast can be expected to score better than one's belief."""
-    note: str = ""
-    """A few words for tables."""
-    headline: bool = False
-    """Whether the printed assessment shows it."""
-    surprisal: bool = False
-    """Whether it is one, infinite where 0 was given to what happened unless that is raised to a floor."""
-
-    @property
-    def better(self) -> str:
-        """Which values are better, in a word."""
-        return "larger" if self.larger_is_better else "smaller"
-
-
-def _surprisal(p: Floats, r: float = 0.0) -> Floats:
-    """Give -(1+r)/r (p^r - 1), at r = 0 its limit -ln p; infinite at p = 0 unless r > 0."""
-    with np.errstate(divide="ignore"):
-        log_p = np.log(p)
-    return 0.0 - (log_p if r == 0 else (1 + r) * expm1_ratio(r, log_p))  # no negative zero
-
-
-def _log_loss(block: Block) -> Floats:
-    return _surprisal(block.rows.correct)
-
-
-def _brier_score(block: Block) -> Floats:
-    # Never below 0: where (1 - p)^2 is less than the rounding of p^2, 1 - 2p and that rounded square are multiples of
-    # 2^-53 that differ by less than one of them.
-    return 1 - 2 * block.rows.correct + block.rows.squares
-
-
-def _spherical_score(block: Block) -> Floats:
-    return block.rows.correct / np.sqrt(block.rows.squares)  # never above 1: sqrt of a rounded square gives it back
-
-
-def _penalized_brier_score(block: Block) -> Floats:
-    classes = block.rows.n_classes
-    return _brier_score(block) + (classes - 1) / classes * (1 - block.rows.hit)
-
-
-def _penalized_log_loss(block: Block) -> Floats:
-    return _log_loss(block) + math.log(block.rows.n_classes) * (1 - block.rows.hit)
-
-
-def _published_brier_score(block: Block) -> Floats:
-    """Penalized Brier score as its authors' code has it: a mean over classes, and no penalty for ties."""
-    classes = block.rows.n_classes
-    return _brier_score(block) / classes + (classes - 1) / classes * (block.rows.correct < block.rows.highest)
-
-
-def _published_log_loss(block: Block) -> Floats:
-    """Penalized log loss as its authors' code has it: Keras' cross-entropy, and no penalty for ties."""
-    rows = block.rows
-    clipped = np.clip(rows.correct / rows.total, _KERAS_EPSILON, 1 - _KERAS_EPSILON)
-    return _surprisal(clipped) + math.log(rows.n_classes) * (rows.correct < rows.highest)
-
-
-def _ranked_probability_score(block: Block) -> Floats:
-    # Row by row in memory, so that a row's sum does not depend on the layout in which it came.
-    steps = np.cumsum(np.ascontiguousarray(block.probabilities[:, :-1]), axis=1, dtype=np.float64)
-    steps -= block.truth[:, None] <= np.arange(steps.shape[1])
-    return np.asarray(np.einsum("ij,ij->i", steps, steps))
-
-
-def _generalized_surprisal(block: Block, r: float, floor: float = 0.0) -> Floats:
-    return _surprisal(apply_limit(block.rows.correct, floor), r)
-
-
-def _power_score(block: Block, r: float) -> Floats:
-    # The sum is not divided by r, so its plain form loses nothing near r = 0. What the row's own sum is off by
-    # stays in it as it is: it belongs to the rule, which is proper for rows of any sum.
-    powers = row_sums(np.power(block.probabilities, 1 + r, dtype=np.float64))
-    return np.maximum(_surprisal(block.rows.correct, r) + (powers - 1), 0.0)
-
-
-SCORES: Mapping[str, Score] = MappingProxyType(
-    {
-        score.name: score
-        for score in (
-            Score("log_loss", _log_loss, note="nats, no floor", headline=True, surprisal=True),
-            Score("brier_score", _brier_score, note="summed over classes", headline=True),
-            Score("spherical_score", _spherical_score, larger_is_better=True, note="cosine to the outcome"),
-            Score("penalized_brier_score", _penalized_brier_score, note="ties share the penalty"),
-            Score("penalized_log_loss", _penalized_log_loss, note="ties share the penalty", surprisal=True),
-        )
-    }
-)
-"""Scoring rules by name that are functions of the per-row primitives; every tally holds their sums."""
-
-_OTHERS = {
-    "ranked_probability_score": Score("ranked_probability_score", _ranked_probability_score, note="for ordered classes")
-}
-
-
-def _generalized_surprisal_of_order(r: float, name: str) -> Score:
-    rule = partial(_generalized_surprisal, r=r)
-    return Score(name, rule, proper=r == 0, note="proper only of order 0", surprisal=True)
-
-
-def _power_score_of_order(r: float, name: str) -> Score:
-    return Score(name, partial(_power_score, r=r), note="proper at every order")
-
-
-_PARAMETRIC: Mapping[str, Callable[[float, str], Score]] = {
-    "generalized_surprisal": _generalized_surprisal_of_order,
-    "power_score": _power_score_of_order,
-}
-
-
-def score_named(name: str) -> Score:
-    """Find a scoring rule by name, an order in brackets where it has one. `Score` says which direction is better.
-
-    Parameters
-    ----------
-    name : str
-        A name in `SCORES`, ``"ranked_probability_score"``, ``"power_score(r)"`` or
-        ``"generalized_surprisal(r)"`` with a number r above -1.
-
-    Returns
-    -------
-    Score
-        Its name has the order in its shortest form.
-
-    Raises
-    ------
-    InputError
-        For a name that is no rule's, naming those there are; for an order that is no finite number above -1.
-
-    Examples
-    --------
-    >>> from unperplexed import score_named
-    >>> score_named("power_score(.50)").name
-    'power_score(0.5)'
-    >>> score_named("spherical_score").larger_is_better
-    True
-    """
-    plain = {**SCORES, **_OTHERS}
-    if isinstance(name, str) and name in plain:
-        return plain[name]
-    parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))
-    if parts and parts[1] in _PARAMETRIC:
-        r = _checked_order(parts[2])
-        return _PARAMETRIC[parts[1]](r, f"{parts[1]}({repr(r).removesuffix('.0')})")
-    known = [*plain, *(f"{rule}(r)" for rule in _PARAMETRIC)]
-    near = get_close_matches(str(name), known, n=1)
-    raise InputError(
-        f"score: no scoring rule {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} Known: {', '.join(known)}."
-    )
-
-
-def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
-    """Rules of `SCORES`, and then the others of these names, in an order that does not depend on theirs."""
-    if isinstance(names, str):
-        raise InputError(f"scores: expected a list of names, got {names!r}.")
-    others = {score.name: score for score in map(score_named, names) if score.name not in SCORES}
-    return (*SCORES.values(), *(others[name] for name in sorted(others)))
-
-
-def scores_at_floor(score: Score, block: Block, floor: float) -> Floats:
-    """Score of each row; of surprisals with what happened raised to the floor, so that it is finite."""
-    if score.surprisal:
-        block = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, floor)))
-    return score.rows(block)
-
-
-def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
-    """What each row scores for each class, had it happened: (rows, classes). Surprisals are at the floor."""
-    columns = []
-    for code in range(block.rows.n_classes):
-        columns.append(scores_at_floor(score, block.had(code), floor))
-    return np.stack(columns, axis=1)
-
-
-def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float, float]:
-    """Smallest and largest score of a row; surprisals are at the floor.
-
-    Rules have both at forecasts that are certain of the first class: if it happens, and if another does, of ordered
-    classes the last.
-    """
-    certain, truth = np.zeros((2, n_classes)), np.array([0, n_classes - 1])
-    certain[:, 0] = 1
-    block = Block(certain, truth, None, row_primitives(certain, truth), np.arange(2), Notes())
-    values = scores_at_floor(score, block, floor)
-    return float(values.min()), float(values.max())
 
 
 def row_scores(
@@ -314,7 +107,7 @@ def log_loss(
     >>> round(log_loss([1, 0], [0.8, 0.5]), 6)
     0.458145
     """
-    rule = partial(_generalized_surprisal, r=0.0, floor=floor)
+    rule = partial(_surprisal, r=0.0, floor=floor)
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
 
@@ -360,7 +153,7 @@ def brier_score(
     check_choice("normalize", normalize, ("sum", "half", "mean"))
 
     def rule(block: Block) -> Floats:
-        return _brier_score(block) / {"sum": 1, "half": 2, "mean": block.rows.n_classes}[normalize]
+        return SCORES["brier_score"].rows(block) / {"sum": 1, "half": 2, "mean": block.rows.n_classes}[normalize]
 
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
@@ -400,7 +193,7 @@ def spherical_score(
     >>> round(spherical_score([1], [[0.3, 0.4, 0.0, 0.3]]), 6)
     0.685994
     """
-    return _mean_score(_spherical_score, y_true, y_prob, sample_weight, labels, pos_label)
+    return _mean_score(SCORES["spherical_score"].rows, y_true, y_prob, sample_weight, labels, pos_label)
 
 
 def ranked_probability_score(
@@ -450,7 +243,8 @@ def ranked_probability_score(
     check_choice("normalize", normalize, ("sum", "mean"))
 
     def rule(block: Block) -> Floats:
-        return _ranked_probability_score(block) / {"sum": 1, "mean": block.rows.n_classes - 1}[normalize]
+        steps = {"sum": 1, "mean": block.rows.n_classes - 1}[normalize]
+        return rules.ranked_probability_score(block.probabilities, block.truth) / steps
 
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
@@ -503,7 +297,7 @@ def generalized_surprisal(
     >>> round(generalized_mean([0.8, 0.5], -0.5), 6)
     0.623803
     """
-    rule = partial(_generalized_surprisal, r=_checked_order(r), floor=floor)
+    rule = partial(_surprisal, r=checked_order(r), floor=floor)
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
 
@@ -553,7 +347,11 @@ def power_score(
     >>> round(log_loss(y, p), 6), round(brier_score(y, p), 6)
     (0.458145, 0.29)
     """
-    rule = partial(_power_score, r=_checked_order(r))
+    order = checked_order(r)
+
+    def rule(block: Block) -> Floats:
+        return rules.power_score(block.probabilities, block.rows.correct, order)
+
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
 
@@ -603,8 +401,7 @@ def penalized_brier_score(
     >>> [round(penalized_brier_score([1], [p]), 4) for p in (right, wrong)]
     [0.6534, 1.1869]
     """
-    check_choice("variant", variant, ("proper", "published-code"))
-    rule = _penalized_brier_score if variant == "proper" else _published_brier_score
+    rule = _variant("penalized_brier_score", rules.published_brier_score, variant)
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
 
@@ -655,19 +452,31 @@ def penalized_log_loss(
     >>> [round(penalized_log_loss([1], [p]), 4) for p in (right, wrong)]
     [1.0788, 1.812]
     """
-    check_choice("variant", variant, ("proper", "published-code"))
-    rule = _penalized_log_loss if variant == "proper" else _published_log_loss
+    rule = _variant("penalized_log_loss", rules.published_log_loss, variant)
     return _mean_score(rule, y_true, y_prob, sample_weight, labels, pos_label)
 
 
-def _checked_order(r: Any) -> float:
-    try:
-        order = float(r)
-    except (TypeError, ValueError):
-        order = np.nan
-    if not -1 < order < np.inf:
-        raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
-    return order + 0.0  # no negative zero
+def mean_score(
+    name: str,
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Label] | None = None,
+    pos_label: Label | None = None,
+) -> float:
+    """Mean of the rule of a name that `score_named` knows; `Score` says which direction is better."""
+    return _mean_score(score_named(name).rows, y_true, y_prob, sample_weight, labels, pos_label)
+
+
+def _surprisal(block: Block, r: float, floor: float) -> Floats:
+    return rules.surprisal(apply_limit(block.rows.correct, floor), r)
+
+
+def _variant(proper: str, published: Callable[[Rows], Floats], variant: Variant) -> RowRule:
+    """Choose between a penalized rule and what its authors' program computes."""
+    check_choice("variant", variant, ("proper", "published-code"))
+    return SCORES[proper].rows if variant == "proper" else lambda block: published(block.rows)
 
 
 def _mean_score(

@@ -17,7 +17,7 @@ from ..forecasts.forecasts import Block, Forecasts, Notes
 from ..kernels.devices import DeviceRows
 from ..kernels.exact_sum import ExactSum, exact_sum
 from ..kernels.rows import crowded
-from ..scores.functions import Score
+from ..scores.rules import Score
 from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
 from .class_tables import ClassCounter, GroupCounter, top_classes

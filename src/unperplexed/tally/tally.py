@@ -24,7 +24,7 @@ from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label, plain
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import Grid
-from ..scores.functions import score_named, scores_kept
+from ..scores.registry import score_named, scores_kept
 from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
 from .class_tables import (

@@ -1,0 +1,147 @@
+"""Scoring rules by name: one value for each row of a block.
+
+Those that need no more than the per-row primitives are in `SCORES`, over which tallies, metrics, the command line and
+reports iterate; the others read the whole row, or take a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.typing import Floats
+from ..forecasts.forecasts import Block, Notes
+from ..kernels.rows import row_primitives
+from ..statistics.means import apply_limit
+from .rules import RULES, Score, power_score, ranked_probability_score, surprisal
+
+SCORES: Mapping[str, Score] = MappingProxyType({score.name: score for score in RULES})
+"""Scoring rules by name that are functions of the per-row primitives; every tally holds their sums."""
+
+
+def _ranked_probability_score(block: Block) -> Floats:
+    return ranked_probability_score(block.probabilities, block.truth)
+
+
+def _generalized_surprisal(block: Block, r: float) -> Floats:
+    return surprisal(block.rows.correct, r)
+
+
+def _power_score(block: Block, r: float) -> Floats:
+    return power_score(block.probabilities, block.rows.correct, r)
+
+
+_OTHERS = {
+    "ranked_probability_score": Score("ranked_probability_score", _ranked_probability_score, note="for ordered classes")
+}
+
+
+def _generalized_surprisal_of_order(r: float, name: str) -> Score:
+    rule = partial(_generalized_surprisal, r=r)
+    return Score(name, rule, proper=r == 0, note="proper only of order 0", surprisal=True)
+
+
+def _power_score_of_order(r: float, name: str) -> Score:
+    return Score(name, partial(_power_score, r=r), note="proper at every order")
+
+
+_PARAMETRIC: Mapping[str, Callable[[float, str], Score]] = {
+    "generalized_surprisal": _generalized_surprisal_of_order,
+    "power_score": _power_score_of_order,
+}
+
+
+def score_named(name: str) -> Score:
+    """Find a scoring rule by name, an order in brackets where it has one. `Score` says which direction is better.
+
+    Parameters
+    ----------
+    name : str
+        A name in `SCORES`, ``"ranked_probability_score"``, ``"power_score(r)"`` or
+        ``"generalized_surprisal(r)"`` with a number r above -1.
+
+    Returns
+    -------
+    Score
+        Its name has the order in its shortest form.
+
+    Raises
+    ------
+    InputError
+        For a name that is no rule's, naming those there are; for an order that is no finite number above -1.
+
+    Examples
+    --------
+    >>> from unperplexed import score_named
+    >>> score_named("power_score(.50)").name
+    'power_score(0.5)'
+    >>> score_named("spherical_score").larger_is_better
+    True
+    """
+    plain = {**SCORES, **_OTHERS}
+    if isinstance(name, str) and name in plain:
+        return plain[name]
+    parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))
+    if parts and parts[1] in _PARAMETRIC:
+        r = checked_order(parts[2])
+        return _PARAMETRIC[parts[1]](r, f"{parts[1]}({repr(r).removesuffix('.0')})")
+    known = [*plain, *(f"{rule}(r)" for rule in _PARAMETRIC)]
+    near = get_close_matches(str(name), known, n=1)
+    raise InputError(
+        f"score: no scoring rule {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} Known: {', '.join(known)}."
+    )
+
+
+def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
+    """Rules of `SCORES`, and then the others of these names, in an order that does not depend on theirs."""
+    if isinstance(names, str):
+        raise InputError(f"scores: expected a list of names, got {names!r}.")
+    others = {score.name: score for score in map(score_named, names) if score.name not in SCORES}
+    return (*SCORES.values(), *(others[name] for name in sorted(others)))
+
+
+def scores_at_floor(score: Score, block: Block, floor: float) -> Floats:
+    """Score of each row; of surprisals with what happened raised to the floor, so that it is finite."""
+    if score.surprisal:
+        block = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, floor)))
+    return score.rows(block)
+
+
+def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
+    """What each row scores for each class, had it happened: (rows, classes). Surprisals are at the floor."""
+    columns = []
+    for code in range(block.rows.n_classes):
+        columns.append(scores_at_floor(score, block.had(code), floor))
+    return np.stack(columns, axis=1)
+
+
+def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float, float]:
+    """Smallest and largest score of a row; surprisals are at the floor.
+
+    Rules have both at forecasts that are certain of the first class: if it happens, and if another does, of ordered
+    classes the last.
+    """
+    certain, truth = np.zeros((2, n_classes)), np.array([0, n_classes - 1])
+    certain[:, 0] = 1
+    block = Block(certain, truth, None, row_primitives(certain, truth), np.arange(2), Notes())
+    values = scores_at_floor(score, block, floor)
+    return float(values.min()), float(values.max())
+
+
+def checked_order(r: Any) -> float:
+    """Refuse an order that is no finite number above -1."""
+    try:
+        order = float(r)
+    except (TypeError, ValueError):
+        order = np.nan
+    if not -1 < order < np.inf:
+        raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
+    return order + 0.0  # no negative zero
