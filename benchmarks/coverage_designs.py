@@ -183,7 +183,7 @@ def _truth_of_many(p: Floats, q: Floats, floor: float | None) -> tuple[dict[str,
     n, h, s = np.bincount(entry), np.bincount(entry, weight), np.bincount(entry, flat)
     from unperplexed.calibration.estimators import isotonic
 
-    f = np.maximum(isotonic(s / n, h, n.astype(float)).measured, 0.01 / p.shape[1])
+    f = np.maximum(isotonic.measure(s / n, h, n.astype(float)).measured, 0.01 / p.shape[1])
     share, w = h / h.sum(), weight / weight.sum()
     c = np.maximum(flat, 0.01 / p.shape[1])
     d, a, r = w @ c, np.exp(w @ np.log(c)), (w @ c**ROBUST) ** (1 / ROBUST)

@@ -77,7 +77,7 @@ def figures(tally: Tally) -> dict[tuple[str, float], list[float]]:
     for floor in FLOORS:
         reported = averages(apply_limit(points.p, floor, "floor"), points.weight)
         for name, estimator in ESTIMATORS.items():
-            estimate = estimator(*pairs, floor=floor)
+            estimate = estimator.measure(*pairs, floor=floor)
             measured = averages(np.maximum(estimate.measured[seen], floor), pairs.happened[seen])
             with np.errstate(divide="ignore"):
                 divergence = np.log(reported.geometric_accuracy) - np.log(measured.geometric_accuracy)

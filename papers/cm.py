@@ -81,7 +81,7 @@ def networks() -> Mapping[str, Classified]:
 def assessed(y: NDArray[np.integer], p: NDArray[np.floating]) -> Assessment:
     """Assess as the paper does."""
     labels = range(p.shape[1])
-    return assess(y, p, labels=labels, measured="equal-population", bins=BINS, floor=FLOOR, resamples=0)
+    return assess(y, p, labels=labels, measured=f"equal-population:bins={BINS}", floor=FLOOR, resamples=0)
 
 
 def metrics(_: Report) -> Made:

@@ -56,7 +56,7 @@ def bubbles(model: TwoClassModel, label: int) -> Assessment:
     if label == 0:
         y, p = 1 - y, p[:, ::-1]
     return assess(
-        y, p, view="each-class", measured="equal-population", bins=BINS, floor=0.01, limit="both", resamples=0
+        y, p, view="each-class", measured=f"equal-population:bins={BINS}", floor=0.01, limit="both", resamples=0
     )
 
 
@@ -346,7 +346,7 @@ def equations(_: Report) -> Made:
     ]
     lines.append(means_of("what eq. 19 estimates, for the model that is right", model.averages().measured))
     for kind, bins in (("equal-population", BINS), ("equal-width", 100)):
-        found = assess(y, said, measured=kind, bins=bins, **settings).bins
+        found = assess(y, said, measured=f"{kind}:bins={bins}", **settings).bins
         some = found.happened > 0
         for weights, how in (
             (np.ones(int(some.sum())), "each bin 1/B, as printed"),

@@ -21,9 +21,9 @@ from unperplexed import (
     assess_by,
     compare,
     compare_sequentially,
-    tally_files,
 )
 from unperplexed.calibration.estimators import isotonic
+from unperplexed.forecasts.reading import Reading, RowReading
 
 HOSTILE = "</pre><b>"
 
@@ -41,7 +41,7 @@ def result(forecasts):
 def test_headline_figures_by_hand():
     p = np.array([0.9, 0.9, 0.9, 0.9, 0.2])
     y = np.array([1, 1, 1, 0, 0])
-    result = assess(y, p, measured="equal-width", bins=10)
+    result = assess(y, p, measured="equal-width:bins=10")
     correct = np.array([0.9, 0.9, 0.9, 0.1, 0.8])
     # Pairs: .9 x4 (3 happened), .1 x4 (1), .2 (0), .8 (1); width-.1 bins hold one value each.
     measured = np.array([0.75, 0.75, 0.75, 0.25, 1.0])
@@ -58,7 +58,7 @@ def test_headline_figures_by_hand():
 
 
 def test_bin_table_by_hand():
-    result = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], view="all-classes", measured="equal-width", bins=2)
+    result = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], view="all-classes", measured="equal-width:bins=2")
     bins = result.bins
     # Pairs below 1/2: .2 .4 .3* .1 ; above: .8* .6* .7 .9* (* happened).
     assert bins.lowest == pytest.approx([0.1, 0.6])
@@ -74,7 +74,7 @@ def test_bin_table_by_hand():
 
 def test_bins_of_two_classes_by_hand():
     """They are those of the positive class; only the contributions are of both."""
-    bins = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], measured="equal-width", bins=2).bins
+    bins = assess([1, 1, 0, 0], [0.8, 0.6, 0.7, 0.1], measured="equal-width:bins=2").bins
     # Pairs of the positive class: .1 ; .8* .6* .7 (* happened). Those of the other: .2 .4 .3* ; .9*.
     assert bins.label == ()
     assert bins.lowest == pytest.approx([0.1, 0.6])
@@ -150,7 +150,7 @@ def test_a_tally_takes_no_arguments_for_rows():
 
 def test_top_label_view(rng):
     y, p = softmax_forecasts(rng, 2000, 4)
-    result = assess(y, p, view="top-label", measured="equal-width", bins=10)
+    result = assess(y, p, view="top-label", measured="equal-width:bins=10")
     top, hit = p.max(axis=1), p.argmax(axis=1) == y
     index = np.minimum((top * 10).astype(int), 9)
     expected = [hit[index == b].mean() for b in np.unique(index)]
@@ -166,7 +166,7 @@ def test_top_label_view(rng):
 
 def test_isotonic_top_label_uses_the_rows_top_class():
     result = assess([0, 1], [[0.7, 0.3], [0.6, 0.4]], view="top-label")
-    expected = isotonic(np.array([0.6, 0.7]), np.array([0.0, 1]), np.array([1.0, 1]))
+    expected = isotonic.measure(np.array([0.6, 0.7]), np.array([0.0, 1]), np.array([1.0, 1]))
     assert result.bins.measured.tolist() == expected.measured.tolist()
 
 
@@ -236,7 +236,7 @@ def test_a_copy_keeps_the_verdict_of_the_rows_it_leaves_behind(rng):
 
 SETTINGS = [
     {"floor": 0.05},
-    {"measured": "equal-width", "bins": 4},
+    {"measured": "equal-width:bins=4"},
     {"seed": 3, "resamples": 0},
     {"limit": "both"},
     {"view": "top-label"},
@@ -273,7 +273,7 @@ def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, tempe
 
 
 def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
-    """assess and Tally.of take what Forecasts takes; a tally, whose rows are counted, takes none of it."""
+    """assess takes what Forecasts takes; a tally, whose rows are counted, takes none of it."""
     of_parts = {
         "whole",
         "first_row",
@@ -284,9 +284,9 @@ def test_every_way_of_reading_rows_is_an_argument_that_tallies_refuse():
     }  # a reader of files says these, not a user
     reading = set(inspect.signature(Forecasts.__init__).parameters) - {"self", "y_true"} - of_parts
     of_files = {"y_prob", "sample_weight"}  # which files have in columns: prob and weight
-    assert reading - of_files <= set(inspect.signature(tally_files).parameters)
-    for function in (assess, Tally.of):
-        assert reading <= set(inspect.signature(function).parameters)
+    assert reading - of_files == set(Reading.__annotations__)
+    assert set(RowReading.__annotations__) == reading - {"y_prob"} | {"groups"}
+    assert set(RowReading.__annotations__) <= set(inspect.signature(assess).parameters)
     for name in reading:
         with pytest.raises(InputError, match=f"{name}: a tally's rows"):
             assess(Tally.of([1, 0], [0.6, 0.3]), **{name: True})
@@ -310,7 +310,9 @@ def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
 
 
 def test_numpy_scalars_as_settings():
-    result = assess([1, 0], [0.6, 0.3], floor=np.float32(0.01), measured="equal-population", bins=np.int64(2))
+    result = assess(
+        [1, 0], [0.6, 0.3], floor=np.float32(0.01), measured=ESTIMATORS["equal-population"](bins=np.int64(2))
+    )
     assert json.loads(result.to_json())["estimator_settings"] == {"bins": 2}
 
 
@@ -337,7 +339,7 @@ def test_narrow_intervals_have_four_decimals():
 
 def test_text_fits_a_terminal(rng):
     y, p = softmax_forecasts(rng, 300, 3)
-    for settings in ({}, {"view": "top-label"}, {"measured": "equal-population", "bins": 7, "limit": "both"}):
+    for settings in ({}, {"view": "top-label"}, {"measured": "equal-population:bins=7", "limit": "both"}):
         text = str(assess(y, p, sample_weight=rng.uniform(size=300), **settings))
         assert max(map(len, text.splitlines())) <= 80
         assert "\n\n\n" not in text
@@ -387,7 +389,7 @@ def test_notebook_card_escapes_what_it_shows(result):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"measured": "histogram"}, "measured: expected one of shrunk-isotonic"),
+        ({"measured": "histogram"}, "measured: expected one of equal-population"),
         ({"view": "each"}, "view: expected one of"),
         ({"floor": -0.1}, "floor"),
         ({"floor": 1.1}, "floor"),

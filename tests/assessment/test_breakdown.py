@@ -1,3 +1,4 @@
+import dataclasses
 import inspect
 import json
 import math
@@ -10,10 +11,13 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, Tallies, Tally, assess, assess_by, risk_profile, tally_files_by
-from unperplexed.assessment.breakdown import _ROWS, Sort
+from unperplexed.assessment.breakdown import Sort
+from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.cli.parser import _parser, main
+from unperplexed.forecasts.reading import RowReading
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
 from unperplexed.tally.tallies import MOST_GROUPS
+from unperplexed.tally.tally import Counting
 
 
 @pytest.fixture
@@ -69,11 +73,11 @@ def test_options_reach_every_assessment(rows, options):
 
 
 def test_options_are_those_of_assess():
-    options = inspect.signature(assess).parameters
-    assert set(_ROWS) < set(options)
-    tally = Tally.of([1, 0], [0.8, 0.3])
-    for name in set(options) - set(_ROWS) - {"y_true", "y_prob"}:
-        assess(tally, **{name: options[name].default})  # not for the reading of rows
+    options = set(inspect.signature(assess).parameters) - {"y_true", "y_prob"}
+    of_counts = {field.name for field in dataclasses.fields(AssessmentSettings)}
+    of_rows = {*RowReading.__annotations__, *Counting.__annotations__} - {"parts"}
+    assert options == of_counts | of_rows
+    assert not of_counts & of_rows
     with pytest.raises(TypeError, match="flor"):
         assess_by([1, 0], [0.8, 0.3], by=[1, 2], flor=0.01)
 
@@ -503,7 +507,7 @@ def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
         (("--by", "half", "y"), "column 'y' holds the outcomes"),
         (("--by", "group", "--most-groups", "2"), "rows.csv: by: more than 2 groups in group"),
         (("--by", "half", "--shrink"), "rows.csv: shrink (--shrink): takes at least 4 groups, here 2"),
-        (("--by", "half", "--measured", "isotonic", "--bins", "4"), "bins"),
+        (("--by", "half", "--measured", "isotonic:bins=4"), "isotonic has no setting 'bins'"),
         (("--sort", "rows"), "--sort is for groups; say of which with --by COLUMN"),
         (("--shrink",), "--shrink is for groups"),
         (("--most-groups", "7"), "--most-groups is for groups"),

@@ -47,7 +47,7 @@ def test_figures_by_hand():
     """Two probabilities for each class; every bin of width 1/2 holds one of them."""
     y = np.array([0, 0, 0, 1, 1, 1, 1, 0])
     p = np.array([[0.8, 0.2]] * 4 + [[0.3, 0.7]] * 4)
-    result = assess(y, p, measured="equal-width", bins=2, floor=0, **EACH)
+    result = assess(y, p, measured="equal-width:bins=2", floor=0, **EACH)
     reported = np.array([0.8] * 3 + [0.2] + [0.7] * 3 + [0.3])
     measured = np.array([0.75] * 3 + [0.25] + [0.75] * 3 + [0.25])
     for values, means in ((reported, result.reported), (measured, result.measured)):
@@ -153,7 +153,7 @@ def test_curves_go_by_class(rng):
 
 def test_settings_are_those_of_all_classes(rng):
     y, p = softmax_forecasts(rng, 300, 3)
-    told = assess(y, p, measured="bayesian", bins=7, prior=2, **EACH)
+    told = assess(y, p, measured="bayesian:bins=7,prior=2", **EACH)
     assert told.estimator_settings == {"bins": 7, "prior": 2}
     assert "7 bins, prior 2, each-class" in str(told)
     assert assess(y, p, measured="kernel", **EACH).estimator_settings == {}  # each class has a bandwidth of its own

@@ -12,7 +12,7 @@ from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, InputError, Tally, assess, calibration_test, diagnose
 from unperplexed.assessment.intervals import SAMPLED
 from unperplexed.calibration.clustered_test import independent_share
-from unperplexed.calibration.estimators import estimator, measured_of_samples
+from unperplexed.calibration.estimators import measured_of_samples
 from unperplexed.calibration.null_samples import calibrated
 from unperplexed.calibration.resampling import Sample, coarse_counts
 from unperplexed.statistics.intervals import wilson
@@ -116,7 +116,7 @@ def test_many_samples_are_measured_as_one_by_one(rng, name):
     total = counts.counted.total
     sample = Sample(rng.binomial(total.astype(int), counts.reported, (20, total.size)) * 1.0, np.tile(total, (20, 1)))
     sample.total[::3, ::4] = sample.happened[::3, ::4] = 0.0  # cells without pairs
-    measure = estimator(name)
+    measure = ESTIMATORS[name]
     many = measured_of_samples(measure, counts.reported, *sample, 0.005)
     for happened, total, found in zip(*sample, many, strict=True):
         some = total > 0

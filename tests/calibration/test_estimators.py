@@ -51,7 +51,7 @@ SETTINGS = {
 @settings(max_examples=500, deadline=None)
 def test_laws_of_every_estimator(counts, name, floor):
     reported, happened, total = counts
-    measured, bin_, _ = ESTIMATORS[name](reported, happened, total, floor=floor)
+    measured, bin_, _ = ESTIMATORS[name].measure(reported, happened, total, floor=floor)
     assert measured.shape == bin_.shape == reported.shape
     assert ((measured >= 0) & (measured <= 1)).all()
     # Bins are runs of entries numbered from 0, and no pair is in two of them.
@@ -69,7 +69,7 @@ def test_laws_of_every_estimator(counts, name, floor):
 @settings(max_examples=300, deadline=None)
 def test_what_never_happened_is_measured_at_0(counts, name):
     reported, _, total = counts
-    measured = ESTIMATORS[name](reported, np.zeros_like(total), total, floor=0.005).measured
+    measured = ESTIMATORS[name].measure(reported, np.zeros_like(total), total, floor=0.005).measured
     assert (measured >= 0).all()
     if name in ("logistic", "shrunk-isotonic"):  # they cannot know how rare what never happened is
         return
@@ -86,8 +86,8 @@ def test_mirrored_pairs_are_measured_alike(counts, name):
     reported = np.round(reported * 64) / 64  # so that 1 - p is exact
     reported, inverse = np.unique(reported, return_inverse=True)
     happened, total = np.bincount(inverse, happened), np.bincount(inverse, total)
-    there = ESTIMATORS[name](reported, happened, total).measured
-    back = ESTIMATORS[name]((1 - reported)[::-1], (total - happened)[::-1], total[::-1]).measured
+    there = ESTIMATORS[name].measure(reported, happened, total).measured
+    back = ESTIMATORS[name].measure((1 - reported)[::-1], (total - happened)[::-1], total[::-1]).measured
     assert back[::-1] == pytest.approx(1 - there, abs=1e-6)
 
 
@@ -100,13 +100,13 @@ def test_isotonic_is_scikit_learns_regression(counts):
         .fit(np.arange(reported.size), happened / total, sample_weight=total)
         .predict(np.arange(reported.size))
     )
-    got = isotonic(reported, happened, total).measured
+    got = isotonic.measure(reported, happened, total).measured
     assert got == pytest.approx(expected, abs=1e-12)
     assert (np.diff(got) >= 0).all()
 
 
 def test_isotonic_blocks_by_hand():
-    estimate = isotonic(*pairs((0.1, 1, 2), (0.2, 0, 2), (0.3, 1, 1), (0.4, 1, 1), (0.9, 1, 2)))
+    estimate = isotonic.measure(*pairs((0.1, 1, 2), (0.2, 0, 2), (0.3, 1, 1), (0.4, 1, 1), (0.9, 1, 2)))
     assert estimate.measured.tolist() == [0.25, 0.25, 0.75, 0.75, 0.75]
     assert estimate.bin.tolist() == [0, 0, 1, 1, 1]
 
@@ -115,21 +115,21 @@ def test_isotonic_blocks_by_hand():
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_that_an_estimator_does_not_have_are_refused(name, setting):
     if name in SETTINGS[setting]:
-        assert assess([1, 0], [0.5, 0.4], measured=name, **{setting: 2}).estimator_settings[setting] == 2
+        assert assess([1, 0], [0.5, 0.4], measured=f"{name}:{setting}=2").estimator_settings[setting] == 2
         return
-    with pytest.raises(InputError, match=f"{setting}: {name} has none to set, got 2; .*{SETTINGS[setting][0]}"):
-        assess([1, 0], [0.5, 0.4], measured=name, **{setting: 2})
+    with pytest.raises(InputError, match=f"{name} has no setting '{setting}'"):
+        assess([1, 0], [0.5, 0.4], measured=f"{name}:{setting}=2")
 
 
 def test_an_unknown_estimator_is_refused():
     for name in ("isotonc", None, 3, []):
-        with pytest.raises(InputError, match="measured: expected one of shrunk-isotonic, isotonic, logistic"):
+        with pytest.raises(InputError, match="measured: expected one of equal-population, equal-width, cluster"):
             assess([1, 0], [0.5, 0.4], measured=name)
 
 
 def test_equal_population_cuts_midway_between_correct_values():
     counts = pairs((0.10, 1, 1), (0.20, 0, 1), (0.30, 1, 1), (0.44, 0, 1), (0.46, 0, 1), (0.60, 1, 1), (0.70, 1, 1))
-    estimate = equal_population(*counts, bins=2)
+    estimate = equal_population(bins=2).measure(*counts)
     # Correct values .1 .3 | .6 .7: the edge is .45, so .44 goes left and .46 right.
     assert estimate.bin.tolist() == [0, 0, 0, 0, 1, 1, 1]
     assert estimate.measured.tolist() == [0.5] * 4 + [2 / 3] * 3
@@ -137,28 +137,28 @@ def test_equal_population_cuts_midway_between_correct_values():
 
 def test_equal_population_sets_the_floor_apart():
     counts = pairs((0.0, 1, 90), (0.004, 0, 10), (0.005, 1, 10), (0.006, 1, 1), (0.5, 2, 4), (0.8, 2, 2))
-    assert equal_population(*counts, bins=1, floor=0.005).bin.tolist() == [0, 0, 0, 1, 1, 1]
-    assert equal_population(*counts, bins=1, floor=0.0).bin.tolist() == [0, 1, 1, 1, 1, 1]
+    assert equal_population(bins=1).measure(*counts, floor=0.005).bin.tolist() == [0, 0, 0, 1, 1, 1]
+    assert equal_population(bins=1).measure(*counts, floor=0.0).bin.tolist() == [0, 1, 1, 1, 1, 1]
 
 
 def test_equal_population_sets_singular_values_apart():
     # 20 rows, 4 bins, so more than 5 at one value is too many for a bin: .5 is, with width .1 around it.
     counts = pairs((0.1, 1, 9), (0.44, 2, 5), (0.46, 2, 5), (0.5, 9, 12), (0.54, 1, 2), (0.56, 1, 2), (0.7, 4, 5))
-    estimate = equal_population(*counts, bins=4, floor=0.1)
+    estimate = equal_population(bins=4).measure(*counts, floor=0.1)
     # 0.1 is at the floor; .46 to .54 lie around .5; round(7 / 5) = 1 group of the rest, cut in two by them.
     assert estimate.bin.tolist() == [0, 1, 2, 2, 2, 3, 3]
 
 
 def test_equal_population_sets_the_top_apart_only_when_full():
     many = pairs((0.2, 2, 9), (0.6, 2, 4), (0.996, 2, 2), (1.0, 2, 3))
-    assert equal_population(*many, bins=4, floor=0.005).bin.tolist()[-2:] == [2, 2]
+    assert equal_population(bins=4).measure(*many, floor=0.005).bin.tolist()[-2:] == [2, 2]
     few = pairs((0.2, 3, 9), (0.6, 3, 4), (0.994, 1, 2), (1.0, 1, 1))
-    assert equal_population(*few, bins=2, floor=0.005).bin.tolist() == [0, 1, 1, 1]
+    assert equal_population(bins=2).measure(*few, floor=0.005).bin.tolist() == [0, 1, 1, 1]
 
 
 def test_equal_population_stretch_with_no_correct_value_is_a_bin():
     counts = pairs((0.0, 1, 10), (0.3, 0, 4), (0.6, 0, 2), (1.0, 9, 10))
-    estimate = equal_population(*counts, bins=2, floor=0.005)
+    estimate = equal_population(bins=2).measure(*counts, floor=0.005)
     assert estimate.bin.tolist() == [0, 1, 1, 2]
     assert estimate.measured.tolist() == [0.1, 0, 0, 0.9]
 
@@ -169,7 +169,7 @@ def test_equal_population_bins_are_even(counts, bins):
     """No group of the remaining correct-class weight exceeds its share by more than one value's weight."""
     reported, happened, total = counts
     n, floor = happened.sum(), 0.005
-    bin_ = equal_population(reported, happened, total, bins=bins, floor=floor).bin
+    bin_ = equal_population(bins=bins).measure(reported, happened, total, floor=floor).bin
     apart = (reported <= floor) | (happened > n / bins)
     for b in np.unique(bin_):
         here = bin_ == b
@@ -179,21 +179,20 @@ def test_equal_population_bins_are_even(counts, bins):
 
 def test_equal_width_edges_belong_to_the_upper_bin():
     counts = pairs(*((k / 100, 1, 2) for k in range(101)))
-    bin_ = equal_width(*counts, bins=100).bin
+    bin_ = equal_width(bins=100).measure(*counts).bin
     assert bin_.tolist() == [*range(100), 99]
 
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 @pytest.mark.parametrize("bins", ["auto", 12])
 def test_only_the_ratios_of_weights_matter(rng, name, bins):
-    if name not in SETTINGS["bins"]:
-        bins = "auto"
+    measured = ESTIMATORS[name](bins=bins) if name in SETTINGS["bins"] else name
     y, p = softmax_forecasts(rng, 2000, 3)
     p = (p * 20).round() / 20
     p /= p.sum(axis=1, keepdims=True)
-    expected = assess(y, p, measured=name, bins=bins).figures()
+    expected = assess(y, p, measured=measured).figures()
     for weight in (0.1, 1e-6, 1 / 2000, 1e6):
-        weighted = assess(y, p, sample_weight=np.full(2000, weight), measured=name, bins=bins)
+        weighted = assess(y, p, sample_weight=np.full(2000, weight), measured=measured)
         # Curves that are found step by step stop where nothing is gained any more.
         assert weighted.figures() == pytest.approx(expected, rel=1e-11 if name in IN_BINS else 1e-6)
 
@@ -202,20 +201,20 @@ def test_only_the_ratios_of_weights_matter(rng, name, bins):
 @pytest.mark.parametrize("bins", [0, -3, 2.5, True, "10", np.nan])
 def test_bad_bins(name, bins):
     with pytest.raises(InputError, match="bins: expected a whole number of at least 1, got"):
-        assess([1, 0], [0.5, 0.4], measured=name, bins=bins)
+        ESTIMATORS[name](bins=bins)
 
 
 @pytest.mark.parametrize("neighbors", [0, -3, 2.5, True])
 def test_bad_neighbors(neighbors):
     with pytest.raises(InputError, match="neighbors: expected a whole number of at least 1, got"):
-        assess([1, 0], [0.5, 0.4], measured="nearest-neighbors", neighbors=neighbors)
+        ESTIMATORS["nearest-neighbors"](neighbors=neighbors)
 
 
 @pytest.mark.parametrize(("name", "setting"), [("kernel", "bandwidth"), ("bayesian", "prior")])
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, True, "wide"])
 def test_bad_bandwidth_and_prior(name, setting, value):
     with pytest.raises(InputError, match=f"{setting}: expected a finite number above 0, got"):
-        assess([1, 0], [0.5, 0.4], measured=name, **{setting: value})
+        ESTIMATORS[name](**{setting: value})
 
 
 @given(st.integers(2, 5), st.integers(1, 60), st.integers(0, 2**32 - 1), st.booleans())
@@ -282,9 +281,9 @@ def test_slopes_of_the_specification(scenario):
         counts, seen = tally.pairs(), tally.pairs().happened > 0
         for bins, found in slopes.items():
             if bins == 0:
-                measured = isotonic(*counts).measured
+                measured = isotonic.measure(*counts).measured
             else:
-                measured = equal_population(*counts, bins=abs(bins), floor=0.005 if bins > 0 else 0.0).measured
+                measured = equal_population(bins=abs(bins)).measure(*counts, floor=0.005 if bins > 0 else 0.0).measured
             spread = averages(np.maximum(measured[seen], 0.005), counts.happened[seen]).spread
             found.append(spread / reported.spread)
     for bins, (mean, sd) in SPEC_SLOPES[scenario].items():
@@ -331,7 +330,7 @@ def test_corners_answer_without_a_warning(name, corner, floor, exact_limit):
 )
 def test_a_line_is_told_by_what_is_measured_between_0_and_1(reported, told):
     """And by two values whose log-odds differ."""
-    found = logistic(*pairs(*((p, 1, 1) for p in reported)))
+    found = logistic.measure(*pairs(*((p, 1, 1) for p in reported)))
     assert set(found.settings) == ({"calibration_intercept", "calibration_slope"} if told else set())
     assert all(np.isfinite(value) for value in found.settings.values())
 
@@ -355,7 +354,7 @@ def test_logistic_is_the_likelihoods_own_maximum(rng):
     p = np.sort(rng.uniform(0.001, 0.999, 300))
     total = rng.integers(1, 40, 300).astype(float)
     happened = rng.binomial(total.astype(int), 1 / (1 + np.exp(0.4 - 0.6 * log_odds(p)))).astype(float)
-    measured = logistic(p, happened, total).measured
+    measured = logistic.measure(p, happened, total).measured
     line = np.polynomial.Polynomial.fit(log_odds(p), log_odds(measured), 1)
     assert line(log_odds(p)) == pytest.approx(log_odds(measured), abs=1e-9)
     x = log_odds(p)
@@ -372,12 +371,12 @@ def test_logistic_is_the_likelihoods_own_maximum(rng):
 def test_logistic_gives_intercept_and_slope(level, steepness):
     p = np.linspace(0.05, 0.95, 19)
     truth, n = expit(level + steepness * logit(p)), np.full(19, 1e6)
-    settings = logistic(p, n * truth, n).settings
+    settings = logistic.measure(p, n * truth, n).settings
     assert settings["calibration_intercept"] == pytest.approx(level, abs=1e-5)
     assert settings["calibration_slope"] == pytest.approx(steepness, abs=1e-5)
-    assert logistic(p[:1], truth[:1], n[:1]).settings == {}
+    assert logistic.measure(p[:1], truth[:1], n[:1]).settings == {}
     ends = np.r_[0, p, 1], np.r_[0, n * truth, 1e6], np.full(21, 1e6)
-    assert logistic(*ends).settings == pytest.approx(settings)
+    assert logistic.measure(*ends).settings == pytest.approx(settings)
 
 
 def test_logistic_of_exactly_recalibrated_counts():
@@ -385,14 +384,14 @@ def test_logistic_of_exactly_recalibrated_counts():
     p = np.linspace(0.05, 0.95, 19)
     truth = 1 / (1 + np.exp(-0.3 - 0.5 * log_odds(p)))
     for n, within in ((1e3, 1e-3), (1e7, 1e-7)):
-        assert logistic(p, n * truth, np.full(19, n)).measured == pytest.approx(truth, abs=within)
+        assert logistic.measure(p, n * truth, np.full(19, n)).measured == pytest.approx(truth, abs=within)
 
 
 def test_shrunk_isotonic_lies_between_the_line_and_the_blocks(rng):
     p = np.sort(rng.uniform(0.01, 0.99, 500))
     happened, total = rng.binomial(1, p**3).astype(float), np.ones(500)
-    line, blocks = logistic(p, happened, total).measured, isotonic(p, happened, total).measured
-    shrunk = shrunk_isotonic(p, happened, total).measured
+    line, blocks = logistic.measure(p, happened, total).measured, isotonic.measure(p, happened, total).measured
+    shrunk = shrunk_isotonic.measure(p, happened, total).measured
     assert (shrunk >= np.minimum(line, blocks) - 1e-12).all()
     assert (shrunk <= np.maximum(line, blocks) + 1e-12).all()
 
@@ -402,7 +401,9 @@ def test_shrunk_isotonic_is_the_line_with_few_rows_and_the_curve_with_many(rng):
 
     def share(n, truth):
         p = np.sort(rng.uniform(0.01, 0.99, n))
-        return shrunk_isotonic(p, rng.binomial(1, truth(p)).astype(float), np.ones(n)).settings["share_of_isotonic"]
+        return shrunk_isotonic.measure(p, rng.binomial(1, truth(p)).astype(float), np.ones(n)).settings[
+            "share_of_isotonic"
+        ]
 
     def steps(p):
         return 0.1 + 0.4 * (p > 0.4) + 0.4 * (p > 0.6)
@@ -415,8 +416,8 @@ def test_shrunk_isotonic_is_the_line_with_few_rows_and_the_curve_with_many(rng):
 def test_shrunk_isotonic_does_not_believe_what_few_rows_never_saw():
     """A hundred of a hundred at .95: isotonic measures 1, which would be no surprise from .95 either."""
     counts = pairs((0.05, 0, 40), (0.5, 20, 40), (0.95, 40, 40))
-    assert isotonic(*counts).measured[2] == 1
-    assert 0.95 < shrunk_isotonic(*counts).measured[2] < 0.9995
+    assert isotonic.measure(*counts).measured[2] == 1
+    assert 0.95 < shrunk_isotonic.measure(*counts).measured[2] < 0.9995
 
 
 def test_nearest_neighbors_by_hand(rng):
@@ -425,7 +426,7 @@ def test_nearest_neighbors_by_hand(rng):
     total = rng.integers(1, 5, p.size).astype(float)
     happened = np.floor(rng.uniform(size=p.size) * (total + 1))
     for k in (1, 4, 17, int(happened.sum()), 10_000):
-        measured = nearest_neighbors(p, happened, total, neighbors=k).measured
+        measured = nearest_neighbors(neighbors=k).measure(p, happened, total).measured
         distance = np.abs(log_odds(p)[:, None] - log_odds(p))
         for i in range(p.size):
             reach = next((d for d in np.sort(distance[i]) if happened[distance[i] <= d].sum() >= k), np.inf)
@@ -442,13 +443,13 @@ def test_kernel_is_the_weighted_share_of_what_happened(rng, bandwidth):
     happened = rng.binomial(total.astype(int), p).astype(float)
     weight = np.exp(-0.5 * ((log_odds(p)[:, None] - log_odds(p)) / bandwidth) ** 2)
     expected = (weight @ happened) / (weight @ total)
-    assert kernel(p, happened, total, bandwidth=bandwidth).measured == pytest.approx(expected, abs=5e-3)
+    assert kernel(bandwidth=bandwidth).measure(p, happened, total).measured == pytest.approx(expected, abs=5e-3)
 
 
 def test_bandwidth_is_silvermans_rule(rng):
     x = np.sort(rng.normal(size=4000))
     p = 1 / (1 + np.exp(-x))
-    found = kernel(p, np.ones(4000), np.full(4000, 2.0)).settings["bandwidth"]
+    found = kernel.measure(p, np.ones(4000), np.full(4000, 2.0)).settings["bandwidth"]
     assert found == pytest.approx(0.9 * 4000**-0.2, rel=0.05)
 
 
@@ -456,8 +457,8 @@ def test_cluster_finds_groups_and_keeps_the_ends_apart():
     counts = pairs(
         (0.0, 0, 9), (0.001, 1, 9), (0.0012, 1, 9), (0.3, 2, 5), (0.31, 2, 5), (0.33, 1, 5), (0.9, 3, 3), (1.0, 4, 4)
     )
-    assert cluster(*counts, bins=3).bin.tolist() == [0, 1, 1, 2, 2, 2, 3, 4]
-    assert cluster(*counts, bins=1).bin.tolist() == [0, 1, 1, 1, 1, 1, 1, 2]
+    assert cluster(bins=3).measure(*counts).bin.tolist() == [0, 1, 1, 2, 2, 2, 3, 4]
+    assert cluster(bins=1).measure(*counts).bin.tolist() == [0, 1, 1, 1, 1, 1, 1, 2]
 
 
 @given(any_pairs(), st.integers(1, 12))
@@ -465,7 +466,7 @@ def test_cluster_finds_groups_and_keeps_the_ends_apart():
 def test_clusters_are_nearest_to_their_own_centres(counts, bins):
     reported, happened, total = counts
     between = (reported > 0) & (reported < 1)
-    bin_ = cluster(reported, happened, total, bins=bins).bin[between]
+    bin_ = cluster(bins=bins).measure(reported, happened, total).bin[between]
     x, w = log_odds(reported[between]), happened[between]
     occupied = [b for b in np.unique(bin_) if w[bin_ == b].sum() > 0]
     assert np.unique(bin_).size <= bins
@@ -479,10 +480,10 @@ def test_clusters_are_nearest_to_their_own_centres(counts, bins):
 
 def test_bayesian_is_the_posterior_mean():
     counts = pairs((0.1, 0, 4), (0.2, 3, 4), (0.7, 3, 4), (0.8, 2, 4))
-    plain, shrunk = equal_population(*counts, bins=2), bayesian(*counts, bins=2, prior=3.0)
+    plain, shrunk = equal_population(bins=2).measure(*counts), bayesian(bins=2, prior=3.0).measure(*counts)
     assert plain.bin.tolist() == shrunk.bin.tolist() == [0, 0, 1, 1]
     assert shrunk.measured.tolist() == pytest.approx([(3 + 3 * 0.15) / 11] * 2 + [(5 + 3 * 0.75) / 11] * 2)
-    assert bayesian(*counts, bins=2, prior=1e-9).measured == pytest.approx(plain.measured)
+    assert bayesian(bins=2, prior=1e-9).measure(*counts).measured == pytest.approx(plain.measured)
 
 
 @pytest.mark.parametrize(
@@ -505,7 +506,7 @@ def test_the_default_is_right_about_the_direction_with_a_hundred_rows(classes, s
 def test_shrunk_isotonic_finds_any_truth_that_rises(reported, truth):
     """Also one that is 0 or 1, where only one outcome is ever seen."""
     reported, truth = np.sort(reported), np.sort(truth[: len(reported)])
-    measured = [shrunk_isotonic(reported, n * truth, np.full(truth.size, n)).measured for n in (1e4, 1e10)]
+    measured = [shrunk_isotonic.measure(reported, n * truth, np.full(truth.size, n)).measured for n in (1e4, 1e10)]
     assert measured[1] == pytest.approx(truth, abs=1e-6)
     assert np.abs(measured[1] - truth).max() <= np.abs(measured[0] - truth).max() + 1e-9
 
@@ -537,9 +538,9 @@ def test_one_row_at_an_exact_end_is_no_curve_of_its_own(rng):
 @pytest.mark.parametrize("bandwidth", [1e3, 1e7, 1e300])
 def test_a_wide_kernel_measures_the_common_frequency(bandwidth):
     counts = pairs((0.2, 1, 4), (0.25, 1, 6), (0.8, 3, 4))
-    assert kernel(*counts, bandwidth=bandwidth).measured == pytest.approx(5 / 14, abs=1e-4)
+    assert kernel(bandwidth=bandwidth).measure(*counts).measured == pytest.approx(5 / 14, abs=1e-4)
     near = pairs((0.5, 1, 4), (0.5 + 1e-10, 1, 6), (0.5 + 3e-10, 3, 4))
-    assert kernel(*near, bandwidth=0.5).measured == pytest.approx(5 / 14)
+    assert kernel(bandwidth=0.5).measure(*near).measured == pytest.approx(5 / 14)
 
 
 @given(any_pairs(), st.integers(1, 2000), st.sampled_from([0.0, 0.005, 0.1]))
@@ -547,7 +548,7 @@ def test_a_wide_kernel_measures_the_common_frequency(bandwidth):
 def test_many_bins_of_equal_population_are_apart_from_few_values(counts, bins, floor):
     """Every value with more than its share of what happened is in a bin of its own, floor wide."""
     reported, happened, total = counts
-    bin_ = equal_population(reported, happened, total, bins=bins, floor=floor).bin
+    bin_ = equal_population(bins=bins).measure(reported, happened, total, floor=floor).bin
     for at in np.flatnonzero(
         (happened > happened.sum() / bins * 1.001) & (reported > 2 * floor) & (reported < 1 - 2 * floor)
     ):
@@ -556,8 +557,8 @@ def test_many_bins_of_equal_population_are_apart_from_few_values(counts, bins, f
 
 
 def test_settings_are_refused_before_anything_is_counted():
-    with pytest.raises(InputError, match="bins: isotonic has none to set"):
-        assess("no outcomes at all", object(), measured="isotonic", bins=3)
+    with pytest.raises(InputError, match="isotonic has no setting 'bins'"):
+        assess("no outcomes at all", object(), measured="isotonic:bins=3")
 
 
 def test_values_that_only_last_digits_tell_apart_are_one():
@@ -573,4 +574,4 @@ def test_values_that_only_last_digits_tell_apart_are_one():
 @given(any_pairs(), st.sampled_from(["isotonic", "shrunk-isotonic"]))
 @settings(max_examples=300, deadline=None)
 def test_curves_that_never_fall(counts, name):
-    assert (np.diff(ESTIMATORS[name](*counts).measured) >= -1e-12).all()
+    assert (np.diff(ESTIMATORS[name].measure(*counts).measured) >= -1e-12).all()

@@ -13,7 +13,7 @@ from unperplexed import InputError, assess, compare, risk_profile
 
 @pytest.fixture
 def result(rng):
-    return assess(*softmax_forecasts(rng, 1000, 3, temperature=1.5), measured="equal-population", bins=12)
+    return assess(*softmax_forecasts(rng, 1000, 3, temperature=1.5), measured="equal-population:bins=12")
 
 
 def marks(ax):

@@ -36,7 +36,7 @@ def test_wideresnet_figures_of_the_specification():
         assert getattr(result.reported, name) == pytest.approx(value, abs=5.1e-4)
     assert result.slope < 1
     for bins, expected in {10: (0.855, 0.725, 0.369), 20: (0.865, 0.738, 0.371), 50: (0.867, 0.742, 0.372)}.items():
-        result = assess(y, p, floor=0.005, measured="equal-population", bins=bins)
+        result = assess(y, p, floor=0.005, measured=f"equal-population:bins={bins}")
         measured = result.measured
         got = (measured.decisiveness, measured.geometric_accuracy, measured.robustness)
         assert got == pytest.approx(expected, abs=1e-3)

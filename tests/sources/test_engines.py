@@ -14,7 +14,7 @@ import pytest
 
 from unperplexed import InputError, Tallies, Tally, assess, tally_files, tally_files_by
 from unperplexed.cli.parser import main
-from unperplexed.sources.files import ForecastFiles, Reading, Selection
+from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 from unperplexed.sources.map_reduce import as_tally, counted
 
 CLASSES = ["cat", "dog", "fox"]
@@ -173,7 +173,7 @@ def test_weights_add_up_in_the_same_tree(engine, folder, monkeypatch):
     """To rounding as in one pass, and in every engine and every run the same."""
     monkeypatch.setattr(f"unperplexed.sources.{engine.name}.FAN_IN", 2)
     paths = [str(path) for path in sorted(folder.glob("[01]*.parquet"))[:5]]
-    files = ForecastFiles(paths, Selection(["y"], COLUMNS["prob"], weight="w"), Reading(CLASSES))
+    files = ForecastFiles(paths, Selection(["y"], COLUMNS["prob"], weight="w"), FileReading(CLASSES))
 
     def here(work, _):
         opened = zip(files.files, files.openers(), strict=True)

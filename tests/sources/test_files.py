@@ -19,7 +19,7 @@ import pytest
 from unperplexed import InputError, Tally, assess
 from unperplexed._lib.output import check_output, write_whole
 from unperplexed.forecasts.labels import plain
-from unperplexed.sources.files import ForecastFiles, Reading, Selection
+from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 
 Y = ["yes", "no", "yes", "yes", "no"]
 P = [0.9, 0.2, 0.4, 0.7, 0.5]
@@ -28,7 +28,7 @@ EXPECTED = [0.9, 0.8, 0.4, 0.7, 0.5]
 
 def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
-    files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), Reading(**settings, options=options))
+    files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), FileReading(**settings, options=options))
     (batch,) = files
     return batch.forecasts, files.said
 
@@ -363,7 +363,7 @@ def test_check_output(tmp_path):
 
 def tally(path, prob=("p",), **settings):
     options = {"drop_invalid": settings.pop("drop_invalid", False)}
-    files = ForecastFiles([str(path)], Selection(["y"], list(prob)), Reading(**settings, options=options))
+    files = ForecastFiles([str(path)], Selection(["y"], list(prob)), FileReading(**settings, options=options))
     return sum((Tally.count(forecasts) for batch in files for forecasts in batch.forecasts), Tally())
 
 
@@ -420,7 +420,7 @@ def test_rows_without_any_list(tmp_path, either, suffix):
 def test_batches_are_no_longer_for_lists_that_come_late(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 3000)
     path = write_lists(tmp_path / f"f.{suffix}", [None] * 100 + [[0.2, 0.3, 0.5]] * 4900)
-    files = ForecastFiles([str(path)], Selection(["y"], ["p"]), Reading())
+    files = ForecastFiles([str(path)], Selection(["y"], ["p"]), FileReading())
     assert max(batch.forecasts[0].n_rows for batch in files) == 600  # of five values: both columns, and three items
 
 
@@ -643,7 +643,7 @@ def test_progress_while_outcomes_are_settled(tmp_path, tiny, suffix, share):
     getattr(pl.DataFrame({"y": [0, 1] * 200, "p": [0.5] * 400}), f"write_{suffix}")(path, **silent)
     size = path.stat().st_size
     calls = []
-    list(ForecastFiles([str(path)], Selection(["y"], ["p"]), Reading(), lambda *call: calls.append(call)))
+    list(ForecastFiles([str(path)], Selection(["y"], ["p"]), FileReading(), lambda *call: calls.append(call)))
     settling = [behind for rows, behind, _ in calls if not rows]
     reading = [behind for rows, behind, _ in calls if rows]
     assert len(settling) > 3
@@ -657,8 +657,8 @@ def test_progress_while_outcomes_are_settled(tmp_path, tiny, suffix, share):
 RESIDENT = """
 import re, sys
 from pathlib import Path
-from unperplexed.sources.files import ForecastFiles, Reading, Selection
-files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), Reading(options={'drop_invalid': True}))
+from unperplexed.sources.files import ForecastFiles, FileReading, Selection
+files = ForecastFiles(sys.argv[1:], Selection(["y"], ["p"]), FileReading(options={'drop_invalid': True}))
 n = sum(len(block) for batch in files for block in batch.forecasts[0].blocks())  # which looks at every number
 print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))
 """

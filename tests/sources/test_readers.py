@@ -20,7 +20,7 @@ from unperplexed._lib.progress import ahead
 from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from unperplexed.forecasts.shards import shards_of_groups
-from unperplexed.sources.files import ForecastFiles, Reading, Selection
+from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 from unperplexed.sources.readers import chunks, columnar
 
 N = 211
@@ -156,11 +156,11 @@ def reading(path, **settings):
         settings |= {"separator": ";", "decimal_comma": True}
     if not any("=" in text for text in selection(path, False).prob):
         settings["labels"] = CLASSES
-    return Reading(**settings)
+    return FileReading(**settings)
 
 
 def tally(paths, chosen, read=None, progress=None):
-    files = ForecastFiles([str(path) for path in paths], chosen, read or Reading(), progress)
+    files = ForecastFiles([str(path) for path in paths], chosen, read or FileReading(), progress)
     return sum((Tally.count(forecasts) for batch in files for forecasts in batch.forecasts), Tally())
 
 
@@ -175,7 +175,7 @@ def diagnosed(paths, chosen, read=None):
     """What the rows of files are found to be, which are read again each time."""
 
     def chunks():
-        for batch in ForecastFiles([str(path) for path in paths], chosen, read or Reading()):
+        for batch in ForecastFiles([str(path) for path in paths], chosen, read or FileReading()):
             yield from batch.forecasts
 
     return diagnosis_of_rows(rows_of(chunks, numbered=len(paths) == 1), CLASSES)
@@ -279,7 +279,7 @@ def test_what_outcomes_are_does_not_depend_on_batches(tmp_path, either, case, su
     p = np.random.default_rng(1).uniform(size=len(meant))
     path = tmp_path / f"f.{suffix}"
     getattr(pl.DataFrame({"y": spelled, "p": p}), f"write_{suffix}")(path)
-    found = tally([path], Selection(["y"], ["p"]), Reading(**settings, options={"drop_invalid": True}))
+    found = tally([path], Selection(["y"], ["p"]), FileReading(**settings, options={"drop_invalid": True}))
     expected = assess(meant, p, drop_invalid=True, **settings)
     assert assess(found).to_json() == expected.to_json()
     assert found.labels == expected.labels
@@ -321,7 +321,7 @@ def test_parquet_s_statistics_tell_outcomes_only_where_reading_would_find_the_sa
 
     def outcome(path):
         try:
-            counted = tally([path], selection, Reading(options={"drop_invalid": True}))
+            counted = tally([path], selection, FileReading(options={"drop_invalid": True}))
         except InputError as error:
             return str(error).replace(str(path), "")
         return counted.labels, assess(counted).figures()
@@ -580,14 +580,14 @@ def test_bad_files_say_why(tmp_path, either, rows, case):
     make, message = BAD[case]
     path, chosen = make(tmp_path, rows)
     read = (
-        Reading(labels=CLASSES)
+        FileReading(labels=CLASSES)
         if chosen.prob == ["p"] and path.suffix != ".jsonl" and "f." not in path.name
-        else Reading()
+        else FileReading()
     )
     if case.startswith("decimal comma"):
-        read = Reading(decimal_comma=True)
+        read = FileReading(decimal_comma=True)
     if path.suffix == ".npy":
-        read = Reading(labels=CLASSES) if "pickled" not in case else Reading()
+        read = FileReading(labels=CLASSES) if "pickled" not in case else FileReading()
     said = first_error([path], chosen, read)
     assert said.startswith(f"{path}: ")
     assert message in said
@@ -601,9 +601,9 @@ def test_a_quote_never_closed_is_named_before_it_takes_in_the_file(tmp_path, tin
 
 def test_formats_by_name(tmp_path, rows):
     path = written(wide_frame, "write_csv")(tmp_path / "f.dat", rows)
-    assert tally([path], Selection(["y"], WIDE), Reading(format="csv")).n_rows == N
+    assert tally([path], Selection(["y"], WIDE), FileReading(format="csv")).n_rows == N
     assert "known are csv, tsv, jsonl, parquet, arrow, npz, npy" in first_error(
-        [path], Selection(["y"], WIDE), Reading(format="xml")
+        [path], Selection(["y"], WIDE), FileReading(format="xml")
     )
     assert "--format" in first_error([path], Selection(["y"], WIDE))
     assert "cannot tell the format from '.gz'" in first_error([gz(path)], Selection(["y"], WIDE))
@@ -648,11 +648,11 @@ def test_standard_input_of_a_named_format_and_without_any(monkeypatch, rows):
 
     content = wide_frame(*rows).write_csv(separator="\t").encode()
     given(content)
-    assert tally(["-"], Selection(["y"], WIDE), Reading(format="tsv")).n_rows == N
+    assert tally(["-"], Selection(["y"], WIDE), FileReading(format="tsv")).n_rows == N
     given(b"")
     assert first_error(["-"], Selection(["y"], WIDE)) == "standard input: is empty."
     given(content.replace(b"\t0.", b"\t9.", 1))
-    assert first_error(["-"], Selection(["y"], WIDE), Reading(separator="\t")).startswith("standard input: probab")
+    assert first_error(["-"], Selection(["y"], WIDE), FileReading(separator="\t")).startswith("standard input: probab")
 
 
 def test_a_named_pipe_is_read_once(tmp_path, rows):
@@ -661,7 +661,7 @@ def test_a_named_pipe_is_read_once(tmp_path, rows):
     content = wide_frame(*rows).write_csv().encode()
     writer = threading.Thread(target=lambda: path.write_bytes(content))
     writer.start()
-    files = ForecastFiles([str(path)], Selection(["y"], WIDE), Reading())
+    files = ForecastFiles([str(path)], Selection(["y"], WIDE), FileReading())
     writer.join()
     assert files.said == [f"{path} read as csv"]
     assert sum(batch.forecasts[0].n_rows for batch in files) == N
@@ -672,7 +672,7 @@ def test_rows_of_a_group_are_in_one_shard(tmp_path, tiny, names):
     path = tmp_path / "f.parquet"
     columns = {"match": np.arange(100) // 7, "half": np.where(np.arange(100) % 2, "first", "second")}
     pl.DataFrame({"y": [0, 1] * 50, "p": 0.5, **columns}).write_parquet(path)
-    files = ForecastFiles([str(path)], Selection(["y"], ["p"], groups=names), Reading())
+    files = ForecastFiles([str(path)], Selection(["y"], ["p"], groups=names), FileReading())
     found = [f.shards(batch.first_row + np.arange(f.n_rows)) for batch in files for f in batch.forecasts]
     assert len(found) > 1
     assert np.concatenate(found).tolist() == shards_of_groups({name: columns[name] for name in names}).tolist()
@@ -682,7 +682,7 @@ def test_rows_of_a_group_are_in_one_shard(tmp_path, tiny, names):
 
 def test_shards_do_not_depend_on_batches(tmp_path, rows, either):
     path = written(wide_frame, "write_csv")(tmp_path / "f.csv", rows)
-    files = ForecastFiles([str(path)], Selection(["y"], WIDE), Reading())
+    files = ForecastFiles([str(path)], Selection(["y"], WIDE), FileReading())
     index = [block.index for batch in files for block in batch.forecasts[0].blocks()]
     assert np.concatenate(index).tolist() == list(range(N))
 

@@ -219,8 +219,8 @@ def test_weight_2_is_the_row_twice(rng, kind, exact_limit):
     w = rng.integers(0, 4, y.size)
     weighted = Tally.of(y, p, sample_weight=w, exact_limit=exact_limit)
     repeated = Tally.of(np.repeat(y, w), np.repeat(p, w, axis=0), exact_limit=exact_limit)
-    for measured, bins in (("isotonic", "auto"), ("equal-population", 15), ("equal-width", "auto")):
-        a, b = (assess(tally, measured=measured, bins=bins) for tally in (weighted, repeated))
+    for measured in ("isotonic", "equal-population:bins=15", "equal-width"):
+        a, b = (assess(tally, measured=measured) for tally in (weighted, repeated))
         for name, value in a.figures().items():
             assert b.figures()[name] == pytest.approx(value, rel=1e-11), (measured, name)
         assert a.bins.total == pytest.approx(b.bins.total)

@@ -21,17 +21,17 @@ from ..calibration.clustered_test import independent_rows
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, diagnosis_of_tally, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
-from ..calibration.estimators import Estimate, Estimator, estimator
+from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label
+from ..forecasts.reading import RowReading
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
-from ..statistics.intervals import Interval, Sampling, checked_sampling, wilson
+from ..statistics.intervals import Interval, Sampling, wilson
 from ..statistics.means import (
     DEFAULT_FLOOR,
     Floor,
     Limit,
     apply_limit,
-    check_floor,
     floor_for,
     means_of_runs,
     t_quantile,
@@ -44,7 +44,6 @@ from ..tally.tally import (
     CLASS_PARTS,
     EXACT_LIMIT,
     FRACTION_BITS,
-    VIEWS,
     Tally,
     View,
 )
@@ -64,7 +63,8 @@ from .classes import (
 )
 from .intervals import of_groups
 from .measured_profile import DivergenceProfile, MeasuredProfile, profiles_of
-from .risk_profile import RiskProfile, checked_orders, profile_of_points, sensitivity_of_points
+from .risk_profile import RiskProfile, profile_of_points, sensitivity_of_points
+from .settings import AssessmentSettings, Auto
 from .uncertainty import Uncertainty, uncertainty
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ if TYPE_CHECKING:
 
 _INTERVALS = 50
 
-Auto = Literal["auto"]
 AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "surprises"]
 
@@ -489,11 +488,7 @@ def assess(
     pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
     limit: Limit = "floor",
-    measured: str = "shrunk-isotonic",
-    bins: int | Auto = "auto",
-    neighbors: int | Auto = "auto",
-    bandwidth: float | Auto = "auto",
-    prior: float | Auto = "auto",
+    measured: str | Estimator = "shrunk-isotonic",
     view: View | Auto = "auto",
     orders: ArrayLike | None = None,
     scores: Sequence[str] = (),
@@ -532,11 +527,9 @@ def assess(
         the 0.005 of [CM].
     limit : {"floor", "both"}, default "floor"
         ``"both"`` also lowers those above ``1 - floor``, as [N17] does.
-    measured : str, default "shrunk-isotonic"
-        Estimator of the measured probability: a key of `ESTIMATORS`.
-    bins, neighbors, bandwidth, prior : number or "auto", default "auto"
-        What that estimator can be told: how many bins, how many nearest neighbours, the bandwidth of the kernel in
-        log-odds, how many pairs the prior is worth. By default each follows the estimator's own rule.
+    measured : str or Estimator, default "shrunk-isotonic"
+        Estimator of the measured probability: a key of `ESTIMATORS`, or one of them with settings, as in
+        ``ESTIMATORS["equal-width"](bins=20)`` or ``"equal-width:bins=20"``.
     view : {"auto", "all-classes", "top-label", "each-class"}, default "auto"
         Which pairs are measured: those of all classes together, of each row's most probable class, or of each class
         by itself, which adds ``classes``, ``class_average`` and ``predicted``. "auto" is each-class for two classes,
@@ -592,57 +585,34 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
-    told = {"bins": bins, "neighbors": neighbors, "bandwidth": bandwidth, "prior": prior}
-    measure = estimator(measured, **told)
-    sampling = checked_sampling(confidence, resamples, seed)
-    check_floor(floor, limit)
+    settings = AssessmentSettings(floor, limit, measured, view, orders, confidence, resamples, seed)
+    reading: RowReading = {
+        "sample_weight": sample_weight,
+        "labels": labels,
+        "pos_label": pos_label,
+        "ignore_label": ignore_label,
+        "renormalize": renormalize,
+        "drop_invalid": drop_invalid,
+        "percent": percent,
+        "from_logits": from_logits,
+        "from_log_probs": from_log_probs,
+        "groups": groups,
+    }
+    counting: dict[str, Any] = {
+        "scores": scores,
+        "exact_limit": exact_limit,
+        "fraction_bits": fraction_bits,
+        "n_jobs": n_jobs,
+    }
     if isinstance(y_true, Tally):
-        rows_only = {
-            "y_prob": y_prob,
-            "sample_weight": sample_weight,
-            "labels": labels,
-            "pos_label": pos_label,
-            "ignore_label": ignore_label,
-            "renormalize": renormalize or None,
-            "drop_invalid": drop_invalid or None,
-            "percent": percent or None,
-            "from_logits": from_logits or None,
-            "from_log_probs": from_log_probs or None,
-            "scores": scores or None,
-            "groups": groups,
-            "exact_limit": None if exact_limit == EXACT_LIMIT else exact_limit,
-            "fraction_bits": None if fraction_bits == FRACTION_BITS else fraction_bits,
-            "n_jobs": n_jobs,
-        }
-        refuse_rows(rows_only)
-        tally = y_true
-    else:
-        if y_prob is None:
-            raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
-        forecasts = Forecasts(
-            y_true,
-            y_prob,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-            ignore_label=ignore_label,
-            renormalize=renormalize,
-            drop_invalid=drop_invalid,
-            percent=percent,
-            from_logits=from_logits,
-            from_log_probs=from_log_probs,
-            groups=groups,
-        )
-        tally = Tally.count(
-            forecasts,
-            scores=scores,
-            parts=parts_for(view, groups, sample_weight),
-            exact_limit=exact_limit,
-            fraction_bits=fraction_bits,
-            n_jobs=n_jobs,
-        )
-    result = _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
-    if isinstance(y_true, Tally) or (tally.n_classes == 2 and not tally.grouped):
+        refuse_rows({"y_prob": y_prob, **reading, **counting})
+        return assess_tally(y_true, settings)
+    if y_prob is None:
+        raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
+    forecasts = Forecasts(y_true, y_prob, **reading)
+    tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), **counting)
+    result = assess_tally(tally, settings)
+    if tally.n_classes == 2 and not tally.grouped:
         return result
     return result.diagnosed_by(partial(_diagnosed, forecasts, tally))
 
@@ -663,24 +633,22 @@ def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:
     return [*(CLASS_PARTS if view == "each-class" else ()), *shards, "surprises"]
 
 
-def _assess_tally(
-    tally: Tally,
-    floor: Floor,
-    limit: Limit,
-    measured: str,
-    chosen: Estimator,
-    view: View | Auto,
-    orders: ArrayLike | None,
-    sampling: Sampling,
-) -> Assessment:
-    view = _view_of(tally, view)
+def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
+    """Assess what a tally has counted.
+
+    Raises
+    ------
+    InputError
+        For a tally without weight, and for a view that it does not know.
+    """
+    view, limit = _view_of(tally, settings.view), settings.limit
     _check_assessable(tally, view)
-    floor = floor_for(floor, tally.n_classes)
+    floor = floor_for(settings.floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = independent_rows(tally)
 
     def measure(pairs: Pairs) -> Estimate:
-        return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
+        return settings.estimator.measure(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
 
     points = tally.points()
 
@@ -713,7 +681,7 @@ def _assess_tally(
         divergence_probability=divergence_probability(reported, found),
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
-        profile=profile(checked_orders(orders)),
+        profile=profile(settings.profile_orders),
         bins=_bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
         curve=_curve(*(_second_of(each, estimate) if two and labels else (each, estimate, labels))),
         distribution=_distribution(points),
@@ -730,7 +698,7 @@ def _assess_tally(
         floor=float(floor),
         limit=limit,
         view=view,
-        estimator=measured,
+        estimator=settings.estimator.name,
         estimator_settings=dict(estimate.settings),
         exact=tally.exact,
         exact_limit=tally.exact_limit,
@@ -738,13 +706,12 @@ def _assess_tally(
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=_Source(tally, headline, chosen, sampling, measured=occurred),
+        _source=_Source(tally, headline, settings.estimator, settings.sampling, measured=occurred),
     )
 
 
 def _view_of(tally: Tally, view: View | Auto) -> View:
     """Return the view that is meant: by default each class for two classes, if the tally knows them, else all."""
-    check_choice("view", view, ("auto", *VIEWS))
     if view != "auto":
         return view
     return "each-class" if tally.n_classes == 2 and tally.knows_classes else "all-classes"
@@ -759,7 +726,6 @@ def _second_of(each: EachGroup, estimate: Estimate) -> tuple[EachGroup, Estimate
 
 
 def _check_assessable(tally: Tally, view: View) -> None:
-    check_choice("view", view, VIEWS)
     if not tally.weight > 0:
         if tally.n_rows:
             raise InputError("the total weight is 0; nothing is left to assess.")

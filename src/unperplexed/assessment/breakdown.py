@@ -17,12 +17,14 @@ from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
+from ..forecasts.reading import RowReading
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
-from ..tally.tally import Tally
+from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
-from .assess import Assessment, assess, parts_for
+from .assess import Assessment, assess_tally, parts_for
+from .settings import AssessmentSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,14 +33,6 @@ FEW = 100
 """A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
 
 Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"]
-
-_ROWS = (
-    *("sample_weight", "labels", "pos_label", "ignore_label", "renormalize", "drop_invalid"),
-    *("percent", "from_logits", "from_log_probs", "scores", "groups", "exact_limit", "fraction_bits"),
-)
-"""Options of `assess` that say how rows are read and counted; the others concern what is made of them."""
-
-_COUNTED = ("scores", "exact_limit", "fraction_bits")
 
 
 @dataclass(frozen=True)
@@ -282,19 +276,21 @@ def assess_by(
     check_choice("sort", sort, get_args(Sort))
     if sort == "cost" and options.get("view") == "top-label":
         raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
-    counting = {name: options.pop(name) for name in _ROWS if name in options}
+    reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}
+    counting: dict[str, Any] = {name: options.pop(name) for name in Counting.__annotations__ if name in options}
+    settings = AssessmentSettings(**options)
     if isinstance(y_true, Tallies):
-        refuse_rows({"y_prob": y_prob, "by": by, **counting})
+        refuse_rows({"y_prob": y_prob, "by": by, **reading, **counting})
         tallies = y_true
     elif isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
-        parts = parts_for(options.get("view"), counting.get("groups"), counting.get("sample_weight"))
-        tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
-        if tallies.whole().n_classes > 2 or counting.get("groups") is not None:
-            reading = {name: value for name, value in counting.items() if name not in _COUNTED}
-            return _broken_down(tallies, sort, shrink, options, _diagnoses(Forecasts(y_true, y_prob, **reading), by))
-    return _broken_down(tallies, sort, shrink, options)
+        parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
+        options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True}
+        tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
+        if tallies.whole().n_classes > 2 or reading.get("groups") is not None:
+            return _broken_down(tallies, sort, shrink, settings, _diagnoses(Forecasts(y_true, y_prob, **reading), by))
+    return _broken_down(tallies, sort, shrink, settings)
 
 
 Diagnoses = Callable[[Key], Callable[[], Diagnosis]]
@@ -315,11 +311,11 @@ def _diagnoses(forecasts: Forecasts, by: Any) -> Diagnoses:
 
 
 def _broken_down(
-    tallies: Tallies, sort: Sort, shrink: bool, options: Mapping[str, Any], diagnoses: Diagnoses | None = None
+    tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, diagnoses: Diagnoses | None = None
 ) -> Breakdown:
-    total = _group((), tallies.whole(), options, diagnoses)
-    groups = [_group(key, tally, options, diagnoses) for key, tally in tallies.items() if tally.weight > 0]
-    groups, shrinkage = _shrunken(groups, options.get("confidence", 0.95)) if shrink else (groups, None)
+    total = _group((), tallies.whole(), settings, diagnoses)
+    groups = [_group(key, tally, settings, diagnoses) for key, tally in tallies.items() if tally.weight > 0]
+    groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)
     small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
 
     def place(group: GroupAssessment) -> tuple[bool, bool, tuple[float, ...]]:
@@ -331,8 +327,8 @@ def _broken_down(
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
 
 
-def _group(key: Key, tally: Tally, options: Mapping[str, Any], diagnoses: Diagnoses | None) -> GroupAssessment:
-    found = assess(tally, **options)
+def _group(key: Key, tally: Tally, settings: AssessmentSettings, diagnoses: Diagnoses | None) -> GroupAssessment:
+    found = assess_tally(tally, settings)
     return GroupAssessment(key, found if diagnoses is None else found.diagnosed_by(diagnoses(key)))
 
 

@@ -150,7 +150,7 @@ def _decomposed(tally: Tally, rule: str, view: View) -> Decomposition:
 def _parts(divergence: Divergence, pairs: Pairs) -> tuple[float, float, float, float]:
     """Score, miscalibration, discrimination and uncertainty of pairs, summed over their weight."""
     reported, happened, total = pairs
-    measured = isotonic(*pairs).measured
+    measured = isotonic.measure(*pairs).measured
     all_happened, all_total = happened.sum(keepdims=True), total.sum(keepdims=True)
     base = all_happened / all_total
     score, recalibrated = (_cost(divergence, q, happened, total) for q in (reported, measured))

@@ -36,7 +36,7 @@ _GRID = 1 << 14
 
 
 def _width_bins(pairs: Pairs, bins: int) -> Ints:
-    return equal_width(*pairs, bins=bins).bin
+    return equal_width(bins=bins).measure(*pairs).bin
 
 
 def _population_bins(pairs: Pairs, bins: int) -> Ints:

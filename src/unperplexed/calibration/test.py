@@ -19,8 +19,7 @@ from ..tally.tally import EXACT_LIMIT, Tally
 from ..tally.views import counted_for
 from .clustered_test import score_test
 from .diagnosis.diagnose import diagnose
-from .estimators import Estimator, measured_of_samples
-from .estimators import estimator as estimator_named
+from .estimators import Estimator, measured_of_samples, named_estimator
 from .null_samples import calibrated
 from .resampling import CellCounts, Sample, coarse_counts
 
@@ -47,7 +46,7 @@ def calibration_test(
     y_prob: Any = None,
     *,
     test: TestKind = "score",
-    measured: str = "shrunk-isotonic",
+    measured: str | Estimator = "shrunk-isotonic",
     resamples: int = 1000,
     seed: int = 0,
     sample_weight: ArrayLike | None = None,
@@ -66,7 +65,7 @@ def calibration_test(
     test : {"score", "resampled"}, default "score"
         "score" is the test behind every verdict: closed form, no random numbers, clusters and weights by the robust
         form. "resampled" compares the measured curve with those of calibrated samples.
-    measured : str, default "shrunk-isotonic"
+    measured : str or Estimator, default "shrunk-isotonic"
         For the resampled test, the estimator of the measured probability: a key of `ESTIMATORS`.
     resamples : int, default 1000
         For the resampled test, how many calibrated samples are drawn. The smallest p-value is 1 / (1 + resamples), and
@@ -106,7 +105,7 @@ def calibration_test(
     True
     """
     check_choice("test", test, get_args(TestKind))
-    measure, sampling = estimator_named(measured), checked_sampling(0.95, resamples, seed)
+    measure, sampling = named_estimator(measured), checked_sampling(0.95, resamples, seed)
     if test == "score":
         reading = {"sample_weight": sample_weight, "groups": groups, "labels": labels, "pos_label": pos_label}
         found = diagnose(y_true, y_prob, **reading)

@@ -54,10 +54,10 @@ def two_curves(reported: Floats, happened: Floats, total: Floats) -> tuple[Float
     In the first, an outcome that was predicted with probability exactly 0 or 1, and never went wrong, could have: as
     if half a pair of n + 1 had (Krichevsky and Trofimov 1981).
     """
-    trend = shrunk_isotonic(reported, happened, total).measured
+    trend = shrunk_isotonic.measure(reported, happened, total).measured
     unanimous = ((reported == 0) | (reported == 1)) & ((happened <= 0) | (happened >= total))
     trend = np.where(unanimous, (happened + 0.5) / (total + 1), trend)
-    return isotonic_regression(trend, weights=total).x, isotonic(reported, happened, total).measured
+    return isotonic_regression(trend, weights=total).x, isotonic.measure(reported, happened, total).measured
 
 
 def drawn_rows(expected: Counts, rows: float, n: int, rng: np.random.Generator) -> Counts:

@@ -23,7 +23,7 @@ from ..report.text import (
     tally_text,
 )
 from ..sources.arguments import Engine
-from ..sources.files import ForecastFiles, Reading, Selection
+from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import (
     Counting,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..assessment.assess import Assessment
     from ..assessment.breakdown import Breakdown
+    from ..assessment.settings import AssessmentSettings
     from ..calibration.diagnosis.result import Diagnosis
     from ..comparison.pairing import Pair, Parts
     from ..comparison.result import Comparison as Compared
@@ -206,24 +207,24 @@ def show(arguments: argparse.Namespace) -> None:
 
 def demo(arguments: argparse.Namespace) -> None:
     """Assess a classifier of handwritten digits."""
-    from ..assessment.assess import assess as assess_tally
+    from ..assessment.assess import assess
     from .demo import digits_forecasts
 
     _check_outputs(arguments)
     digit, probability, source = digits_forecasts()
     _sayer(arguments)(source)
-    assessment = assess_tally(digit, probability, scores=arguments.scores, **_settings(arguments))
+    assessment = assess(digit, probability, scores=arguments.scores, **_settings(arguments))
     outputs = _picture(arguments.plot, assessment.plot, arguments.axes) | _report(arguments, assessment)
     _write(arguments, assessment.to_json, str(assessment), outputs)
 
 
 def _assessment(arguments: argparse.Namespace) -> Assessment:
-    from ..assessment.assess import assess as assess_tally
+    from ..assessment.assess import assess_tally
 
     settings = _checked_settings(arguments)
     counted = _tally(arguments, parts=_parts(arguments))
     try:
-        found = assess_tally(counted, **settings)
+        found = assess_tally(counted, settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
     names = matching(arguments.files)
@@ -247,7 +248,7 @@ def _breakdown(arguments: argparse.Namespace) -> Breakdown:
     from ..assessment.breakdown import assess_by
 
     _refuse_outcomes(arguments)
-    settings = _checked_settings(arguments)
+    _checked_settings(arguments)
     names = matching(arguments.files)
     tallies = _tallies(names, arguments)
     if tallies:
@@ -260,7 +261,7 @@ def _breakdown(arguments: argparse.Namespace) -> Breakdown:
     counting = {"parts": _parts(arguments), "most_groups": arguments.most_groups}
     try:
         counted = _counted(arguments, names, as_tallies, counting)
-        return assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings)
+        return assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **_settings(arguments))
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
 
@@ -289,13 +290,11 @@ def _parts(arguments: argparse.Namespace) -> Sequence[str]:
     return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
 
 
-def _checked_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
     """Settings of the assessment, refused before anything is counted."""
-    from ..calibration.estimators import SETTINGS, estimator
+    from ..assessment.settings import AssessmentSettings
 
-    settings = _settings(arguments)
-    estimator(settings["measured"], **{name: settings[name] for name in SETTINGS if name in settings})
-    return settings
+    return AssessmentSettings(**_settings(arguments))
 
 
 def _named(given: Sequence[str], error: InputError) -> str:
@@ -364,8 +363,8 @@ def _selection(arguments: argparse.Namespace) -> Selection:
     return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
 
 
-def _reading(arguments: argparse.Namespace) -> Reading:
-    return Reading(
+def _reading(arguments: argparse.Namespace) -> FileReading:
+    return FileReading(
         arguments.labels,
         arguments.pos_label,
         arguments.ignore_label,
@@ -378,14 +377,10 @@ def _reading(arguments: argparse.Namespace) -> Reading:
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    from ..calibration.estimators import SETTINGS
-
-    told = {name: getattr(arguments, name, None) for name in SETTINGS}
     return {
         "floor": arguments.floor,
         "limit": arguments.limit,
         "measured": arguments.measured,
-        **{name: value for name, value in told.items() if value is not None},
         "view": arguments.view,
         "orders": getattr(arguments, "orders", None),
         "confidence": arguments.confidence,

@@ -307,29 +307,13 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     _add_floor(command)
     _add_limit(command)
     add = command.add_argument
-    # The names are those of measured.ESTIMATORS and tally.VIEWS; a test holds them together. Importing them would
-    # load NumPy and SciPy for --help.
     add(
         "--measured",
-        choices=(
-            "shrunk-isotonic",
-            "isotonic",
-            "logistic",
-            "equal-population",
-            "equal-width",
-            "cluster",
-            "nearest-neighbors",
-            "kernel",
-            "bayesian",
-        ),
-        metavar="NAME",
+        metavar="NAME[:SETTINGS]",
         default="shrunk-isotonic",
-        help="estimator of the measured probability: %(choices)s (default: %(default)s)",
+        help="estimator of the measured probability, with settings as in equal-width:bins=20 (default: %(default)s);"
+        " others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel, bayesian",
     )
-    add("--bins", type=int, metavar="B", help="number of bins, for estimators that have them")
-    add("--neighbors", type=int, metavar="K", help="number of neighbors, for nearest-neighbors")
-    add("--bandwidth", type=float, metavar="H", help="width of the kernel in log-odds")
-    add("--prior", type=float, metavar="S", help="how many pairs the prior of bayesian is worth")
     add(
         "--view",
         choices=("auto", "all-classes", "top-label", "each-class"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +15,14 @@ from .._lib.arrays import as_array, by_column, check_indexes
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
-from ..assessment.assess import Assessment, assess
+from ..assessment.assess import Assessment, assess_tally
+from ..assessment.settings import AssessmentSettings
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
 from ..forecasts.group_keys import group_numbers
 from ..forecasts.labels import Label, plain
+from ..forecasts.reading import Reading
 from ..scores.registry import score_reach, scores_kept
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
@@ -73,8 +75,6 @@ def compare(
     y_true: Any,
     *,
     sample_weight: ArrayLike | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
     scores: Sequence[str] = (),
     groups: Any = None,
@@ -83,12 +83,7 @@ def compare(
     resamples: int = 400,
     seed: int = 0,
     ids: Any = None,
-    ignore_label: Label | Sequence[Label] | None = None,
-    renormalize: bool = False,
-    drop_invalid: bool = False,
-    percent: bool = False,
-    from_logits: bool = False,
-    from_log_probs: bool = False,
+    **reading: Unpack[Reading],
 ) -> Comparison:
     """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
 
@@ -104,8 +99,6 @@ def compare(
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
-    labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
-        As in `assess`, the same for all forecasters.
     floor : float or "auto", default "auto"
         Floor of each forecaster's assessment ("auto": 0.01 / C for C classes). The comparison has no floor, unless a
         forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
@@ -127,9 +120,10 @@ def compare(
         Random seed of these replicates. Nothing else in the comparison is random.
     ids : array_like of shape (n,), optional
         Names of the rows in ``contributions``.
-    drop_invalid : bool, default False
-        Leave out, for all forecasters, rows without an outcome and rows that are invalid for one; each forecaster's
-        ``assessment.notes`` report them.
+    **reading
+        How rows are read, the same for all forecasters, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
+        ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
+        all forecasters, rows without an outcome and rows that are invalid for one, as ``assessment.notes`` report.
 
     Returns
     -------
@@ -169,19 +163,8 @@ def compare(
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
     forecasts = by_column(forecasts)
     names = _checked_names(forecasts)
-    reading: dict[str, Any] = {
-        "sample_weight": sample_weight,
-        "labels": labels,
-        "pos_label": pos_label,
-        "ignore_label": ignore_label,
-        "renormalize": renormalize,
-        "drop_invalid": drop_invalid,
-        "percent": percent,
-        "from_logits": from_logits,
-        "from_log_probs": from_log_probs,
-    }
     settings = Settings(scores, floor, confidence, lag, groups is not None, resamples, seed)
-    parts = parts_of(forecasts, y_true, reading)
+    parts = parts_of(forecasts, y_true, {**reading, "sample_weight": sample_weight})
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
     pairing = Pairing(everything, None if groups is None else group_numbers(groups, n), _named_by(ids, n))
@@ -223,7 +206,8 @@ class Settings:
     def assessment(self, tally: Tally) -> Assessment:
         """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
         resamples = 0 if self.grouped or self.lag else self.resamples
-        return assess(tally, floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed)
+        settings = AssessmentSettings(floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed)
+        return assess_tally(tally, settings)
 
 
 def _checked_names(forecasts: Mapping[str, Any]) -> list[str]:

@@ -19,9 +19,9 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import group_numbers
 from ..forecasts.labels import Label
 from ..sources.files import (
+    FileReading,
     ForecastBatch,
     ForecastFiles,
-    Reading,
     Selection,
 )
 from ..sources.readers import Column
@@ -121,7 +121,7 @@ def compared_files(
     files: Mapping[str, Sequence[str]],
     together: Together,
     selection: Selection,
-    reading: Reading,
+    reading: FileReading,
     compared: Callable[[Parts, Pair], Result],
     say: Callable[[str], None],
     progress: bool,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
+from ..forecasts.reading import Reading
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.confidence_sequences import evidence
@@ -139,14 +140,7 @@ def compare_sequentially(
     score: str = "brier_score",
     level: float = 0.05,
     floor: Floor = DEFAULT_FLOOR,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    ignore_label: Label | Sequence[Label] | None = None,
-    renormalize: bool = False,
-    drop_invalid: bool = False,
-    percent: bool = False,
-    from_logits: bool = False,
-    from_log_probs: bool = False,
+    **reading: Unpack[Reading],
 ) -> SequentialComparison:
     """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
 
@@ -168,10 +162,10 @@ def compare_sequentially(
     floor : float or "auto", default "auto"
         In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it;
         "auto" is 0.01 / C for C classes. 0 will do where no class is ever given 0.
-    labels, pos_label, ignore_label, renormalize, percent, from_logits, from_log_probs : optional
-        As in `assess`, the same for both.
-    drop_invalid : bool, default False
-        Leave out, for both, rows without an outcome and rows that are invalid for one; ``notes`` report them.
+    **reading
+        How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
+        ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
+        both, rows without an outcome and rows that are invalid for one, as ``notes`` report.
 
     Returns
     -------
@@ -219,16 +213,6 @@ def compare_sequentially(
             f" {_TWO_BY_TWO}"
         )
     settings = SequentialSettings(score, level, floor)
-    reading: dict[str, Any] = {
-        "labels": labels,
-        "pos_label": pos_label,
-        "ignore_label": ignore_label,
-        "renormalize": renormalize,
-        "drop_invalid": drop_invalid,
-        "percent": percent,
-        "from_logits": from_logits,
-        "from_log_probs": from_log_probs,
-    }
     parts = parts_of({str(name): y_prob for name, y_prob in forecasts.items()}, y_true, reading)
     in_order = Pairing({part.name: np.arange(part.forecasts.n_rows) for part in parts})
     return compared_sequentially(lambda: parts, lambda _: in_order, settings)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .._lib.array_libraries import Torch
 from .._lib.errors import InputError
-from ..assessment.assess import Assessment, assess
+from ..assessment.assess import Assessment, assess_tally
+from ..assessment.settings import AssessmentSettings
+from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes
 from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
@@ -123,7 +125,7 @@ class ForecastMetric(Metric):
         from_logits: bool = False,
         ignore_index: int | None = None,
         floor: Floor = DEFAULT_FLOOR,
-        measured: str = "shrunk-isotonic",
+        measured: str | Estimator = "shrunk-isotonic",
         view: View | Literal["auto"] = "auto",
         fraction_bits: int = FRACTION_BITS,
         **settings: Any,
@@ -348,7 +350,7 @@ class ForecastMetric(Metric):
                 f"view: counts of each of {tally.n_classes:,} classes are not kept; 'all-classes' or 'top-label', or"
                 " assess the rows."
             )
-        return assess(tally, **how)
+        return assess_tally(tally, AssessmentSettings(**how))
 
     def compute(self) -> Tensor | dict[str, Tensor]:
         """Give the figures that were asked for, as float64 scalars; of all processes, whose tally is then `whole`."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 from .._lib.errors import InputError, check_choice
-from ..forecasts.labels import Label
-from .files import Reading, Selection
+from ..forecasts.reading import Reading
+from .files import FileReading, Selection
 
 EngineName = Literal["local", "dask", "spark"]
 
@@ -37,34 +37,27 @@ def described(
     prob: str | Sequence[str] = (),
     pairs: Sequence[tuple[str, str]] = (),
     weight: str | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    ignore_label: Label | Sequence[Label] | None = None,
-    renormalize: bool = False,
-    drop_invalid: bool = False,
-    percent: bool = False,
-    from_logits: bool = False,
-    from_log_probs: bool = False,
     groups: str | Sequence[str] | None = None,
     by: str | Sequence[str] = (),
-) -> tuple[Selection, Reading]:
+    **reading: Unpack[Reading],
+) -> tuple[Selection, FileReading]:
     """Put into words of the readers what a caller says of columns and rows."""
     if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
         raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
     paired = [f"{p}={t}" for p, t in pairs]
     selection = Selection(names(truth), names(prob), paired, weight, names(groups or ()), names(by))
-    return selection, Reading(
+    if unknown := sorted(reading.keys() - Reading.__annotations__):
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    labels, pos_label, ignore_label = (reading.get(name) for name in _LABELS)
+    return selection, FileReading(
         None if labels is None else names(labels),
         None if pos_label is None else str(pos_label),
         None if ignore_label is None else names(ignore_label),
-        options={
-            "renormalize": renormalize,
-            "drop_invalid": drop_invalid,
-            "percent": percent,
-            "from_logits": from_logits,
-            "from_log_probs": from_log_probs,
-        },
+        options={name: bool(reading.get(name)) for name in Reading.__annotations__ if name not in _LABELS},
     )
+
+
+_LABELS = ("labels", "pos_label", "ignore_label")
 
 
 def names(value: Any) -> list[str]:

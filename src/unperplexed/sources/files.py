@@ -44,11 +44,11 @@ from .readers import (
 )
 from .readers.formats import File, found_files, open_source
 
-__all__ = ["ForecastBatch", "ForecastFiles", "ForecastRows", "Part", "Reading", "Selection", "named", "settle"]
+__all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Part", "Selection", "named", "settle"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileReading:
     """How rows are to be read: the options of `Forecasts`, with labels still as text."""
 
     labels: Sequence[str] | None = None
@@ -105,7 +105,7 @@ class ForecastFiles:
         Names of files, patterns such as ``data/*.parquet``, or ``-`` for standard input.
     selection : Selection
         Which columns hold what.
-    reading : Reading
+    reading : FileReading
         How they are to be read.
     progress : callable, optional
         Called after each batch with the number of rows given so far, and how many bytes of how many are behind.
@@ -120,7 +120,7 @@ class ForecastFiles:
         self,
         paths: Sequence[str],
         selection: Selection,
-        reading: Reading,
+        reading: FileReading,
         progress: Callable[[int, int, int | None], None] | None = None,
     ) -> None:
         self._progress = progress
@@ -170,7 +170,7 @@ class ForecastRows:
     """How rows become forecasts: the same for all parts of the data, wherever they are read. It can be pickled."""
 
     plans: Plans
-    reading: Reading
+    reading: FileReading
     spelling: Spelling
     numbers: frozenset[str]
     """Columns of which it is known beforehand that they hold numbers or true and false."""

@@ -7,15 +7,15 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Unpack
 
 from .._lib.errors import InputError
 from .._lib.progress import ahead, progress_bar
-from ..forecasts.labels import Label
+from ..forecasts.reading import Reading
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
 from .arguments import Engine, EngineName, described
-from .files import ForecastFiles, Reading, Selection
+from .files import FileReading, ForecastFiles, Selection
 from .map_reduce import (
     Counting,
     Result,
@@ -33,14 +33,6 @@ def tally_files(
     prob: str | Sequence[str] = (),
     pairs: Sequence[tuple[str, str]] = (),
     weight: str | None = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    ignore_label: Label | Sequence[Label] | None = None,
-    renormalize: bool = False,
-    drop_invalid: bool = False,
-    percent: bool = False,
-    from_logits: bool = False,
-    from_log_probs: bool = False,
     format: str | None = None,
     separator: str = ",",
     decimal_comma: bool = False,
@@ -54,6 +46,7 @@ def tally_files(
     engine: EngineName = "local",
     scheduler: str | None = None,
     master: str | None = None,
+    **reading: Unpack[Reading],
 ) -> Tally:
     """Count the forecasts of files, however large: they are read batch by batch.
 
@@ -70,8 +63,6 @@ def tally_files(
         Column of importance weights.
     groups : str or sequence of str, optional
         Columns that say which rows belong together: those with the same values in all of them (for the part "shards").
-    labels, pos_label, ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
-        As in `Forecasts`. The classes are read off all files together where these do not say them.
     format : str, optional
         "csv", "tsv", "jsonl", "parquet", "arrow", "npz" or "npy", whatever the files are called.
     separator : str, default ","
@@ -90,6 +81,10 @@ def tally_files(
     master : str, optional
         URL of a Spark master, such as "spark://10.0.0.1:7077" or "yarn". Without it the session counts them if there is
         one, or else one that is started on this machine.
+    **reading
+        How rows are read, as in `Forecasts`: ``labels``, ``pos_label``, ``ignore_label``, ``renormalize``,
+        ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``. The classes are read off all files together
+        where these do not say them.
 
     Returns
     -------
@@ -109,26 +104,12 @@ def tally_files(
     >>> assess(tally_files(path, truth="rained", prob="said")).prediction_accuracy
     1.0
     """
-    selection, reading = described(
-        truth=truth,
-        prob=prob,
-        pairs=pairs,
-        weight=weight,
-        labels=labels,
-        pos_label=pos_label,
-        ignore_label=ignore_label,
-        renormalize=renormalize,
-        drop_invalid=drop_invalid,
-        percent=percent,
-        from_logits=from_logits,
-        from_log_probs=from_log_probs,
-        groups=groups,
-    )
-    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
+    file_reading = replace(file_reading, format=format, separator=separator, decimal_comma=decimal_comma)
     limits = {"exact_limit": exact_limit, "fraction_bits": fraction_bits, "n_jobs": n_jobs}
     counting = as_tally(scores=scores, parts=parts, **limits)
     chosen = Engine(engine, scheduler, master)
-    return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
+    return counted_files(_paths(paths), selection, file_reading, counting, _silent, progress, chosen)
 
 
 def tally_files_by(
@@ -200,7 +181,7 @@ def _paths(paths: Paths) -> list[str]:
 def counted_files(
     paths: Sequence[str],
     selection: Selection,
-    reading: Reading,
+    reading: FileReading,
     counting: Counting[Result],
     say: Callable[[str], None],
     progress: bool,

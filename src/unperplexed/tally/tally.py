@@ -10,10 +10,9 @@ from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
@@ -22,6 +21,7 @@ from .._lib.serialize import plain_values
 from .._lib.typing import Ints
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label, plain
+from ..forecasts.reading import RowReading
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import Grid
 from ..scores.registry import score_named, scores_kept
@@ -68,6 +68,17 @@ PooledView = Literal["all-classes", "top-label"]
 ClassPart = Literal["classes", "predictions"]
 CLASS_PARTS: tuple[ClassPart, ...] = get_args(ClassPart)
 """What the each-class view is made from."""
+
+
+class Counting(TypedDict, total=False):
+    """Options of counting, which `Tally.of` describes."""
+
+    scores: Sequence[str]
+    parts: Sequence[str]
+    exact_limit: int
+    fraction_bits: int
+    n_jobs: int | None
+
 
 EXACT_LIMIT = 1 << 16
 FRACTION_BITS = 9
@@ -140,23 +151,14 @@ class Tally:
         y_true: Any,
         y_prob: Any,
         *,
-        sample_weight: ArrayLike | None = None,
-        labels: Sequence[Label] | None = None,
-        pos_label: Label | None = None,
-        ignore_label: Label | Sequence[Label] | None = None,
-        renormalize: bool = False,
-        drop_invalid: bool = False,
-        percent: bool = False,
-        from_logits: bool = False,
-        from_log_probs: bool = False,
         scores: Sequence[str] = (),
         parts: Sequence[str] = (),
-        groups: Any = None,
         source: str = "",
         first_row: int = 0,
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
         n_jobs: int | None = None,
+        **reading: Unpack[RowReading],
     ) -> Tally:
         """Count a data set or a part of one.
 
@@ -166,21 +168,11 @@ class Tally:
             What happened: labels or one-hot rows.
         y_prob : array_like of shape (n,) or (n, C)
             Reported probabilities of the positive class, or of each class.
-        sample_weight : array_like of shape (n,), optional
-            Non-negative importance weights.
-        labels, pos_label : optional
-            As in `Forecasts`. A part never infers the class set from the labels that happen to be in it.
-        ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
-            As in `Forecasts`.
         scores : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards", "surprises"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
             twenty rows in which what happened had been given least.
-        groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-            What rows belong together, or an id of each row: rows of a group, with the same values in all columns,
-            are in one shard. Without it shards
-            go by source and row number.
         source : str, optional
             Name of where the rows come from.
         first_row : int, default 0
@@ -192,6 +184,11 @@ class Tally:
             Cells have relative width 2**-fraction_bits, from 3 to 20. Only tallies of like settings add up.
         n_jobs : int, optional
             How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
+        **reading
+            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
+            ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, ``groups``. A part
+            never infers the class set from the labels that happen to be in it. Shards go by ``groups`` where these are
+            given, and otherwise by source and row number.
 
         Returns
         -------
@@ -208,23 +205,7 @@ class Tally:
         >>> Tally.of([2, 0], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]).prediction_accuracy
         1.0
         """
-        forecasts = Forecasts(
-            y_true,
-            y_prob,
-            sample_weight=sample_weight,
-            labels=labels,
-            pos_label=pos_label,
-            ignore_label=ignore_label,
-            renormalize=renormalize,
-            drop_invalid=drop_invalid,
-            percent=percent,
-            from_logits=from_logits,
-            from_log_probs=from_log_probs,
-            whole=False,
-            groups=groups,
-            source=source,
-            first_row=first_row,
-        )
+        forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
         return cls.count(
             forecasts,
             scores=scores,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
-
-from numpy.typing import ArrayLike
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Unpack
 
 from ..._lib.errors import InputError
 from ...forecasts.forecasts import Forecasts
 from ...forecasts.labels import Label
+from ...forecasts.reading import RowReading
 from ...tally.tally import Tally
 from ...tally.views import refuse_rows
 from .binary import diagnose_binary
@@ -20,21 +19,7 @@ from .result import Diagnosis
 from .words import not_made
 
 
-def diagnose(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-    groups: Any = None,
-    labels: Sequence[Label] | None = None,
-    pos_label: Label | None = None,
-    ignore_label: Label | Sequence[Label] | None = None,
-    renormalize: bool = False,
-    drop_invalid: bool = False,
-    percent: bool = False,
-    from_logits: bool = False,
-    from_log_probs: bool = False,
-) -> Diagnosis:
+def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Diagnosis:
     """Find out what is wrong with probability forecasts: biased, overconfident, certain and wrong, or nothing.
 
     Parameters
@@ -43,12 +28,10 @@ def diagnose(
         Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally` of two classes, with nothing beside.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities: of the positive class, or of each class.
-    sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights; only their ratios matter.
-    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        Clusters: rows with the same values (of a match, a document) may depend on one another.
-    labels, pos_label, ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs : optional
-        As in `assess`.
+    **reading
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
+        ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, and ``groups``, the
+        clusters of rows that may depend on one another.
 
     Returns
     -------
@@ -82,20 +65,8 @@ def diagnose(
     >>> diagnose(rain, 1 / (1 + np.exp(-truth))).miscalibrated
     False
     """
-    reading: dict[str, Any] = {
-        "sample_weight": sample_weight,
-        "groups": groups,
-        "labels": labels,
-        "pos_label": pos_label,
-        "ignore_label": ignore_label,
-        "renormalize": renormalize,
-        "drop_invalid": drop_invalid,
-        "percent": percent,
-        "from_logits": from_logits,
-        "from_log_probs": from_log_probs,
-    }
     if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, **{name: value or None for name, value in reading.items()}})
+        refuse_rows({"y_prob": y_prob, **reading})
         return diagnosis_of_tally(y_true)
     if y_prob is None:
         raise InputError("y_prob: missing; diagnose takes outcomes and probabilities, or a Tally.")

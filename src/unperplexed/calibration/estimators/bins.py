@@ -11,6 +11,7 @@ from .estimate import (
     Estimate,
     checked_positive,
     ends_apart,
+    estimator,
     frequencies,
     number_of_bins,
 )
@@ -19,6 +20,7 @@ _A_LITTLE_MORE = 1 + 1e-9
 """Weights that should be equal need not be to the last digit; where such sums meet a bound, they are taken as equal."""
 
 
+@estimator("equal-population", bins=check_whole)
 def equal_population(
     reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
 ) -> Estimate:
@@ -31,19 +33,9 @@ def equal_population(
 
     Parameters
     ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
     bins : int, optional
         How many bins B set the share 1/B; by default (2N)^(1/3) rounded up (Terrell and Scott 1985), N the total
         weight of what happened.
-    floor : float
-        Width of the bins set apart.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------
@@ -55,7 +47,7 @@ def equal_population(
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import equal_population
     >>> p = np.array([0.1, 0.2, 0.6, 0.7])
-    >>> equal_population(p, np.array([0.0, 1, 1, 1]), np.array([2.0, 1, 1, 1]), bins=2).bin
+    >>> equal_population(bins=2).measure(p, np.array([0.0, 1, 1, 1]), np.array([2.0, 1, 1, 1])).bin
     array([0, 0, 1, 1])
     """
     n = float(happened.sum())
@@ -116,6 +108,7 @@ def _starts(reported: Floats, happened: Floats, group: Ints, stretch: Ints) -> B
     return starts
 
 
+@estimator("equal-width", bins=check_whole)
 def equal_width(
     reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
 ) -> Estimate:
@@ -123,18 +116,8 @@ def equal_width(
 
     Parameters
     ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
     bins : int, default 100
         How many bins divide [0, 1]; each holds its lower edge, the last one both.
-    floor : float
-        Not used.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------
@@ -145,7 +128,7 @@ def equal_width(
     --------
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import equal_width
-    >>> equal_width(np.array([0.1, 0.12, 1.0]), np.array([0.0, 1, 1]), np.array([1.0, 1, 1]), bins=10).measured
+    >>> equal_width(bins=10).measure(np.array([0.1, 0.12, 1.0]), np.array([0.0, 1, 1]), np.array([1.0, 1, 1])).measured
     array([0.5, 0.5, 1. ])
     """
     number = 100 if bins is None else check_whole("bins", bins)
@@ -158,6 +141,7 @@ def equal_width(
     return Estimate(frequencies(happened, total, bin_), bin_, {"bins": number})
 
 
+@estimator("cluster", bins=check_whole)
 def cluster(
     reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
 ) -> Estimate:
@@ -168,18 +152,8 @@ def cluster(
 
     Parameters
     ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
     bins : int, optional
         How many clusters at most; by default (2N)^(1/3) rounded up, as for `equal_population`.
-    floor : float
-        Not used.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------
@@ -191,7 +165,7 @@ def cluster(
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import cluster
     >>> p = np.array([0.1, 0.11, 0.5, 0.8, 0.82])
-    >>> cluster(p, np.array([1.0, 0, 1, 1, 1]), np.array([4.0, 4, 2, 1, 1]), bins=3).bin
+    >>> cluster(bins=3).measure(p, np.array([1.0, 0, 1, 1, 1]), np.array([4.0, 4, 2, 1, 1])).bin
     array([0, 0, 1, 2, 2])
     """
     number = number_of_bins(bins, happened)
@@ -217,6 +191,7 @@ def _clusters(odds: Floats, weight: Floats, number: int) -> Ints:
     return np.searchsorted((centres[1:] + centres[:-1]) / 2, odds, side="right")
 
 
+@estimator("bayesian", bins=check_whole, prior=checked_positive)
 def bayesian(
     reported: Floats,
     happened: Floats,
@@ -232,20 +207,10 @@ def bayesian(
 
     Parameters
     ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
     bins : int, optional
         As for `equal_population`.
     prior : float, default 1
         Strength of the prior: how many pairs it is worth.
-    floor : float
-        Width of the bins set apart.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------
@@ -256,11 +221,13 @@ def bayesian(
     --------
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import bayesian
-    >>> bayesian(np.array([0.2]), np.array([1.0]), np.array([3.0])).measured
+    >>> bayesian.measure(np.array([0.2]), np.array([1.0]), np.array([3.0])).measured
     array([0.3])
     """
     strength = checked_positive("prior", prior)
-    _, bin_, settings = equal_population(reported, happened, total, bins=bins, floor=floor)
+    _, bin_, settings = equal_population(bins="auto" if bins is None else bins).measure(
+        reported, happened, total, floor=floor
+    )
     given, pairs, weight = (np.bincount(bin_, x) for x in (happened, total * reported, total))
     measured = (given + strength * pairs / weight) / (weight + strength)
     return Estimate(measured[bin_], bin_, {**settings, "prior": strength})

@@ -13,33 +13,21 @@ from scipy.special import expit, logit, xlog1py, xlogy
 
 from ..._lib.typing import Floats, Ints
 from .bins import equal_population
-from .estimate import Estimate, frequencies, with_ends_apart
+from .estimate import Estimate, estimator, frequencies, with_ends_apart
 
 
+@estimator("isotonic")
 def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
     """Measure by isotonic regression: the best non-decreasing curve, with no bins to choose.
 
     The pool-adjacent-violators algorithm on tie-pooled pairs: CORP (Dimitriadis, Gneiting and Jordan, PNAS 2021).
     Its blocks of equal measured probability are the bins.
 
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
-    floor : float
-        Not used: the curve is measured on the probabilities as reported.
-
-    Returns
-    -------
-    Estimate
-
     Examples
     --------
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import isotonic
-    >>> isotonic(np.array([0.2, 0.4, 0.8]), np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured
+    >>> isotonic.measure(np.array([0.2, 0.4, 0.8]), np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured
     array([0.25, 0.25, 1.  ])
     """
     blocks = isotonic_regression(happened / total, weights=total).blocks
@@ -61,25 +49,13 @@ def _joined_where_equal(bin_: Ints, happened: Floats, total: Floats) -> Ints:
     return bin_
 
 
+@estimator("logistic")
 def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
     """Measure by logistic recalibration: the log-odds of the measured are a line over those of the reported.
 
     Cox (1958): two numbers, calibration intercept and slope, by maximum likelihood, which are in the ``settings`` of
     the result; the slope may be negative. Exact 0 and 1 are groups of their own. It is steady with few rows, and wrong
     where the truth is not a line, however many rows there are.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
-    floor : float
-        Not used, but for the bins that the result is read in, those of `equal_population`.
-
-    Returns
-    -------
-    Estimate
 
     Notes
     -----
@@ -92,11 +68,13 @@ def logistic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import logistic
     >>> p = np.array([0.1, 0.5, 0.9])
-    >>> logistic(p, np.array([20.0, 50, 80]), np.array([100.0, 100, 100])).measured.round(3)
+    >>> logistic.measure(p, np.array([20.0, 50, 80]), np.array([100.0, 100, 100])).measured.round(3)
     array([0.199, 0.5  , 0.801])
     """
     measured = with_ends_apart(reported, happened, total, _recalibrated)
-    return Estimate(measured, equal_population(reported, happened, total, floor=floor).bin, _line(reported, measured))
+    return Estimate(
+        measured, equal_population.measure(reported, happened, total, floor=floor).bin, _line(reported, measured)
+    )
 
 
 def _line(reported: Floats, measured: Floats) -> dict[str, float]:
@@ -199,20 +177,12 @@ def _loss(odds: Floats, happened: Floats, total: Floats) -> Floats:
 _SHRINKAGE = 4.0
 
 
+@estimator("shrunk-isotonic")
 def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
     """Measure by isotonic regression, shrunk towards logistic recalibration as far as the data do not speak against it.
 
     With few rows it is the line of `logistic`, which follows chance less; with many it is the curve of `isotonic`,
     which can have any shape that never falls. A line that falls is taken as level; exact 0 and 1 are left to the curve.
-
-    Parameters
-    ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
-    floor : float
-        Not used.
 
     Returns
     -------
@@ -234,7 +204,7 @@ def shrunk_isotonic(reported: Floats, happened: Floats, total: Floats, *, floor:
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import shrunk_isotonic
     >>> p = np.array([0.2, 0.4, 0.8])
-    >>> shrunk_isotonic(p, np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured.round(3)
+    >>> shrunk_isotonic.measure(p, np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured.round(3)
     array([0.213, 0.43 , 0.831])
     """
     line = _rising_line(reported, happened, total)
@@ -303,7 +273,7 @@ def _rising_line(reported: Floats, happened: Floats, total: Floats) -> Floats:
 
 def _bent(reported: Floats, happened: Floats, total: Floats, line: Floats) -> tuple[Floats, Ints, float]:
     """Bend the line towards the isotonic regression: the curve, its blocks, and how much the latter counts."""
-    blocks = isotonic(reported, happened, total)
+    blocks = isotonic.measure(reported, happened, total)
     between = (reported > 0) & (reported < 1)
     share = 1.0
     if between.any():

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import WRAPPER_ASSIGNMENTS
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit
 
 from ..._lib.errors import InputError, check_whole
 from ..._lib.typing import Floats, Ints
+
+Check = Callable[[str, Any], Any]
+"""Takes the name of a setting and its value, and refuses what cannot be set."""
 
 
 class Estimate(NamedTuple):
@@ -20,6 +26,125 @@ class Estimate(NamedTuple):
     """Index of each entry's bin, from 0, non-decreasing. Estimators without bins give some to read the result in."""
     settings: Mapping[str, float]
     """What was set or found by the estimator's rule, such as the number of bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator:
+    """A way to measure how often events of each predicted probability happen, with its settings.
+
+    Call it to change settings: ``equal_width(bins=20)``. `assess` and its kin take one as ``measured``, or its name.
+    """
+
+    name: str
+    function: Callable[..., Estimate] = field(repr=False)
+    checks: Mapping[str, Check] = field(repr=False)
+    """What can be set, and what refuses a value that cannot be."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What is set; all else follows the estimator's own rule."""
+
+    def __post_init__(self) -> None:
+        """Show what the function says of itself."""
+        for name in WRAPPER_ASSIGNMENTS:
+            object.__setattr__(self, name, getattr(self.function, name, None))
+        object.__setattr__(self, "__wrapped__", self.function)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name and the settings."""
+        return named_estimator, (str(self),)
+
+    def __call__(self, **settings: Any) -> Estimator:
+        """Return the same estimator with other settings; ``"auto"`` leaves one to its own rule.
+
+        Raises
+        ------
+        InputError
+            For a setting that the estimator does not have, or a value that it cannot have.
+        """
+        given = {**self.settings, **settings}
+        for name, value in settings.items():
+            if name not in self.checks:
+                able = ", ".join(self.checks)
+                raise InputError(f"measured: {self.name} has no setting {name!r}; it has {able or 'none'}.")
+            if isinstance(value, str) and value == "auto":
+                del given[name]
+            else:
+                given[name] = self.checks[name](name, value)
+        return Estimator(self.name, self.function, self.checks, given)
+
+    def measure(self, reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
+        """Measure pairs.
+
+        Parameters
+        ----------
+        reported : array of shape (m,)
+            Distinct predicted probabilities in increasing order.
+        happened, total : arrays of shape (m,)
+            Weight of the pairs that occurred, and of all pairs, at each.
+        floor : float
+            Width of the bins that `equal_population` sets apart; others read their result in such bins, or do without.
+
+        Returns
+        -------
+        Estimate
+        """
+        return self.function(reported, happened, total, floor=floor, **self.settings)
+
+    def __str__(self) -> str:
+        """Give it as the command line takes it: ``equal-width:bins=20``."""
+        settings = ",".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{self.name}:{settings}" if settings else self.name
+
+
+REGISTERED: dict[str, Estimator] = {}
+"""Estimators by name, in the order in which they are written."""
+
+
+def estimator(name: str, **checks: Check) -> Callable[[Callable[..., Estimate]], Estimator]:
+    """Register a function ``(reported, happened, total, *, floor, ...)`` of pairs as the estimator of a name.
+
+    ``checks`` names its settings, each with what checks it.
+    """
+
+    def register(function: Callable[..., Estimate]) -> Estimator:
+        return REGISTERED.setdefault(name, Estimator(name, function, checks))
+
+    return register
+
+
+def named_estimator(measured: str | Estimator) -> Estimator:
+    """Find an estimator by name, with settings behind a colon: ``"equal-width:bins=20"``; one itself is given back.
+
+    Raises
+    ------
+    InputError
+        For a name that is none, a setting that the estimator does not have, or a value that it cannot have.
+
+    Examples
+    --------
+    >>> from unperplexed.calibration.estimators import named_estimator
+    >>> named_estimator("bayesian:bins=20,prior=0.5").settings
+    {'bins': 20, 'prior': 0.5}
+    """
+    if isinstance(measured, Estimator):
+        return measured
+    name, _, settings = measured.partition(":") if isinstance(measured, str) else (measured, "", "")
+    if not isinstance(name, str) or name not in REGISTERED:
+        raise InputError(
+            f"measured: expected one of {', '.join(REGISTERED)}, with settings as in 'equal-width:bins=20', got"
+            f" {measured!r}."
+        )
+    return REGISTERED[name](**dict(map(_setting, settings.split(",") if settings else ())))
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Read ``bins=20``."""
+    name, equals, value = text.partition("=")
+    for read in (int, float):
+        with suppress(ValueError):
+            return name.strip(), read(value)
+    if not equals or value.strip() != "auto":
+        raise InputError(f"measured: expected a setting as in bins=20, got {text!r}.")
+    return name.strip(), "auto"
 
 
 def frequencies(happened: Floats, total: Floats, bin_: Ints) -> Floats:

@@ -7,9 +7,10 @@ import numpy as np
 from ..._lib.errors import check_whole
 from ..._lib.typing import Floats
 from .bins import equal_population
-from .estimate import Estimate, checked_positive, with_ends_apart
+from .estimate import Estimate, checked_positive, estimator, with_ends_apart
 
 
+@estimator("nearest-neighbors", neighbors=check_whole)
 def nearest_neighbors(
     reported: Floats, happened: Floats, total: Floats, *, neighbors: int | None = None, floor: float = 0.0
 ) -> Estimate:
@@ -20,19 +21,9 @@ def nearest_neighbors(
 
     Parameters
     ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
     neighbors : int, optional
         How many correct-class probabilities; by default the square root of their number, rounded up (Silverman 1986,
         section 5.2).
-    floor : float
-        Not used, but for the bins that the result is read in, those of `equal_population`.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------
@@ -44,7 +35,7 @@ def nearest_neighbors(
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import nearest_neighbors
     >>> p = np.array([0.1, 0.2, 0.8, 0.9])
-    >>> nearest_neighbors(p, np.array([1.0, 1, 3, 3]), np.full(4, 4.0), neighbors=2).measured
+    >>> nearest_neighbors(neighbors=2).measure(p, np.array([1.0, 1, 3, 3]), np.full(4, 4.0)).measured
     array([0.25, 0.25, 0.75, 0.75])
     """
     wanted = (
@@ -55,7 +46,9 @@ def nearest_neighbors(
     measured = with_ends_apart(
         reported, happened, total, lambda odds, some, all_: _among_neighbors(odds, some, all_, max(wanted, 1))
     )
-    return Estimate(measured, equal_population(reported, happened, total, floor=floor).bin, {"neighbors": wanted})
+    return Estimate(
+        measured, equal_population.measure(reported, happened, total, floor=floor).bin, {"neighbors": wanted}
+    )
 
 
 def _among_neighbors(odds: Floats, happened: Floats, total: Floats, wanted: int) -> Floats:
@@ -84,6 +77,7 @@ _STEPS, _MOST_PLACES = 8, 1 << 16
 """Places of the grid in a bandwidth, and at most in all."""
 
 
+@estimator("kernel", bandwidth=checked_positive)
 def kernel(
     reported: Floats, happened: Floats, total: Floats, *, bandwidth: float | None = None, floor: float = 0.0
 ) -> Estimate:
@@ -94,20 +88,10 @@ def kernel(
 
     Parameters
     ----------
-    reported : array of shape (m,)
-        Distinct reported probabilities in increasing order.
-    happened, total : arrays of shape (m,)
-        Weight of the pairs that happened, and of all pairs, at each.
     bandwidth : float, optional
         Standard deviation of the kernel, in log-odds; by default Silverman's rule (1986, eq. 3.31) for the N
         correct-class probabilities: 0.9 N^(-1/5) times the smaller of standard deviation and interquartile range/1.34
         (the former alone where the latter is less than a tenth of it).
-    floor : float
-        Not used, but for the bins that the result is read in, those of `equal_population`.
-
-    Returns
-    -------
-    Estimate
 
     Raises
     ------
@@ -119,7 +103,7 @@ def kernel(
     >>> import numpy as np
     >>> from unperplexed.calibration.estimators import kernel
     >>> p = np.array([0.2, 0.25, 0.8])
-    >>> kernel(p, np.array([1.0, 1, 3]), np.array([4.0, 6, 4]), bandwidth=0.2).measured.round(3)
+    >>> kernel(bandwidth=0.2).measure(p, np.array([1.0, 1, 3]), np.array([4.0, 6, 4])).measured.round(3)
     array([0.221, 0.183, 0.75 ])
     """
     used = None if bandwidth is None else checked_positive("bandwidth", bandwidth)
@@ -132,7 +116,7 @@ def kernel(
         return _smoothed(odds, happened, total, used)
 
     measured = with_ends_apart(reported, happened, total, curve)
-    bin_ = equal_population(reported, happened, total, floor=floor).bin
+    bin_ = equal_population.measure(reported, happened, total, floor=floor).bin
     return Estimate(measured, bin_, {"bandwidth": used or 0.0})
 
 

@@ -1,0 +1,53 @@
+"""How counts are assessed: the settings of `assess` that do not concern the reading of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from .._lib.errors import check_choice
+from .._lib.typing import Floats
+from ..calibration.estimators import DEFAULT, Estimator, named_estimator
+from ..statistics.intervals import Sampling, checked_sampling
+from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor
+from ..tally.tally import VIEWS, View
+from .risk_profile import checked_orders
+
+Auto = Literal["auto"]
+
+
+@dataclass(frozen=True, eq=False)
+class AssessmentSettings:
+    """Settings of an assessment, refused where they cannot be used; `assess` describes them."""
+
+    floor: Floor = DEFAULT_FLOOR
+    limit: Limit = "floor"
+    measured: str | Estimator = DEFAULT
+    view: View | Auto = "auto"
+    orders: ArrayLike | None = None
+    confidence: float = 0.95
+    resamples: int = 400
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        check_floor(self.floor, self.limit)
+        check_choice("view", self.view, ("auto", *VIEWS))
+        _ = self.estimator, self.sampling, self.profile_orders
+
+    @property
+    def estimator(self) -> Estimator:
+        """The estimator of the measured probability."""
+        return named_estimator(self.measured)
+
+    @property
+    def profile_orders(self) -> Floats:
+        """Orders of the risk profile."""
+        return checked_orders(self.orders)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How intervals are made."""
+        return checked_sampling(self.confidence, self.resamples, self.seed)
