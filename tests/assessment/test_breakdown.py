@@ -53,7 +53,7 @@ def test_each_group_is_assessed_as_if_it_were_alone(rows, result):
     "options",
     [
         {"floor": 0.05, "limit": "both"},
-        {"measured": "equal-population", "bins": 4},
+        {"measured": "equal-population:bins=4"},
         {"view": "each-class"},
         {"view": "top-label", "orders": [1.0]},
         {"exact_limit": 10, "fraction_bits": 6},

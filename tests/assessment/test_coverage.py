@@ -10,6 +10,8 @@ from unperplexed import assess
 from unperplexed.assessment.intervals import SAMPLED
 from unperplexed.statistics.means import ROBUST
 
+pytestmark = pytest.mark.slow
+
 RUNS = 100
 
 

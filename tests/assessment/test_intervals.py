@@ -258,6 +258,7 @@ def test_a_handful_of_rows_is_no_evidence():
         assert "few errors" in str(result)
 
 
+@pytest.mark.slow
 def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
     """And is said where nothing was found; it would be found with 80% power."""
     y, p = binary(rng, 400)
@@ -385,6 +386,7 @@ def test_bands_hold_the_curve_and_the_diagonal(rng):
     assert inside.mean() > 0.95
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
     """A small part of `benchmarks/coverage.py`: 150 samples of 400 rows, of a forecaster that is too sharp and of one
     that is calibrated. 95 % intervals hold the truth in 86 to 100 % (five standard deviations)."""
@@ -418,6 +420,7 @@ def in_groups(rng, groups, sharpness=1.0):
     return (rng.random(groups) < expit(odds))[group], expit(sharpness * odds)[group], group
 
 
+@pytest.mark.slow
 def test_the_test_is_right_about_calibrated_groups():
     """Student's t alone would reject some 18 % of the calibrated. The others are too sure, or not sure enough."""
     rejected = {1.0: 0, 2.5: 0, 0.5: 0}

@@ -158,6 +158,7 @@ def test_an_outcome_predicted_with_0_leaves_no_interval_of_what_is_0():
     assert any("an outcome predicted with probability 0 occurred" in each for each in result.uncertainty.warnings)
 
 
+@pytest.mark.slow
 def test_other_seeds_give_nearly_the_same_interval(rng):
     """With the default number of draws the Monte Carlo standard deviation of an end is at most 5 % of the width."""
     odds = rng.normal(0, 2, 400)

@@ -958,6 +958,7 @@ def test_the_picture_shows_profiles_and_ratios(data, dependence):
 # Coverage
 
 
+@pytest.mark.slow
 def test_intervals_of_differences_cover_the_true_difference(rng):
     """Six kinds of rows whose truth is known: the expected difference of the scores is a sum over them."""
     truth = np.array([0.1, 0.3, 0.5, 0.6, 0.8, 0.95])

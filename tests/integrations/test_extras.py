@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXTRAS = {"sklearn": "sklearn", "torch": "torch", "torchmetrics": "torch", "lightning": "lightning", "keras": "keras"}
 """By module."""
 

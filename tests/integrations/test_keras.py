@@ -396,6 +396,7 @@ def test_bad_input(make, message):
 
 if keras.backend.backend() != "jax" and find_spec("jax"):
 
+    @pytest.mark.slow
     def test_all_of_it_on_jax():
         environment = os.environ | {"KERAS_BACKEND": "jax"}
         # But for the descents, which take long and whose gradients the others compare.

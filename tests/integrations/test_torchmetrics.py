@@ -163,6 +163,7 @@ class TestCounts:
         metric.update(torch.tensor(p), torch.tensor(y))
         assert_tables(metric.tally(), Tally.of(y, p, exact_limit=0))
 
+    @pytest.mark.slow
     def test_many_equal_rows_stay_exact(self):
         """In float32 counts would stop at 2**24."""
         metric = ForecastMetric(("prediction_accuracy", "measured_decisiveness", "log_loss"), measured="isotonic")
@@ -348,6 +349,7 @@ def of_a_process(rank, folder):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.slow
 def test_two_processes_are_the_whole(tmp_path):
     torch.multiprocessing.spawn(of_a_process, (str(tmp_path),), nprocs=2)
     for classes in (2, 4):

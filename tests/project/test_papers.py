@@ -14,6 +14,8 @@ from papers import cm, n17
 from papers.page import differing
 from unperplexed import generalized_mean
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXHIBITS = {exhibit.name: exhibit for paper in program.PAPERS for exhibit in paper.EXHIBITS}
 QUICK = [name for name, exhibit in EXHIBITS.items() if not exhibit.steps]

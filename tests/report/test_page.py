@@ -267,6 +267,7 @@ def test_many_files_are_named_in_a_few_words(tmp_path):
     assert _called(["-"]) == "standard input"
 
 
+@pytest.mark.slow
 def test_thousands_of_classes_with_long_names_stay_small():
     """The first thousand are shown, and the caption says where the others are."""
     n = 3000

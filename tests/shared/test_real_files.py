@@ -15,6 +15,8 @@ from real_data import SETS
 from unperplexed import Tally, assess, row_scores
 from unperplexed.cli.parser import main
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["nba", "world cup in game", "wideresnet", "lenet", "4Sight"]
 
 

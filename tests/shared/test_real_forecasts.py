@@ -54,6 +54,7 @@ def test_isotonic_divergence_at_floor_0_is_at_most_1(name):
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+@pytest.mark.slow
 def test_any_split_is_the_whole(name, exact_limit):
     y, p = SETS[name]()
     rng = np.random.default_rng(11)
@@ -95,6 +96,7 @@ WIDER = {
 
 
 @pytest.mark.parametrize("name", SETS)
+@pytest.mark.slow
 def test_cells_within_tolerance_of_exact(name):
     """SPEC section 5: means of orders -3..3 within 1e-5; measured within 1e-4 or a tenth of a standard error."""
     y, p = SETS[name]()

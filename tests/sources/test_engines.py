@@ -17,6 +17,8 @@ from unperplexed.cli.parser import main
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 from unperplexed.sources.map_reduce import as_tally, counted
 
+pytestmark = pytest.mark.slow
+
 CLASSES = ["cat", "dog", "fox"]
 COLUMNS = {"truth": "y", "prob": ["p0", "p1", "p2"]}
 NAMED = COLUMNS | {"labels": CLASSES}
@@ -149,9 +151,9 @@ def test_a_file_by_itself(engine, folder, monkeypatch):
 @pytest.mark.parametrize("times", [3, 4])
 def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path, times):
     """Spark tries a task four times, Dask after three killed workers once more."""
-    from unperplexed.sources import parts
+    from unperplexed.sources import map_reduce
 
-    count, deaths = parts._counted, tmp_path
+    count, deaths = map_reduce._counted, tmp_path
 
     def dies(rows, counting, settled, part):
         if part.name.endswith("12.parquet") and len(list(deaths.iterdir())) < times:
@@ -160,7 +162,7 @@ def test_a_worker_that_is_killed(engine, folder, monkeypatch, tmp_path, times):
         return count(rows, counting, settled, part)
 
     local = tally_files(folder / "*", **NAMED)
-    monkeypatch.setattr(parts, "_counted", dies)
+    monkeypatch.setattr(map_reduce, "_counted", dies)
     if times < 4:
         assert tally_files(folder / "*", **NAMED, engine=engine.name).to_bytes() == local.to_bytes()
     else:

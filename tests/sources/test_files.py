@@ -668,6 +668,7 @@ print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").
 @pytest.mark.parametrize(
     ("suffix", "nulls"), [("parquet", 0), ("parquet", 100), ("arrow", 0), ("arrow", 100), ("npz", 0)]
 )
+@pytest.mark.slow
 def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
     peaks = []
     for n_rows in (40_000, 300_000):

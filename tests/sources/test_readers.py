@@ -192,9 +192,9 @@ def test_every_format_gives_the_same(tmp_path, either, rows, name):
     path = FORMATS[name](tmp_path / name, rows)
     y, p, w = rows
     counted = tally([path], selection(path, False), reading(path))
-    result, expected = assess(counted), assess(y, p, labels=CLASSES)
+    result, expected = assess(counted, resamples=40), assess(y, p, labels=CLASSES, resamples=40)
     assert but_for_the_diagnosis(result) == but_for_the_diagnosis(expected)
-    assert result.to_json() == assess(Tally.of(y, p, labels=CLASSES)).to_json()
+    assert result.to_json() == assess(Tally.of(y, p, labels=CLASSES), resamples=40).to_json()
     assert "the rows are read several times" in result.verdict
     assert diagnosed([path], selection(path, False), reading(path)).to_dict() == expected.diagnosis.to_dict()
     weighted = assess(tally([path], selection(path, True), reading(path))).figures()
@@ -280,8 +280,8 @@ def test_what_outcomes_are_does_not_depend_on_batches(tmp_path, either, case, su
     path = tmp_path / f"f.{suffix}"
     getattr(pl.DataFrame({"y": spelled, "p": p}), f"write_{suffix}")(path)
     found = tally([path], Selection(["y"], ["p"]), FileReading(**settings, options={"drop_invalid": True}))
-    expected = assess(meant, p, drop_invalid=True, **settings)
-    assert assess(found).to_json() == expected.to_json()
+    expected = assess(meant, p, drop_invalid=True, resamples=0, **settings)
+    assert assess(found, resamples=0).to_json() == expected.to_json()
     assert found.labels == expected.labels
 
 
@@ -629,7 +629,7 @@ def test_standard_input(tmp_path, rows, name):
     command = [sys.executable, "-m", "unperplexed", "assess", "-", "--truth", *chosen.truth, "--prob", *chosen.prob]
     with path.open("rb") as stream:
         done = subprocess.run(
-            [*command, *labels, "--json", "-"],
+            [*command, *labels, "--resamples", "0", "--json", "-"],
             stdin=stream,
             capture_output=True,
             check=False,
@@ -688,6 +688,7 @@ def test_shards_do_not_depend_on_batches(tmp_path, rows, either):
 
 
 @pytest.mark.parametrize("name", ["f.csv", "wide.jsonl", "list.parquet", "list.feather", "packed.npz", "p.npy"])
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path, rows, monkeypatch, name):
     """Python's and NumPy's memory, that is: the readers' own buffers are theirs to bound."""
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 2000)

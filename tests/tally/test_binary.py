@@ -157,7 +157,7 @@ def test_layouts_and_logits_say_the_same(limit):
 
 def test_without_the_compiled_kernel_it_is_the_same(tmp_path):
     code = (
-        "import sys; sys.path.insert(0, 'tests')\n"
+        "import sys; sys.path[:0] = ['tests', 'tests/tally']\n"
         "from test_binary import layouts, LIMITS\n"
         "from pathlib import Path\n"
         "from unperplexed import Tally\n"

@@ -98,6 +98,7 @@ def test_one_class_happens_in_each_row(n):
     assert np.cov(happened.T) == pytest.approx(expected, abs=5 * n / 4 * np.sqrt(2 / 20_000))
 
 
+@pytest.mark.slow
 def test_counts_drawn_together_are_those_drawn_row_by_row(rng):
     """Twice the rows that there is room for: means, variances, correlations and skewness of the cells."""
     n = 2 * (ROOM // 5)
@@ -124,6 +125,7 @@ def _codes(p):
     return COARSE.places(p.reshape(-1))[0].reshape(p.shape)
 
 
+@pytest.mark.slow
 def test_two_plausible_classes_a_row():
     """Pairs drawn each by itself reject nearly twice as often as they may where probability is on two classes."""
     rejected = 0

@@ -32,8 +32,9 @@ def assert_same(a, b):
 
 
 def assert_same_figures(a, b, rel=1e-12):
-    for name, value in assess(a).figures().items():
-        assert assess(b).figures()[name] == pytest.approx(value, rel=rel, nan_ok=True), name
+    one, other = (assess(tally, resamples=0).figures() for tally in (a, b))
+    for name, value in one.items():
+        assert other[name] == pytest.approx(value, rel=rel, nan_ok=True), name
 
 
 def data(rng, kind):
@@ -89,19 +90,19 @@ def test_exact_or_cells_depends_on_the_union_alone(codes, exact_limit, cut):
     assert_same(parts[0] + parts[1], whole)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 10, 20, 31, 32, 40])
+@pytest.mark.parametrize("classes", [2, 3, 31, 32, 40])
 @pytest.mark.parametrize("reading", ["renormalize", "from_logits"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order, dtype):
     """A row divided by its sum gives the same values alone, in a block, and in whatever layout it comes."""
-    y = rng.integers(0, classes, 200)
-    x = rng.uniform(0.1, 1, (200, classes)) if reading == "renormalize" else 3 * rng.normal(size=(200, classes))
+    y = rng.integers(0, classes, 60)
+    x = rng.uniform(0.1, 1, (60, classes)) if reading == "renormalize" else 3 * rng.normal(size=(60, classes))
     x = np.asarray(x, dtype=dtype, order=order)
     whole = Tally.of(y, x, **{reading: True})
-    by_row = [Tally.of(y[i : i + 1], x[i : i + 1], **{reading: True}) for i in range(200)]
+    by_row = [Tally.of(y[i : i + 1], x[i : i + 1], **{reading: True}) for i in range(60)]
     assert_same(sum(by_row, Tally()), whole)
-    by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **{reading: True}) for i in range(0, 200, 7)]
+    by_seven = [Tally.of(y[i : i + 7], np.ascontiguousarray(x[i : i + 7]), **{reading: True}) for i in range(0, 60, 7)]
     assert_same(sum(by_seven, Tally()), whole)
 
 

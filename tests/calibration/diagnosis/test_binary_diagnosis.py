@@ -287,6 +287,7 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
     )
 
 
+@pytest.mark.slow
 def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):
     seen = diagnose(*planted(rng, 1000)).detectable
     for error in ({"bias": seen.bias}, {"confidence": -seen.calibration_slope}):

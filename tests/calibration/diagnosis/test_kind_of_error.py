@@ -6,6 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "kind-of-error.md").read_text("utf-8")
 RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "kind_of_error.csv")

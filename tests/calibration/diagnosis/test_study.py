@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "diagnosis.csv")
 

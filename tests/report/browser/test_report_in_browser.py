@@ -14,6 +14,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from unperplexed import assess, assess_by, compare
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "<script>window.hacked = 1</script>",
     '"><img src=x onerror="window.hacked = 1">',

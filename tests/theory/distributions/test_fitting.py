@@ -10,6 +10,7 @@ ANYWHERE = (-1, 10)
 
 @pytest.mark.parametrize("k", [-0.2, -0.1, 0, 0.1, 0.5, 2])
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.slow
 def test_standard_errors_cover_the_truth(family, k):
     """Of 60 fits, the errors in standard errors must have mean 0 and spread 1, as far as 60 can tell."""
     truth, errors = family(3, 2, k), []
@@ -177,6 +178,7 @@ def test_many_equal_values():
 
 
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.7, 0.8, 0.97])
+@pytest.mark.slow
 def test_many_points_in_a_plane(share):
     """Zeros in one column, or points on a slanting line: the likelihood of heavy tails is infinite across them."""
     y = np.random.default_rng(0).normal(size=(200, 2))
@@ -272,6 +274,7 @@ def test_a_few_far_points_do_not_stop_it():
 
 @pytest.mark.parametrize("k", [-0.1, 0, 0.2, 1])
 @pytest.mark.parametrize("d", [2, 4])
+@pytest.mark.slow
 def test_multivariate_recovery(k, d):
     rng = np.random.default_rng(d)
     root = np.tril(rng.normal(size=(d, d))) + 2 * np.eye(d)

@@ -104,6 +104,7 @@ def test_density_is_marginal_times_conditional(k, point):
 
 
 @pytest.mark.parametrize("k", [-0.3, -0.05, 0, 1e-9, 0.25, 2])
+@pytest.mark.slow
 def test_distribution_function(k):
     ours = MultivariateCoupledGaussian(LOC, SHAPE, k)
     corner = LOC + np.array([0.5, 1.0, -0.2])
