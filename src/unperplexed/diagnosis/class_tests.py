@@ -11,7 +11,7 @@ from scipy.special import gammaincc, ndtri, stdtr
 from .._typing import Bools, Floats
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import hall, upper_tail
-from .clusters import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, test_of_squares
+from .clusters import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 from .weighted_chi2 import weighted_chi2_sf
 
 NEW = 0.03
@@ -154,7 +154,7 @@ def _shape_test_of_clusters(clusters: ClusterSums, directions: Floats, weights: 
     covariance = cluster_covariance(sums, directions @ clusters.own_shape @ directions.T, shares)
     z = np.linalg.solve(np.linalg.cholesky(covariance), sums.sum(axis=0))
     effect = float(np.diag(covariance).mean())
-    return test_of_squares(z, weights, degrees_of_freedom(shares, effect))[1], effect
+    return squares_tested(z, weights, degrees_of_freedom(shares, effect))[1], effect
 
 
 def _orthonormal(covariance: Floats) -> Floats:

@@ -58,7 +58,7 @@ def degrees_of_freedom(shares: Floats, inflation: float) -> float:
     return max(float(variance.sum() ** 2 / (variance @ variance)) - 1, 1.0)
 
 
-def test_of_squares(z: Floats, weights: Floats, freedom: float) -> tuple[float, float]:
+def squares_tested(z: Floats, weights: Floats, freedom: float) -> tuple[float, float]:
     """Weighted sum of squared scores, made uncorrelated by an estimated covariance, and its p-value.
 
     As with Hotelling's T-squared, every further score takes a degree of freedom.

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from .._typing import Floats
 from .class_tails import hall
-from .clusters import ClusterSums, cluster_covariance, cluster_shares, degrees_of_freedom, test_of_squares
+from .clusters import ClusterSums, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 from .log_odds_maps import tail
 from .weighted_chi2 import weighted_chi2_sf
 
@@ -119,7 +119,7 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     covariance = cluster_covariance(sums, (q * rows.own_squares(expit(rows.s))) @ q.T, shares)
     inflation, k = np.diag(covariance), max(1, min(len(q), len(shares) // _CLUSTERS_EACH))
     z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), sums[:, :k].sum(axis=0))
-    return *test_of_squares(z, weights[:k], degrees_of_freedom(shares, float(inflation[:k].mean()))), inflation
+    return *squares_tested(z, weights[:k], degrees_of_freedom(shares, float(inflation[:k].mean()))), inflation
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:
