@@ -10,9 +10,9 @@ from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
 from unperplexed.diagnosis import describe
-from unperplexed.diagnosis.gate import weighted_chi2_sf
 from unperplexed.diagnosis.log_odds_maps import Counted, fit
 from unperplexed.diagnosis.result import Detectable, Finding
+from unperplexed.diagnosis.weighted_chi2 import weighted_chi2_sf
 from unperplexed.diagnosis.words import worded
 
 

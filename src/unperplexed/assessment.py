@@ -670,7 +670,7 @@ def _assess_tally(
     _check_assessable(tally, view)
     floor = floor_for(floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
-    rows = independent_rows(tally)
+    rows = independent_rows(tally, view)
 
     def measure(pairs: Pairs) -> Estimate:
         return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)

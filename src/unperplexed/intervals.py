@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from ._calibrated import calibrated
 from ._dependence import LEAST_WORTH
 from ._design_effect import Influences, growth, influences
-from ._resampling import CellCounts, coarse_counts
+from ._resampling import CellCounts, coarse_counts, shown_counts
 from ._shard_sums import independent_share
 from ._typing import Floats, ReadOnlyArrays
 from ._world_cells import WorldCells, world_cells
@@ -213,7 +213,7 @@ def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
 ) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    counts, alike = coarse_counts(tally), not tally.grouped and not tally.uneven
+    counts, alike = shown_counts(tally, view), not tally.grouped and not tally.uneven
     share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
     cells = world_cells(tally, view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)

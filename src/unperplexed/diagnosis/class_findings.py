@@ -16,14 +16,14 @@ from . import class_words as say
 from .class_maps import SCALARS, Errors, information
 from .class_rest import rest
 from .class_search import LEAST, Candidate, Search
-from .class_tests import Gate
+from .class_tests import ClassGate
 from .result import Finding
 
 _CLOSE = 4.0
 """Sets of errors whose criterion is at most so much below the best are not told apart from it."""
 
 
-def named(search: Search, opened: Gate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
+def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
     """The best set of errors as findings; where none pays for itself, what the gate saw."""
     best = search.run() or _single(search, opened)
     if not best:
@@ -46,7 +46,7 @@ def named(search: Search, opened: Gate, means: say.ClassMeans, rows: int) -> tup
     return tuple(found), best
 
 
-def _single(search: Search, opened: Gate) -> Errors:
+def _single(search: Search, opened: ClassGate) -> Errors:
     """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
     if opened.shape <= min(opened.spread, opened.holm):
         singles = search.singles()
@@ -155,7 +155,7 @@ def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(others, key=lambda errors: -search.found[errors].criterion)[:3])
 
 
-def shape(opened: Gate) -> Finding:
+def shape(opened: ClassGate) -> Finding:
     """The finding where the gate rejects and no error is significant."""
     words = f"miscalibrated in a way that has no name here ({p_value_text(opened.p_value)})"
     return Finding("shape", words, p_value=opened.p_value, remedy=say.remedy("shape", math.nan))

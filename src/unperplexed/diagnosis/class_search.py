@@ -15,7 +15,7 @@ from .class_fit import BIAS_SD, SMALL_SD, Fit, Fitter
 from .class_maps import SCALARS, Errors, information
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
-from .class_tests import NEW, Gate, third_moments
+from .class_tests import NEW, ClassGate, third_moments
 
 PLAIN: tuple[Errors, ...] = (
     (),
@@ -55,7 +55,7 @@ class Candidate:
 class Search:
     """Fits sets of errors to the same rows and compares them."""
 
-    def __init__(self, fitter: Fitter, statistics: ClassStatistics, gate: Gate, alpha: float) -> None:
+    def __init__(self, fitter: Fitter, statistics: ClassStatistics, gate: ClassGate, alpha: float) -> None:
         """Take the fitter with the statistics of the same rows and the gate's design effects."""
         self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
         self._variance = statistics.information / gate.effect

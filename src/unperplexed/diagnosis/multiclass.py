@@ -18,8 +18,8 @@ from .class_fit import Fitter
 from .class_rows import Certain, PreparedRows, Rows, count
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
-from .class_tests import Gate, gate
-from .gate import FEWEST_CLUSTERS
+from .class_tests import ClassGate, gate
+from .clusters import FEWEST_CLUSTERS
 from .result import Detectable, Diagnosis, Finding
 from .words import Told, certainty_words, not_made, rows_words, told, too_few
 
@@ -105,7 +105,7 @@ def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | 
     return say.ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
 
 
-def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
+def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
     used = statistics.information[statistics.information > 0] / opened.effect
     single = -float(ndtri(0.05 / (6 * len(used)))) + 0.84
