@@ -15,7 +15,7 @@ from ..tally import Tally
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally
 from .class_rows import RowBlock, Rows
-from .multiclass import diagnose_classes
+from .multiclass import diagnose_class_sums, diagnose_classes
 from .result import Diagnosis
 from .words import not_made
 
@@ -140,13 +140,22 @@ def diagnosis_of_tally(tally: Tally) -> Diagnosis:
     if not tally.weight > 0:
         raise InputError("no rows of positive weight to diagnose.")
     if tally.n_classes > 2:
-        return not_made(_CLASSES, tally.n_rows, tally.labels)
+        return _of_classes(tally)
     data = data_of_tally(tally)
     return not_made(_EARLIER, tally.n_rows, tally.labels) if data is None else diagnose_binary(data)
 
 
+def _of_classes(tally: Tally) -> Diagnosis:
+    if tally.grouped:
+        return not_made(_CLUSTERS, tally.n_rows, tally.labels)
+    if tally.diagnosis is None:
+        return not_made(_CLASSES, tally.n_rows, tally.labels)
+    return diagnose_class_sums(tally.diagnosis, tally.labels)
+
+
+_CLUSTERS = "with more than two classes a tally does not keep its clusters of dependent rows; assess the rows"
 _CLASSES = (
-    "with more than two classes the rows are read several times, which neither a tally nor standard input nor an"
-    " engine allows; assess the rows, or the files that hold them"
+    "with more than two classes a tally needs the part \"diagnosis\"; count the rows with it (--parts diagnosis), or"
+    " assess them, or the files that hold them"
 )
 _EARLIER = "the tally does not keep the positive class apart, as those of earlier versions do not; count it anew"

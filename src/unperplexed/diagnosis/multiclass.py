@@ -11,20 +11,21 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import poisson
 
+from .._class_sums import MOST_CLASSES, ClassSums
 from ..labels import Label
 from . import class_words as say
-from .class_findings import close_sets, named, rest_of
+from .class_counts import statistics_of_sums
+from .class_findings import close_sets, named
 from .class_fit import Fitter
+from .class_rest import rest
 from .class_rows import Certain, PreparedRows, Rows, count
+from .class_scores import ScoreFitter
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
 from .class_tests import Gate, gate
 from .gate import FEWEST_CLUSTERS
-from .result import Detectable, Diagnosis, Finding
+from .result import COUNTS, Detectable, Diagnosis, Finding
 from .words import Told, certainty_words, not_made, rows_words, told, too_few
-
-MOST_CLASSES = 2000
-"""Covariances of more take gigabytes."""
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -75,10 +76,12 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
         return told(labels, (*findings, surprising), about)
-    search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
+    fitter = Fitter(prepared, statistics, opened.effect)
+    search = Search(fitter, statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
     if best:
-        left, p_value = rest_of(search, best)
+        mapping = search.found[best].fit.mapping
+        left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
             alternatives=close_sets(search, best),
@@ -87,6 +90,31 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
             gain=sum(finding.gain for finding in more),
         )
     return told(labels, (*findings, *more), about)
+
+
+def diagnose_class_sums(sums: ClassSums, labels: tuple[Label | None, ...], *, alpha: float = 0.05) -> Diagnosis:
+    """Find what sums over the rows tell: no lapse, no few surprising rows, and nothing of what the findings leave.
+
+    Sizes of errors are those of one step of a fit and are not given; nor is a set of errors that is almost as good.
+    """
+    with np.errstate(under="ignore"):
+        statistics, certain = statistics_of_sums(sums)
+        findings = _certainty(certain, False)
+        about = Told(n=statistics.rows, p_value=math.nan, by=COUNTS)
+        if not float(statistics.information.sum()) > _SEEN:
+            return told(labels, findings, about)
+        opened = gate(statistics)
+        about = replace(
+            about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
+        )
+        if not opened.p_value < alpha:
+            return told(labels, findings, about)
+        search = Search(ScoreFitter(statistics, opened.effect), statistics, opened, alpha)
+        more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
+        if best:
+            gain = sum(finding.gain for finding in more)
+            about = replace(about, alternatives=close_sets(search, best), gain=gain)
+        return told(labels, (*findings, *more), about)
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
