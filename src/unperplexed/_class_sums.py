@@ -189,7 +189,7 @@ class _Open:
         return found
 
 
-_CODE_BITS = 8
+_CODE_BITS = 10
 """Of the fraction of a probability, in the cells in which log-probabilities are taken."""
 _SHIFT = 52 - _CODE_BITS
 _LOWEST = 1023 - 60 << _CODE_BITS  # of 2**-60: less is as if it were this
@@ -198,12 +198,12 @@ _TOP_CELL = (1022 << 1) - (_LOWEST >> _CODE_BITS - 1)  # of 1/2
 
 @cache
 def _directions() -> tuple[Floats, Floats]:
-    """Log-probability and the tail's direction at the middle of each cell, to 2**-9."""
+    """Log-probability and the tail's direction at the middle of each cell, to 2**-12."""
     code = np.arange(_LOWEST, (1023 << _CODE_BITS) + 1)
     fraction = (code % 2**_CODE_BITS + 0.5) / 2**_CODE_BITS
     p = np.minimum(np.ldexp(1 + fraction, code // 2**_CODE_BITS - 1023), 1.0)
     odds = np.log(p) - np.log1p(-np.minimum(p, 0.75))
-    return np.rint(np.log(p) * 2**9) / 2**9, np.rint(tail(odds) * 2**9) / 2**9
+    return np.rint(np.log(p) * 2**12) / 2**12, np.rint(tail(odds) * 2**12) / 2**12
 
 
 def _code(p: Floats) -> Ints:

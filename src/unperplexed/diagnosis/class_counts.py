@@ -12,15 +12,32 @@ from .class_rows import CERTAIN, Certain
 from .class_statistics import ClassStatistics
 
 
-def statistics_of_sums(sums: ClassSums) -> tuple[ClassStatistics, Certain]:
-    """Return the statistics without the rows that were certain and wrong, and these.
+def certain_level(sums: ClassSums) -> int:
+    """Return the level from which on rows are certain."""
+    return min(max(math.ceil(-math.log2(CERTAIN / float(sums["rows"][0]))), FIRST_LEVEL), LEVELS)
+
+
+def surprising_levels(sums: ClassSums, most: int = 3) -> list[tuple[int, int]]:
+    """Return levels below the certain ones with how many wrong rows there are from there on, at most a few.
+
+    Of these rows each predicted its outcome, and those no more probable, with less than 1 / n.
+    """
+    wrong, certain = sums["wrong"], certain_level(sums)
+    first = math.ceil(math.log2(float(sums["rows"][0])))
+    levels = [level for level in range(certain - 1, max(first, FIRST_LEVEL) - 1, -1) if wrong[level]]
+    counts = [(level, int(wrong[level:certain].sum())) for level in levels]
+    return [(level, count) for level, count in counts if count <= most]
+
+
+def statistics_of_sums(sums: ClassSums, level: int | None = None) -> tuple[ClassStatistics, Certain]:
+    """Return the statistics without the rows that were wrong from a level on, those certain by default, and these.
 
     Where a row is certain is known to a power of two. Rows that were certain and right stay in: they add next to
     nothing to any sum. Those that were wrong leave the scores; their variances, were they calibrated, stay in.
     """
     n = float(sums["rows"][0])
     scale = n / float(sums["observed"].sum())  # weights have mean 1
-    level = min(max(math.ceil(-math.log2(CERTAIN / n)), FIRST_LEVEL), LEVELS)
+    level = certain_level(sums) if level is None else level
     wrong, right = (int(sums[name][level:].sum()) for name in ("wrong", "right"))
     out, score_out = (scale * sums[name][level:].sum(axis=0) for name in ("wrong_residual", "wrong_score"))
     cells, cell_sums = sums["cells"], sums["cell_sums"]

@@ -58,7 +58,7 @@ class Fitter:
         self.classes = len(statistics.observed)
         self._information = information_of(statistics)
         self.bias_information: Floats = self._information[2:, 2:]
-        self.known = frozenset((*SCALARS, "bias"))
+        self.known, self.alone = frozenset((*SCALARS, "bias")), frozenset[str]()
         self.none = Fit((), ClassMap(), slopes(chunks, ClassMap(), self.classes, tail=False), 0.0)
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:

@@ -1,54 +1,143 @@
-"""What sums over the rows tell of the errors of more than two classes: one step of a fit, by scores and information."""
+"""What sums over the rows tell of the errors of more than two classes: fits without the rows themselves."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from .._row_sample import RowSample
 from .._typing import Floats, Ints
-from .class_fit import BIAS_SD, Fit, information_of, precision
+from .class_curvature import Curvature
+from .class_fit import BIAS_SD, FAR, Fit, information_of, precision
 from .class_maps import ClassMap, Errors, Slopes
 from .class_statistics import ClassStatistics
 
+_LAPSES = np.exp(np.linspace(-9, -0.5, 86))
+
 
 class ScoreFitter:
-    """Fits sets of errors by the log-likelihood's second-order approximation at the forecasts as they are."""
+    """Fits sets of errors by the scores, and by the information on each class bias at the forecasts as they are.
 
-    known = frozenset(("confidence", "tail", "bias"))
-    """A lapse is not among them: its score, the sum of 1 / (C p) - 1 over outcomes, has hardly any moments."""
+    The likelihood of confidence and tail bends as that of the few rows that a tally keeps. That of a lapse alone
+    depends on the probabilities of the observed classes only; beside other errors it is not known.
+    """
 
-    def __init__(self, statistics: ClassStatistics, effect: float) -> None:
-        """Take the statistics of the rows and the design effect, by which the data count less against the prior."""
+    known = frozenset(("confidence", "tail", "noise", "bias"))
+    alone = frozenset(("noise",))
+
+    def __init__(
+        self, statistics: ClassStatistics, effect: float, sample: RowSample | None, observed: tuple[Floats, Floats]
+    ) -> None:
+        """Take the statistics of the rows, the design effect, some rows, and the probabilities of what was observed.
+
+        These come with their weights.
+        """
         s, self.effect = statistics, effect
         self.classes = len(s.observed)
         self._score = np.concatenate([s.shape_score, s.observed - s.predicted])
         self._information = information_of(s)
         self.bias_information: Floats = self._information[2:, 2:]
-        self.none = Fit((), ClassMap(), self._slopes(np.zeros(2 + self.classes)), 0.0)
+        self._observed = observed
+        enough = sample is not None and sample.key.size > 0 and bool((np.diag(s.shape_information) > 1e-6).all())
+        self._curve = Curvature(sample, s, self._information[:2, :2]) if enough and sample is not None else None
+        self.none = Fit((), ClassMap(), self._slopes(0.0, np.zeros(2 + self.classes)), 0.0)
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
-        """Maximise it with the prior; biases of some classes only, if given. Where it starts does not matter."""
-        del start
-        places = {"confidence": [0], "tail": [1], "bias": list(range(2, 2 + self.classes))}
-        at = np.array([place for name in errors for place in places[name]])
-        prior = self.effect * precision(errors, self.classes, only, sd)
-        known = self._information[np.ix_(at, at)]
-        known[np.diag_indices_from(known)] *= 1 + 1e-9
-        theta = np.zeros(2 + self.classes)
-        theta[at] = cho_solve(cho_factor(known + np.diag(prior)), self._score[at])
-        mapping = ClassMap(float(theta[0]), float(theta[1]), 0.0, theta[2:] if "bias" in errors else None)
-        return Fit(errors, mapping, self._slopes(theta), 0.5 * float(prior @ theta[at] ** 2))
+        """Maximise the likelihood with the prior; biases of some classes only, if given.
 
-    def _slopes(self, theta: Floats) -> Slopes:
-        moved = self._information @ theta
-        left = self._score - moved
-        rise = float(theta @ self._score - 0.5 * theta @ moved)
+        The information on these is that at the start, as it is on average over the classes.
+        """
+        if "noise" in errors:
+            return self._lapse()
+        scalars = [at for at, name in enumerate(("confidence", "tail")) if name in errors]
+        growth = self._growth(start)
+        biases = _Biases(self, only, sd, growth) if "bias" in errors else None
+        shape = np.zeros(2)
+        for _ in range(50 if scalars else 0):
+            value, slope, bend = self._shape(shape)
+            if biases is not None:
+                more = biases.beside(shape)
+                value, slope, bend = value + more[0], slope + more[1], bend + more[2]
+            penalty = self.effect / FAR**2
+            value, slope = value - 0.5 * penalty * shape @ shape, slope - penalty * shape
+            step = np.zeros(2)
+            bend = bend[np.ix_(scalars, scalars)] + penalty * np.eye(len(scalars))
+            step[scalars] = np.linalg.solve(bend, slope[scalars])
+            size = 1.0
+            while size > 1e-3 and self._height(shape + size * step, biases) < value:
+                size /= 2
+            shape = shape + size * step
+            if abs(float(step @ slope)) < 1e-6:
+                break
+        theta = np.concatenate([shape, np.zeros(self.classes) if biases is None else biases.at(shape)])
+        mapping = ClassMap(float(shape[0]), float(shape[1]), 0.0, theta[2:] if biases is not None else None)
+        prior = self.effect * precision(errors, self.classes, only, sd)
+        used = np.concatenate([theta[2:] if name == "bias" else theta[[_AT[name]]] for name in errors])
+        penalty = 0.5 * float(prior @ used**2)
+        growth = self._growth(mapping) if biases is None else growth
+        return Fit(errors, mapping, self._slopes(self._height(shape, biases) + penalty, theta, growth), penalty)
+
+    def _height(self, shape: Floats, biases: _Biases | None) -> float:
+        """Log-likelihood with the prior, the biases being the best ones beside confidence and tail."""
+        more = 0.0 if biases is None else biases.beside(shape)[0]
+        return self._shape(shape)[0] + more - 0.5 * self.effect / FAR**2 * float(shape @ shape)
+
+    def _shape(self, shape: Floats) -> tuple[float, Floats, Floats]:
+        """Log-likelihood of confidence and tail, its gradient, and its Hessian with the other sign."""
+        known = self._information[:2, :2]
+        if self._curve is None:
+            value, slope, bend = 0.5 * float(shape @ known @ shape), known @ shape, known
+        else:
+            value, slope, bend = self._curve(shape)
+        return float(shape @ self._score[:2]) - value, self._score[:2] - slope, bend
+
+    def _growth(self, mapping: ClassMap) -> float:
+        return 1.0 if self._curve is None else self._curve.growth(np.array([mapping.confidence, mapping.tail]))
+
+    def _slopes(self, rise: float, theta: Floats, growth: float = 1.0) -> Slopes:
+        known = self._information.copy()
+        known[2:, :2] *= (1 + growth) / 2
+        known[2:, 2:] *= growth
+        left = self._score - known @ theta
         return Slopes(rise, float(left[0]), float(left[1]), 0.0, left[2:])
 
+    def _lapse(self) -> Fit:
+        p, weight = self._observed
+        rise = np.array([weight @ np.log1p(e * (1 / (self.classes * p) - 1)) for e in _LAPSES])
+        best = int(rise.argmax())
+        return Fit(
+            ("noise",), ClassMap(noise=float(_LAPSES[best])), self._slopes(float(rise[best]), 0 * self._score), 0.0
+        )
+
     def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
-        """Information on confidence, tail, nothing on a lapse, and all class biases; the same for any map."""
-        del mapping, biases
+        """Information on confidence, tail, nothing on a lapse, and all class biases."""
+        del biases
         at = np.r_[0, 1, 3 : 3 + self.classes]
         total = np.zeros((3 + self.classes, 3 + self.classes))
         total[np.ix_(at, at)] = self._information
+        total[3:] *= self._growth(mapping)
+        total[:2, 3:] = total[3:, :2].T
+        total[:2, :2] = self._shape(np.array([mapping.confidence, mapping.tail]))[2]
         return total
+
+
+_AT = {"confidence": 0, "tail": 1}
+
+
+class _Biases:
+    """The best class biases beside confidence and tail."""
+
+    def __init__(self, fitter: ScoreFitter, only: Ints | None, sd: float, growth: float) -> None:
+        self._score, self._across = fitter._score[2:], (1 + growth) / 2 * fitter._information[2:, :2]
+        prior = fitter.effect * precision(("bias",), fitter.classes, only, sd)
+        self._root = cho_factor(growth * fitter.bias_information + np.diag(prior))
+        self._bend = self._across.T @ cho_solve(self._root, self._across)
+
+    def at(self, shape: Floats) -> Floats:
+        return np.asarray(cho_solve(self._root, self._score - self._across @ shape))
+
+    def beside(self, shape: Floats) -> tuple[float, Floats, Floats]:
+        """Penalised log-likelihood that they add, its gradient, and its Hessian with the other sign."""
+        left = self._score - self._across @ shape
+        best = cho_solve(self._root, left)
+        return 0.5 * float(left @ best), -self._across.T @ best, -self._bend

@@ -61,6 +61,8 @@ class Fits(Protocol):
     none: Fit
     known: frozenset[str]
     """Errors that can be looked for."""
+    alone: frozenset[str]
+    """Those of them that can be looked for only by themselves."""
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
         """Maximise the likelihood with the prior; biases of some classes only, if given."""
@@ -78,7 +80,10 @@ class Search:
         self._variance = statistics.information / gate.effect
         self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
         shape = statistics.shape_information
-        self._plain = [x for x in PLAIN if fitter.known.issuperset(x) and _identifiable(x, shape)]
+        possible = [x for x in PLAIN if fitter.known.issuperset(x) and _identifiable(x, shape)]
+        self._plain = [x for x in possible if len(x) < 2 or fitter.alone.isdisjoint(x)]
+        self._beside = [x for x in self._plain if fitter.alone.isdisjoint(x)]
+        """Sets to which biases can be added."""
         self._named: dict[Errors, Ints] = {}
         self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
 
@@ -86,10 +91,10 @@ class Search:
         """Try all sets of errors; the best one."""
         for errors in self._plain[1:]:
             self._try(errors)
-        for errors in sorted(self._plain, key=lambda each: -self.found[each].criterion):
+        for errors in sorted(self._beside, key=lambda each: -self.found[each].criterion):
             if not self._bias_cannot_pay(errors):
                 self._try((*errors, "bias"))
-        first, *others = sorted(self._plain, key=self._with_bias)
+        first, *others = sorted(self._beside, key=self._with_bias)
         self._try_other_biases(first)
         for second in others[:1]:
             if self._with_bias(second) - self._with_bias(first) < _NEAR:

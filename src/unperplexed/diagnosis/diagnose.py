@@ -14,7 +14,7 @@ from ..labels import Label
 from ..tally import Tally
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally
-from .class_rows import RowBlock, Rows
+from .class_rows import CERTAIN, RowBlock, Rows
 from .multiclass import diagnose_class_sums, diagnose_classes
 from .result import Diagnosis
 from .words import not_made
@@ -150,7 +150,10 @@ def _of_classes(tally: Tally) -> Diagnosis:
         return not_made(_CLUSTERS, tally.n_rows, tally.labels)
     if tally.diagnosis is None:
         return not_made(_CLASSES, tally.n_rows, tally.labels)
-    return diagnose_class_sums(tally.diagnosis, tally.labels)
+    points, some = tally.points(), tally.row_sample
+    likely = points.p > CERTAIN / (tally.n_weighing * tally.n_classes)
+    observed = points.p[likely], points.weight[likely] * (tally.n_weighing / tally.weight)
+    return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels)
 
 
 _CLUSTERS = "with more than two classes a tally does not keep its clusters of dependent rows; assess the rows"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import sub
@@ -12,9 +13,11 @@ from scipy.special import ndtri
 from scipy.stats import poisson
 
 from .._class_sums import MOST_CLASSES, ClassSums
+from .._row_sample import RowSample
+from .._typing import Floats
 from ..labels import Label
 from . import class_words as say
-from .class_counts import statistics_of_sums
+from .class_counts import statistics_of_sums, surprising_levels
 from .class_findings import close_sets, named
 from .class_fit import Fitter
 from .class_rest import rest
@@ -92,10 +95,26 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     return told(labels, (*findings, *more), about)
 
 
-def diagnose_class_sums(sums: ClassSums, labels: tuple[Label | None, ...], *, alpha: float = 0.05) -> Diagnosis:
-    """Find what sums over the rows tell: no lapse, no few surprising rows, and nothing of what the findings leave.
+def diagnose_class_sums(
+    sums: ClassSums,
+    sample: RowSample | None,
+    observed: tuple[Floats, Floats],
+    labels: tuple[Label | None, ...],
+    *,
+    alpha: float = 0.05,
+) -> Diagnosis:
+    """Find what the sums over the rows tell: no lapse beside other errors, and nothing of what the findings leave.
 
-    Sizes of errors are those of one step of a fit and are not given; nor is a set of errors that is almost as good.
+    Parameters
+    ----------
+    sums : ClassSums
+        Of all rows.
+    sample : RowSample or None
+        A few of the rows, or all.
+    observed : tuple of arrays
+        Probabilities of the observed classes, but for those that were certain not to occur, and their weights.
+    labels, alpha
+        As in `diagnose_classes`.
     """
     with np.errstate(under="ignore"):
         statistics, certain = statistics_of_sums(sums)
@@ -109,12 +128,28 @@ def diagnose_class_sums(sums: ClassSums, labels: tuple[Label | None, ...], *, al
         )
         if not opened.p_value < alpha:
             return told(labels, findings, about)
-        search = Search(ScoreFitter(statistics, opened.effect), statistics, opened, alpha)
+        surprising = _surprising_level(sums, np.sort(observed[0]), opened, alpha)
+        if surprising:
+            return told(labels, (*findings, surprising), about)
+        search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)
             about = replace(about, alternatives=close_sets(search, best), gain=gain)
         return told(labels, (*findings, *more), about)
+
+
+def _surprising_level(sums: ClassSums, least: Floats, opened: Gate, alpha: float) -> Finding | None:
+    """One to three surprising outcomes, which had the least probabilities, without which the gate does not reject."""
+    for level, drop in surprising_levels(sums):
+        if not gate(statistics_of_sums(sums, level)[0]).p_value < alpha:
+            return _rows_finding(least[:drop].tolist(), (), opened)
+    return None
+
+
+def _rows_finding(probabilities: Sequence[float], rows: tuple[int, ...], opened: Gate) -> Finding:
+    words, remedy = rows_words(probabilities), say.remedy("rows", math.nan)
+    return Finding("rows", words, float(len(probabilities)), p_value=opened.p_value, remedy=remedy, rows=rows)
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -149,8 +184,6 @@ def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: floa
     for drop in range(1, len(found) + 1):
         out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
         if not gate(reduce(sub, out, statistics)).p_value < alpha:
-            words = rows_words([p for _, _, p, _ in found[:drop]])
             rows = tuple(named for *_, named in found[:drop] if named >= 0)
-            p_value = gate(statistics).p_value
-            return Finding("rows", words, float(drop), p_value=p_value, remedy=say.remedy("rows", math.nan), rows=rows)
+            return _rows_finding([p for _, _, p, _ in found[:drop]], rows, gate(statistics))
     return None
