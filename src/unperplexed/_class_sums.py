@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ._compiled import kernel as _kernel
 from ._log_odds_tail import tail
 from ._typing import AnyFloats, Floats, Ints
+from .errors import InputError
 
 MOST_CLASSES = 2000
 """Covariances of more take gigabytes."""
 
-BY_DEFAULT = range(3, 65)
-"""Numbers of classes of which the part is kept unasked."""
+BY_DEFAULT = range(3, 21)
+"""Numbers of classes of which the part is kept unasked: counting takes up to about twice as long."""
 
 CELLS = 88
 """Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""
@@ -38,6 +40,9 @@ FIRST_LEVEL = 6
 
 _ROWS = 1 << 12
 """So many rows at most are added up before their sums are kept: these are exact below 2**53 units."""
+
+_FEWEST = 1 << 10
+"""And so many at least: products of matrices are faster of many rows."""
 
 _VALUES = 1 << 15
 """Probabilities that are taken at once: small enough to stay in cache."""
@@ -131,24 +136,23 @@ class ClassSumsCounter:
 
     @classmethod
     def of(cls, classes: int) -> ClassSumsCounter | None:
-        """Return one for more than two classes, and for as many as there is room for; two have counts of their own."""
-        return cls(classes) if 2 < classes <= MOST_CLASSES else None
+        """Return one for more than two classes; two have counts of their own."""
+        if classes > MOST_CLASSES:
+            raise InputError(f"parts: 'diagnosis' takes at most {MOST_CLASSES:,} classes, here {classes:,}.")
+        return cls(classes) if classes > 2 else None
 
     def add(self, p: AnyFloats, truth: NDArray[np.signedinteger[Any]], weights: Floats | None) -> None:
         """Count rows of positive weight."""
-        step = min(max(2, _VALUES // self.classes), _ROWS)
+        opened = self._open[weights is not None]
+        step = min(max(2, _VALUES // self.classes), opened.room)
         for first in range(0, len(p), step):
             here = slice(first, first + step)
-            w = None if weights is None else weights[here]
-            opened = self._open[w is not None]
-            if opened.rows + len(p[here]) > _ROWS:
-                self._keep(w is not None)
-                opened = self._open[w is not None]
-            opened.add(p[here], truth[here].astype(np.int64), w)
+            if opened.rows + len(p[here]) > opened.room:
+                self._keep(weights is not None)
+            opened.add(p[here], truth[here].astype(np.int64), None if weights is None else weights[here])
 
     def _keep(self, weighted: bool) -> None:
-        found = self._open[weighted].sums()
-        self._open[weighted] = _Open(self.classes)
+        found = self._open[weighted].taken(weighted)
         if weighted:
             self._rest += found
         else:
@@ -166,28 +170,50 @@ class _Open:
     """Sums over a few rows, in units: of whole numbers without weights."""
 
     def __init__(self, classes: int) -> None:
-        self.classes, self.rows = classes, 0
-        self._sums: dict[str, Floats] = {}
-        self._coarse: list[Floats] = []  # products of matrices are faster of many rows
+        self.rows, self.room = 0, min(max(_VALUES // classes, _FEWEST), _ROWS)
+        self._found = np.zeros(length(classes))
+        places = layout(classes)
+        self._sums = {name: self._found[at.place].reshape(at.shape) for name, at in places.items()}
+        self._coarse = np.empty((0, classes))
+        self._lower = np.tril_indices(classes)
 
     def add(self, p: AnyFloats, truth: Ints, w: Floats | None) -> None:
+        if not len(self._coarse):
+            self._coarse = np.empty((self.room, p.shape[1]))
+        coarse = self._coarse[self.rows : self.rows + len(p)]
         self.rows += len(p)
+        if _kernel is not None and w is None and p.dtype in (np.float32, np.float64):
+            sums = [self._sums[name] for name in _BY_KERNEL]
+            _kernel.class_sums(p, truth, *_directions(), sums, coarse)
+            for name in ("rows", "squared_weight"):
+                self._sums[name] += len(p)
+            return
         for name, values in _sums_of(p, truth, w):
             if name == "coarse":
-                self._coarse.append(values)
+                coarse[:] = values
             else:
-                self._sums[name] = self._sums[name] + values if name in self._sums else values
+                self._sums[name] += values.reshape(self._sums[name].shape)
 
-    def sums(self) -> Floats:
-        found = np.zeros(length(self.classes))
-        if not self.rows:
-            return found
-        coarse = np.concatenate(self._coarse, axis=1)
-        self._sums["products"] = (coarse @ coarse.T)[np.tril_indices(self.classes)]
-        for name, field in layout(self.classes).items():
-            found[field.place] = self._sums[name].reshape(-1)
+    def taken(self, weighted: bool) -> Floats:
+        """Give the sums, and begin anew."""
+        if self.rows:
+            coarse = self._coarse[: self.rows]
+            self._sums["products"][:] = (coarse.T @ coarse)[self._lower]
+        for name, same in () if weighted else _SAME:
+            self._sums[name][:] = self._sums[same]
+        found = self._found.copy()
+        self._found[:], self.rows = 0.0, 0
         return found
 
+
+_BY_KERNEL = (
+    *("observed", "predicted", "information", "shape_score", "shape_information", "shape_classes", "shape_third"),
+    *("cells", "cell_sums", "right", "wrong", "wrong_residual", "wrong_score"),
+)
+"""Sums that the compiled kernel makes, in its order."""
+
+_SAME = (("squared_predicted", "predicted"), ("shape_covariance", "shape_information"))
+"""Sums that are the same without weights."""
 
 _CODE_BITS = 10
 """Of the fraction of a probability, in the cells in which log-probabilities are taken."""
@@ -211,7 +237,7 @@ def _code(p: Floats) -> Ints:
 
 
 def _sums_of(given: AnyFloats, truth: Ints, w: Floats | None) -> Iterator[tuple[str, Floats]]:
-    """Sums over some rows, in units, and their probabilities in coarse units, one row a class."""
+    """Sums over some rows, in units, and their probabilities in coarse units; as the compiled kernel makes them without weights."""
     n, classes = given.shape
     p = np.ascontiguousarray(given.T, dtype=np.float64)
     p = p / _over_classes(p)
@@ -235,9 +261,10 @@ def _sums_of(given: AnyFloats, truth: Ints, w: Floats | None) -> Iterator[tuple[
     yield "observed", np.bincount(truth, weight, classes)
     fine = units(p, _FINE)
     yield "predicted", fine.sum(axis=1) if w is None else fine @ w
-    yield "squared_predicted", fine.sum(axis=1) if w is None else fine @ (w * w)
+    if w is not None:
+        yield "squared_predicted", fine @ (w * w)
     yield "information", totals(p * (1 - p), _FINE)
-    yield "coarse", units(p, _COARSE) if w is None else units(p * w, _COARSE)
+    yield "coarse", units(p, _COARSE).T if w is None else units(p * w, _COARSE).T
 
     # ---- confidence and tail
     code = _code(p)
@@ -253,7 +280,8 @@ def _sums_of(given: AnyFloats, truth: Ints, w: Floats | None) -> Iterator[tuple[
     score = units(np.stack([a[mine], b[mine]]) * weight, _SCORE)
     yield "shape_score", score.sum(axis=1)
     yield "shape_information", totals(moments, _MOMENT)
-    yield "shape_covariance", totals(moments, _MOMENT, 2)
+    if w is not None:
+        yield "shape_covariance", totals(moments, _MOMENT, 2)
     yield "shape_classes", np.stack([totals(pa, _SCORE, 2), totals(pb, _SCORE, 2)])
     yield "shape_third", totals(third, _THIRD, 3)
 
@@ -269,7 +297,7 @@ def _sums_of(given: AnyFloats, truth: Ints, w: Floats | None) -> Iterator[tuple[
     level = _level(other)
     few = missed[correct[missed] < 2.0**-FIRST_LEVEL]
     level[missed] = 0
-    level[few] = _level(np.where(p[:, few] <= correct[few], p[:, few], 0.0).sum(axis=0))
+    level[few] = _level(_over_classes(np.where(p[:, few] <= correct[few], p[:, few], 0.0)))
     right = np.ones(n, dtype=bool)
     right[missed] = False
     yield "right", np.bincount(level[right], minlength=LEVELS).astype(np.float64)

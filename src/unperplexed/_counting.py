@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._binary import BinaryCounter
-from ._class_sums import BY_DEFAULT, ClassSumsCounter
+from ._class_sums import BY_DEFAULT, MOST_CLASSES, ClassSumsCounter
 from ._columns import RUN_ROWS, ColumnCounter
 from ._devices import DeviceRows
 from ._grouped import ClassCounter, GroupCounter, top_classes
@@ -45,7 +45,7 @@ class Counter:
         fraction_bits: int,
         scores: Sequence[Score],
         parts: Sequence[str],
-        diagnosed: bool = True,
+        diagnosed: bool | None = None,
     ) -> None:
         self.one_column = one_column
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
@@ -66,7 +66,8 @@ class Counter:
         self.surprises = SurpriseCounter() if "surprises" in parts else None
         self.binary = BinaryCounter(self.grid) if n_classes == 2 else None
         self.n_classes, self.diagnosis, self._asked = n_classes, None, "diagnosis" in parts
-        if self._asked or (diagnosed and n_classes in BY_DEFAULT):
+        unasked = n_classes in BY_DEFAULT if diagnosed is None else diagnosed and n_classes <= MOST_CLASSES
+        if self._asked or unasked:
             self.diagnosis = ClassSumsCounter.of(n_classes)
 
     def add(self, forecasts: Forecasts) -> None:

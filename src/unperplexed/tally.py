@@ -170,7 +170,7 @@ class Tally:
         parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
             twenty rows in which what happened had been given least; sums from which forecasts of more than two classes
-            are diagnosed. The last is kept unasked for 3 to 64 classes.
+            are diagnosed. The last is kept unasked for 3 to 20 classes.
         groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
             What rows belong together, or an id of each row: rows of a group, with the same values in all columns,
             are in one shard. Without it shards
@@ -238,13 +238,14 @@ class Tally:
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
         n_jobs: int | None = None,
-        diagnosed: bool = True,
+        diagnosed: bool | None = None,
     ) -> Tally:
         """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
 
         Parts of a stream are made with ``Forecasts(..., whole=False)``, so that none infers the class set from what
         happens to be in it. A stream of nothing gives the tally that adds nothing. Settings are those of `of`; of a
-        stream each thread takes every so-manyth part. Without ``diagnosed`` the part "diagnosis" is kept only if asked for.
+        stream each thread takes every so-manyth part. ``diagnosed`` tells whether the part "diagnosis" is kept unasked
+        for any number of classes for which it can be, or (False) for none; by default it is for 3 to 20.
 
         Examples
         --------
