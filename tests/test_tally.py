@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import mpmath
 import numpy as np

@@ -135,7 +135,9 @@ def tallies(parts: Iterable[Part], kept: Mapping[str, Ints], rules: Sequence[Sco
     found: dict[str, Tally] = {}
     for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
         forecasts = (part.only(kept[name]).forecasts for part in run)
-        found[name] = found.get(name, Tally()) + Tally.count(forecasts, scores=[rule.name for rule in rules], diagnosed=False)
+        found[name] = found.get(name, Tally()) + Tally.count(
+            forecasts, scores=[rule.name for rule in rules], diagnosed=False
+        )
     return found
 
 

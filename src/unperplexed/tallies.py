@@ -96,7 +96,12 @@ class Tallies(Mapping[Key, Tally]):
         columns = columns_of(by)
         check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": columns[name] for name in columns}})
         forecasts = Forecasts(y_true, y_prob, **{"whole": False, **reading})
-        counting: dict[str, Any] = {"scores": scores, "parts": parts, "exact_limit": exact_limit, "fraction_bits": fraction_bits}
+        counting: dict[str, Any] = {
+            "scores": scores,
+            "parts": parts,
+            "exact_limit": exact_limit,
+            "fraction_bits": fraction_bits,
+        }
         counting["diagnosed"] = diagnosed
         return cls.count([(forecasts, columns)], most_groups=most_groups, **counting)
 

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from .._class_sums import FIRST_LEVEL, HALF, LEVELS, ClassSums
+from .._class_row_sums import FIRST_LEVEL, HALF, LEVELS
+from .._class_sums import ClassSums
 from .._typing import Floats
 from .class_rows import CERTAIN, Certain
 from .class_statistics import ClassStatistics

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._class_sums import HALF
+from .._class_row_sums import HALF
 from .._kernels import COARSE
+from .._log_odds_tail import tail
 from .._row_sample import RowSample
 from .._typing import Floats
 from .class_statistics import ClassStatistics
-from .log_odds_maps import tail
 
 _LOWEST = 2.0**-17 * 1.375
 """Where the lowest cell of the rows that are kept ends, which begins at 0."""

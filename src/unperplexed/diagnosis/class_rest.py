@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.stats import chi2
 
-from .._class_sums import CELLS
+from .._class_row_sums import CELLS
 from .._typing import AnyFloats, Floats
 from .class_maps import SCALARS, ClassMap, Errors
 from .class_rows import Chunk

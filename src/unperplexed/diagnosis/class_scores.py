@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize_scalar
 
 from .._row_sample import RowSample
 from .._typing import Floats, Ints
@@ -12,7 +15,8 @@ from .class_fit import BIAS_SD, FAR, Fit, information_of, precision
 from .class_maps import ClassMap, Errors, Slopes
 from .class_statistics import ClassStatistics
 
-_LAPSES = np.exp(np.linspace(-9, -0.5, 86))
+_STEP = 0.5
+_LOG_LAPSES = np.arange(-9.0, -0.5, _STEP).tolist()
 
 
 class ScoreFitter:
@@ -52,16 +56,16 @@ class ScoreFitter:
         scalars = [at for at, name in enumerate(("confidence", "tail")) if name in errors]
         growth = self._growth(start)
         biases = _Biases(self, only, sd, growth) if "bias" in errors else None
-        shape = np.zeros(2)
+        shape: Floats = np.zeros(2)
         for _ in range(50 if scalars else 0):
             value, slope, bend = self._shape(shape)
             if biases is not None:
                 more = biases.beside(shape)
                 value, slope, bend = value + more[0], slope + more[1], bend + more[2]
-            penalty = self.effect / FAR**2
-            value, slope = value - 0.5 * penalty * shape @ shape, slope - penalty * shape
+            far = self.effect / FAR**2
+            value, slope = value - 0.5 * far * float(shape @ shape), slope - far * shape
             step = np.zeros(2)
-            bend = bend[np.ix_(scalars, scalars)] + penalty * np.eye(len(scalars))
+            bend = bend[np.ix_(scalars, scalars)] + far * np.eye(len(scalars))
             step[scalars] = np.linalg.solve(bend, slope[scalars])
             size = 1.0
             while size > 1e-3 and self._height(shape + size * step, biases) < value:
@@ -103,14 +107,18 @@ class ScoreFitter:
 
     def _lapse(self) -> Fit:
         p, weight = self._observed
-        rise = np.array([weight @ np.log1p(e * (1 / (self.classes * p) - 1)) for e in _LAPSES])
-        best = int(rise.argmax())
-        return Fit(
-            ("noise",), ClassMap(noise=float(_LAPSES[best])), self._slopes(float(rise[best]), 0 * self._score), 0.0
-        )
+        ratio = 1 / (self.classes * p) - 1
+
+        def fall(log_lapse: float) -> float:
+            return -float(weight @ np.log1p(math.exp(log_lapse) * ratio))
+
+        near = min(_LOG_LAPSES, key=fall)
+        best = minimize_scalar(fall, bounds=(near - _STEP, near + _STEP), method="bounded")
+        slopes = self._slopes(-float(best.fun), np.zeros(2 + self.classes))
+        return Fit(("noise",), ClassMap(noise=math.exp(best.x)), slopes, 0.0)
 
     def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
-        """Information on confidence, tail, nothing on a lapse, and all class biases."""
+        """Information on confidence, tail, the log-odds of a lapse alone, and all class biases."""
         del biases
         at = np.r_[0, 1, 3 : 3 + self.classes]
         total = np.zeros((3 + self.classes, 3 + self.classes))
@@ -118,6 +126,10 @@ class ScoreFitter:
         total[3:] *= self._growth(mapping)
         total[:2, 3:] = total[3:, :2].T
         total[:2, :2] = self._shape(np.array([mapping.confidence, mapping.tail]))[2]
+        if e := mapping.noise:
+            p, weight = self._observed
+            left = (1 - e) * p + e / self.classes
+            total[2, 2] = weight @ (e * (1 - e) * (1 / self.classes - p) / left) ** 2
         return total
 
 

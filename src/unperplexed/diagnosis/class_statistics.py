@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from .._class_sums import CELLS, HALF
+from .._class_row_sums import CELLS, HALF
 from .._typing import AnyFloats, Bools, Floats, Ints, ReadOnlyArrays
 from .class_rows import Chunk, PreparedRows, RowBlock, RowCounts
 

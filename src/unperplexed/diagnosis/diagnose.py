@@ -158,7 +158,7 @@ def _of_classes(tally: Tally) -> Diagnosis:
 
 _CLUSTERS = "with more than two classes a tally does not keep its clusters of dependent rows; assess the rows"
 _CLASSES = (
-    "with more than two classes a tally needs the part \"diagnosis\"; count the rows with it (--parts diagnosis), or"
+    'with more than two classes a tally needs the part "diagnosis"; count the rows with it (--parts diagnosis), or'
     " assess them, or the files that hold them"
 )
 _EARLIER = "the tally does not keep the positive class apart, as those of earlier versions do not; count it anew"

@@ -15,9 +15,9 @@ from numpy.polynomial import legendre
 from scipy.special import expit, ndtr, ndtri, stdtr
 from scipy.stats import chi2
 
+from .._log_odds_tail import tail
 from .._typing import Floats
 from .class_tails import hall
-from .log_odds_maps import tail
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 """Of bias, confidence, tail, asymmetry and four shapes in W."""

@@ -16,7 +16,6 @@ from scipy.special import expit, log_expit
 from .._log_odds_tail import tail
 from .._typing import Floats
 
-
 FEATURES: dict[str, Callable[[Floats], Floats]] = {
     "bias": np.ones_like,
     "confidence": lambda s: s,
