@@ -224,10 +224,30 @@ def test_without_the_part(rng):
 
 
 def test_dependent_rows(rng):
-    p, y = simulate(rng, 200, 3)
-    groups = np.arange(200) // 10
-    found = diagnose_tally(Tally.of(y, p, groups=groups, parts=["shards"]))
-    assert found.verdict.startswith("No verdict: with more than two classes a tally does not keep its clusters")
+    p, y = simulate(rng, 3000, 4, biases=0.3 * np.eye(4)[1])
+    groups = rng.permutation(np.arange(3000) // 30)
+    y[groups < 20], p[groups < 20] = groups[groups < 20] % 4, 0.25  # all rows of a group have one outcome
+    for rows in (p, p[:100]):
+        n = len(rows)
+        kept = Tally.of(y[:n], rows, groups=groups[:n], parts=["shards"], labels=range(4))
+        counts, whole = diagnose_tally(kept), diagnose(rows, y[:n], cluster=groups[:n])
+        assert counts.p_value == pytest.approx(whole.p_value, rel=0.2, abs=2e-3)
+        assert counts.errors == whole.errors
+        assert diagnose_tally(Tally.from_bytes(kept.to_bytes())) == counts
+        halves = [slice(n // 3), slice(n // 3, n)]
+        parts = [Tally.of(y[:n][h], rows[h], groups=groups[:n][h], parts=["shards"], labels=range(4)) for h in halves]
+        same((parts[1] + parts[0]).diagnosis, kept.diagnosis)
+    few = Tally.of(y, p, groups=groups % 3, parts=["shards"], labels=range(4))
+    assert diagnose_tally(few).verdict.startswith("No verdict: 3 clusters of dependent rows")
+
+
+def test_sums_by_shard_are_kept_where_both_have_them(rng):
+    p, y = simulate(rng, 90, 3)
+    with_shards, without = ClassSumsCounter(3, True), counted(p, y)
+    with_shards.add(p, y, None, np.arange(90) % 7)
+    both = with_shards.sums() + without
+    assert not both.clustered
+    same(both, without + without)
 
 
 def test_a_file_keeps_it(rng, tmp_path):

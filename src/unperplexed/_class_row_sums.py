@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from ._log_odds_tail import tail
+from ._shards import N_SHARDS
 from ._typing import AnyFloats, Floats, Ints
 
 CELLS = 88
@@ -51,7 +52,7 @@ def _code(p: Floats) -> Ints:
     return np.asarray(np.maximum((p.view(np.int64) >> _SHIFT) - _LOWEST, 0))
 
 
-def sums_of(given: AnyFloats, truth: Ints, w: Floats | None) -> Iterator[tuple[str, Floats]]:
+def sums_of(given: AnyFloats, truth: Ints, w: Floats | None, shard: Ints | None) -> Iterator[tuple[str, Floats]]:
     """Sums over some rows, in units, and their probabilities in coarse units.
 
     Without weights they are whole numbers, and those that the compiled kernel makes.
@@ -61,6 +62,8 @@ def sums_of(given: AnyFloats, truth: Ints, w: Floats | None) -> Iterator[tuple[s
     yield from _of_shape(rows)
     yield from _of_cells(rows)
     yield from _of_levels(rows)
+    if shard is not None:
+        yield from _of_shards(rows, shard)
 
 
 @dataclass
@@ -154,6 +157,18 @@ def _of_levels(rows: _Few) -> Iterator[tuple[str, Floats]]:
     np.add.at(scores, level[few], rows.score[:, few].T)
     yield "wrong_residual", residual
     yield "wrong_score", scores
+
+
+def _of_shards(rows: _Few, shard: Ints) -> Iterator[tuple[str, Floats]]:
+    residual = -rows.p * rows.weight
+    residual[rows.truth, np.arange(shard.size)] += rows.weight
+    fine = rows.units(residual, FINE)
+    yield "shard_rows", np.bincount(shard, minlength=N_SHARDS).astype(np.float64)
+    yield "shard_residual", np.stack([np.bincount(shard, x, N_SHARDS) for x in fine], axis=1)
+    yield "shard_score", np.stack([np.bincount(shard, x, N_SHARDS) for x in rows.score], axis=1)
+    a, b = np.ldexp(rows.score, -SCORE)
+    yield "own_residual", rows.units(residual * residual, FINE).sum(axis=1)
+    yield "own_score", rows.units(np.stack([a * a, a * b, b * b]), MOMENT).sum(axis=1)
 
 
 def _cell(code: Ints) -> Ints:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ._class_row_sums import CELLS, COARSE, FINE, LEVELS, MOMENT, SCORE, THIRD, directions, sums_of
 from ._compiled import kernel as _kernel
+from ._shards import N_SHARDS
 from ._typing import AnyFloats, Floats, Ints
 from .errors import InputError
 
@@ -44,8 +45,8 @@ class Field(NamedTuple):
 
 
 @cache
-def layout(classes: int) -> dict[str, Field]:
-    """Name the sums of so many classes, w being a row's weight."""
+def layout(classes: int, clustered: bool = False) -> dict[str, Field]:
+    """Name the sums of so many classes, w being a row's weight; those by shard of clusters come last."""
     c = classes
     shapes: dict[str, tuple[tuple[int, ...], int]] = {
         "rows": ((1,), 0),
@@ -67,6 +68,14 @@ def layout(classes: int) -> dict[str, Field]:
         "wrong_residual": ((LEVELS, c), FINE),  # w (1[y] - p) of these, from the first level on
         "wrong_score": ((LEVELS, 2), SCORE),
     }
+    if clustered:
+        shapes |= {
+            "shard_rows": ((N_SHARDS,), 0),
+            "shard_residual": ((N_SHARDS, c), FINE),  # w (1[y] - p)
+            "shard_score": ((N_SHARDS, 2), SCORE),  # w (f_y - E f)
+            "own_residual": ((c,), FINE),  # the squares of each row's
+            "own_score": ((3,), MOMENT),  # and the products
+        }
     found, start = {}, 0
     for name, (shape, bits) in shapes.items():
         size = int(np.prod(shape))
@@ -75,9 +84,9 @@ def layout(classes: int) -> dict[str, Field]:
     return found
 
 
-def length(classes: int) -> int:
+def length(classes: int, clustered: bool = False) -> int:
     """Count the sums of so many classes."""
-    return int(layout(classes)["wrong_score"].place.stop)
+    return max(int(at.place.stop) for at in layout(classes, clustered).values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,15 +99,19 @@ class ClassSums:
     """Whole numbers of units: 2**32 high + low, low from 0 to 2**32 - 1."""
     rest: Floats
     """Sums over rows with weights, in units."""
+    clustered: bool = False
+    """Whether sums by shard of clusters are among them: of two parts they are kept where both have them."""
 
     def __add__(self, other: ClassSums) -> ClassSums:
         """Add exactly, but for rows with weights."""
-        high, low = _carried(self.high + other.high, self.low + other.low)
-        return ClassSums(self.classes, high, low, self.rest + other.rest)
+        size = min(self.high.size, other.high.size)
+        high, low = _carried(self.high[:size] + other.high[:size], self.low[:size] + other.low[:size])
+        both = self.clustered and other.clustered
+        return ClassSums(self.classes, high, low, self.rest[:size] + other.rest[:size], both)
 
     def __getitem__(self, name: str) -> Floats:
         """Sums of a name."""
-        at, shape, bits = layout(self.classes)[name]
+        at, shape, bits = layout(self.classes, self.clustered)[name]
         values = self.high[at].astype(np.float64) * 2.0**32 + self.low[at] + self.rest[at]
         return np.asarray(np.ldexp(values, -bits).reshape(shape))
 
@@ -110,29 +123,36 @@ def _carried(high: Ints, low: Ints) -> tuple[Ints, Ints]:
 class ClassSumsCounter:
     """Fills the sums block by block."""
 
-    def __init__(self, classes: int) -> None:
-        self.classes = classes
-        size = length(classes)
+    def __init__(self, classes: int, clustered: bool = False) -> None:
+        self.classes, self.clustered = classes, clustered
+        size = length(classes, clustered)
         self._high, self._low = np.zeros((2, size), dtype=np.int64)
         self._rest = np.zeros(size)
-        self._open = {False: _Open(classes), True: _Open(classes)}
+        self._open = {weighted: _Open(classes, clustered) for weighted in (False, True)}
 
     @classmethod
-    def of(cls, classes: int) -> ClassSumsCounter | None:
+    def of(cls, classes: int, clustered: bool = False) -> ClassSumsCounter | None:
         """Return one for more than two classes; two have counts of their own."""
         if classes > MOST_CLASSES:
             raise InputError(f"parts: 'diagnosis' takes at most {MOST_CLASSES:,} classes, here {classes:,}.")
-        return cls(classes) if classes > 2 else None
+        return cls(classes, clustered) if classes > 2 else None
 
-    def add(self, p: AnyFloats, truth: NDArray[np.signedinteger[Any]], weights: Floats | None) -> None:
-        """Count rows of positive weight."""
+    def add(
+        self,
+        p: AnyFloats,
+        truth: NDArray[np.signedinteger[Any]],
+        weights: Floats | None,
+        shard: Ints | None = None,
+    ) -> None:
+        """Count rows of positive weight; with the shards that they are in, where sums by shard are kept."""
         opened = self._open[weights is not None]
         step = min(max(2, _VALUES // self.classes), opened.room)
         for first in range(0, len(p), step):
             here = slice(first, first + step)
             if opened.rows + len(p[here]) > opened.room:
                 self._keep(weights is not None)
-            opened.add(p[here], truth[here].astype(np.int64), None if weights is None else weights[here])
+            w = None if weights is None else weights[here]
+            opened.add(p[here], truth[here].astype(np.int64), w, None if shard is None else shard[here])
 
     def _keep(self, weighted: bool) -> None:
         found = self._open[weighted].taken(weighted)
@@ -146,32 +166,32 @@ class ClassSumsCounter:
         """All that was counted."""
         for weighted in (False, True):
             self._keep(weighted)
-        return ClassSums(self.classes, self._high.copy(), self._low.copy(), self._rest.copy())
+        return ClassSums(self.classes, self._high.copy(), self._low.copy(), self._rest.copy(), self.clustered)
 
 
 class _Open:
     """Sums over a few rows, in units: of whole numbers without weights."""
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, classes: int, clustered: bool) -> None:
         self.rows, self.room = 0, min(max(_VALUES // classes, _FEWEST), _ROWS)
-        self._found = np.zeros(length(classes))
-        places = layout(classes)
+        self._found = np.zeros(length(classes, clustered))
+        places = layout(classes, clustered)
         self._sums = {name: self._found[at.place].reshape(at.shape) for name, at in places.items()}
         self._coarse = np.empty((0, classes))
         self._lower = np.tril_indices(classes)
 
-    def add(self, p: AnyFloats, truth: Ints, w: Floats | None) -> None:
+    def add(self, p: AnyFloats, truth: Ints, w: Floats | None, shard: Ints | None) -> None:
         if not len(self._coarse):
             self._coarse = np.empty((self.room, p.shape[1]))
         coarse = self._coarse[self.rows : self.rows + len(p)]
         self.rows += len(p)
-        if _kernel is not None and w is None and p.dtype in (np.float32, np.float64):
+        if _kernel is not None and w is None and shard is None and p.dtype in (np.float32, np.float64):
             sums = [self._sums[name] for name in _BY_KERNEL]
             _kernel.class_sums(p, truth, *directions(), sums, coarse)
             for name in ("rows", "squared_weight"):
                 self._sums[name] += len(p)
             return
-        for name, values in sums_of(p, truth, w):
+        for name, values in sums_of(p, truth, w, shard):
             if name == "coarse":
                 coarse[:] = values
             else:

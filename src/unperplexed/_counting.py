@@ -68,7 +68,7 @@ class Counter:
         self.n_classes, self.diagnosis, self._asked = n_classes, None, "diagnosis" in parts
         unasked = n_classes in BY_DEFAULT if diagnosed is None else diagnosed and n_classes <= MOST_CLASSES
         if self._asked or unasked:
-            self.diagnosis = ClassSumsCounter.of(n_classes)
+            self.diagnosis = ClassSumsCounter.of(n_classes, "shards" in parts)
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
@@ -129,13 +129,13 @@ class Counter:
             self.classes.add(block.probabilities, block.truth, rows.correct, weights)
         if self.diagnosis is not None and not self._asked and isinstance(block.reported, DeviceRows):
             self.diagnosis = None  # whole rows would have to leave the device
-        if self.diagnosis is not None:
-            self.diagnosis.add(block.probabilities, block.truth, weights)
         if self.surprises is not None:
             self.surprises.add(block, forecasts.source)
         if self.predictions is not None:
             self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)
+        if self.diagnosis is not None:
+            self.diagnosis.add(block.probabilities, block.truth, weights, shard)
         if self.shards is not None and shard is not None:
             self.shards.add(shard, block.probabilities, block.truth, rows, weights)
         summed: slice | NDArray[np.bool_] = slice(None)

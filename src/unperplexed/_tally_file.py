@@ -70,6 +70,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
+        "clustered": state["diagnosis"] is not None and state["diagnosis"].clustered,
         "row_sample": state["row_sample"] is not None,
         "surprises": state["surprises"],
         "binary": state["binary"] is not None,
@@ -396,14 +397,15 @@ def _binary(sections: _Sections, state: Mapping[str, Any], kind: type[Table], hi
 
 
 def _diagnosis(sections: _Sections, state: Mapping[str, Any]) -> ClassSums:
-    classes = state["n_classes"]
+    classes, clustered = state["n_classes"], _flag(sections.header["clustered"])
     _require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
-    high, low, rest = (sections.column(f"diagnosis/{name}", length(classes)) for name in _LIMBS)
+    size = length(classes, clustered)
+    high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in _LIMBS)
     _require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
-    _require(high.size == low.size == rest.size == length(classes), "there are other sums than are kept")
+    _require(high.size == low.size == rest.size == size, "there are other sums than are kept")
     _require((low >= 0).all() and (low < 1 << 32).all() and (np.abs(high) < 1 << 62).all(), "a sum is out of range")
     _require(np.isfinite(rest).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
-    found = ClassSums(classes, high, low, rest)
+    found = ClassSums(classes, high, low, rest, clustered)
     _require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
     even = abs(found["observed"].sum() - state["weight"]) <= 1e-6 * state["weight"]
     _require(even, "the diagnosis does not add up to the weight")

@@ -10,7 +10,7 @@ from .._class_row_sums import FIRST_LEVEL, HALF, LEVELS
 from .._class_sums import ClassSums
 from .._typing import Floats
 from .class_rows import CERTAIN, Certain
-from .class_statistics import ClassStatistics
+from .class_statistics import ClassStatistics, ClusterSums
 
 
 def certain_level(sums: ClassSums) -> int:
@@ -30,7 +30,9 @@ def surprising_levels(sums: ClassSums, most: int = 3) -> list[tuple[int, int]]:
     return [(level, count) for level, count in counts if count <= most]
 
 
-def statistics_of_sums(sums: ClassSums, level: int | None = None) -> tuple[ClassStatistics, Certain]:
+def statistics_of_sums(
+    sums: ClassSums, level: int | None = None, clustered: bool = False
+) -> tuple[ClassStatistics, Certain]:
     """Return the statistics without the rows that were wrong from a level on, those certain by default, and these.
 
     Where a row is certain is known to a power of two. Rows that were certain and right stay in: they add next to
@@ -57,10 +59,21 @@ def statistics_of_sums(sums: ClassSums, level: int | None = None) -> tuple[Class
         shape_third=scale**3 * sums["shape_third"],
         cells=cells,
         cell_sums=cell_sums,
+        clusters=_clusters(sums, scale) if clustered else None,
     )
     # An outcome that is certain not to occur has at most 2**-level; all such together are expected so often at most.
     unlikely = float(cell_sums[:, min(2 * (level - 1), HALF - 1) : HALF].sum())
     return statistics, Certain(wrong + right, wrong, expected=min(unlikely, CERTAIN), observed=out)
+
+
+def _clusters(sums: ClassSums, scale: float) -> ClusterSums:
+    """Sums by shard, each of one cluster or several; rows that were certain and wrong are among them."""
+    return ClusterSums(
+        scale * np.concatenate([sums["shard_score"], sums["shard_residual"]], axis=1),
+        sums["shard_rows"],
+        scale**2 * _square(sums["own_score"]),
+        scale**2 * sums["own_residual"],
+    )
 
 
 def _square(three: Floats) -> Floats:

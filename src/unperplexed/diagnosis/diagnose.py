@@ -40,7 +40,7 @@ def diagnose(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally` of two classes, with nothing beside.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, with nothing beside.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities: of the positive class, or of each class.
     sample_weight : array_like of shape (n,), optional
@@ -68,7 +68,8 @@ def diagnose(
     k h(s)`` in log-odds (bias, confidence, asymmetry, tail) and a share of outcomes at random (noise). A cost is
     ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three. Nothing is drawn at random, binned or floored.
     Gains are ``(LR - 2 k) / 2n`` nats a row, which is what cross-validation shows. Classes beyond two have one bias
-    each, tested jointly.
+    each, tested jointly. A tally of more than two classes needs its part "diagnosis", which those of 3 to 20 classes keep
+    unasked.
 
     Examples
     --------
@@ -146,17 +147,17 @@ def diagnosis_of_tally(tally: Tally) -> Diagnosis:
 
 
 def _of_classes(tally: Tally) -> Diagnosis:
-    if tally.grouped:
-        return not_made(_CLUSTERS, tally.n_rows, tally.labels)
     if tally.diagnosis is None:
         return not_made(_CLASSES, tally.n_rows, tally.labels)
+    if tally.grouped and not tally.diagnosis.clustered:
+        return not_made(_CLUSTERS, tally.n_rows, tally.labels)
     points, some = tally.points(), tally.row_sample
     likely = points.p > CERTAIN / (tally.n_weighing * tally.n_classes)
     observed = points.p[likely], points.weight[likely] * (tally.n_weighing / tally.weight)
-    return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels)
+    return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels, clustered=tally.grouped)
 
 
-_CLUSTERS = "with more than two classes a tally does not keep its clusters of dependent rows; assess the rows"
+_CLUSTERS = "the tally does not keep its clusters of dependent rows class by class; count it anew, or assess the rows"
 _CLASSES = (
     'with more than two classes a tally needs the part "diagnosis"; count the rows with it (--parts diagnosis), or'
     " assess them, or the files that hold them"

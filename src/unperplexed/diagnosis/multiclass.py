@@ -101,6 +101,7 @@ def diagnose_class_sums(
     observed: tuple[Floats, Floats],
     labels: tuple[Label | None, ...],
     *,
+    clustered: bool = False,
     alpha: float = 0.05,
 ) -> Diagnosis:
     """Find what the sums over the rows tell: no lapse beside other errors, and nothing of what the findings leave.
@@ -113,13 +114,18 @@ def diagnose_class_sums(
         A few of the rows, or all.
     observed : tuple of arrays
         Probabilities of the observed classes, but for those that were certain not to occur, and their weights.
+    clustered : bool
+        Whether only rows of different shards are independent.
     labels, alpha
         As in `diagnose_classes`.
     """
     with np.errstate(under="ignore"):
-        statistics, certain = statistics_of_sums(sums)
-        findings = _certainty(certain, False)
-        about = Told(n=statistics.rows, p_value=math.nan, by=COUNTS)
+        statistics, certain = statistics_of_sums(sums, clustered=clustered)
+        findings = _certainty(certain, clustered)
+        clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
+        if clusters is not None and clusters < FEWEST_CLUSTERS:
+            return not_made(too_few(clusters), statistics.rows, labels)
+        about = Told(n=statistics.rows, p_value=math.nan, by=COUNTS, clusters=clusters)
         if not float(statistics.information.sum()) > _SEEN:
             return told(labels, findings, about)
         opened = gate(statistics)
@@ -128,7 +134,7 @@ def diagnose_class_sums(
         )
         if not opened.p_value < alpha:
             return told(labels, findings, about)
-        surprising = _surprising_level(sums, np.sort(observed[0]), opened, alpha)
+        surprising = _surprising_level(sums, np.sort(observed[0]), opened, clustered, alpha)
         if surprising:
             return told(labels, (*findings, surprising), about)
         search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
@@ -139,10 +145,10 @@ def diagnose_class_sums(
         return told(labels, (*findings, *more), about)
 
 
-def _surprising_level(sums: ClassSums, least: Floats, opened: Gate, alpha: float) -> Finding | None:
+def _surprising_level(sums: ClassSums, least: Floats, opened: Gate, clustered: bool, alpha: float) -> Finding | None:
     """One to three surprising outcomes, which had the least probabilities, without which the gate does not reject."""
     for level, drop in surprising_levels(sums):
-        if not gate(statistics_of_sums(sums, level)[0]).p_value < alpha:
+        if not gate(statistics_of_sums(sums, level, clustered)[0]).p_value < alpha:
             return _rows_finding(least[:drop].tolist(), (), opened)
     return None
 
