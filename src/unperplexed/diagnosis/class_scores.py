@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -44,7 +45,7 @@ class ScoreFitter:
         self._observed = observed
         enough = sample is not None and sample.key.size > 0 and bool((np.diag(s.shape_information) > 1e-6).all())
         self._curve = Curvature(sample, s, self._information[:2, :2]) if enough and sample is not None else None
-        self.none = Fit((), ClassMap(), self._slopes(0.0, np.zeros(2 + self.classes)), 0.0)
+        self.none = Fit((), ClassMap(), self._slopes(0.0, np.zeros(2 + self.classes), self._seen(ClassMap())), 0.0)
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
         """Maximise the likelihood with the prior; biases of some classes only, if given.
@@ -54,8 +55,8 @@ class ScoreFitter:
         if "noise" in errors:
             return self._lapse()
         scalars = [at for at, name in enumerate(("confidence", "tail")) if name in errors]
-        growth = self._growth(start)
-        biases = _Biases(self, only, sd, growth) if "bias" in errors else None
+        seen = self._seen(start)
+        biases = _Biases(seen, self.effect * precision(("bias",), self.classes, only, sd)) if "bias" in errors else None
         shape: Floats = np.zeros(2)
         for _ in range(50 if scalars else 0):
             value, slope, bend = self._shape(shape)
@@ -78,8 +79,8 @@ class ScoreFitter:
         prior = self.effect * precision(errors, self.classes, only, sd)
         used = np.concatenate([theta[2:] if name == "bias" else theta[[_AT[name]]] for name in errors])
         penalty = 0.5 * float(prior @ used**2)
-        growth = self._growth(mapping) if biases is None else growth
-        return Fit(errors, mapping, self._slopes(self._height(shape, biases) + penalty, theta, growth), penalty)
+        seen = self._seen(mapping) if biases is None else seen
+        return Fit(errors, mapping, self._slopes(self._height(shape, biases) + penalty, theta, seen), penalty)
 
     def _height(self, shape: Floats, biases: _Biases | None) -> float:
         """Log-likelihood with the prior, the biases being the best ones beside confidence and tail."""
@@ -95,15 +96,31 @@ class ScoreFitter:
             value, slope, bend = self._curve(shape)
         return float(shape @ self._score[:2]) - value, self._score[:2] - slope, bend
 
-    def _growth(self, mapping: ClassMap) -> float:
-        return 1.0 if self._curve is None else self._curve.growth(np.array([mapping.confidence, mapping.tail]))
+    def _seen(self, mapping: ClassMap) -> _Seen:
+        """What the sums tell of class biases beside these errors of confidence and tail.
 
-    def _slopes(self, rise: float, theta: Floats, growth: float = 1.0) -> Slopes:
-        known = self._information.copy()
-        known[2:, :2] *= (1 + growth) / 2
-        known[2:, 2:] *= growth
-        left = self._score - known @ theta
-        return Slopes(rise, float(left[0]), float(left[1]), 0.0, left[2:])
+        How far the mending of these moves the mean predictions of the classes is known only in its direction. The
+        biases' score along it is taken away, as that of a parameter of its own with this prior.
+        """
+        shape = np.array([mapping.confidence, mapping.tail])
+        growth = 1.0 if self._curve is None else self._curve.growth(shape)
+        score, across, known = self._score[2:], self._information[2:, :2], growth * self.bias_information
+        across = max(1 + _MOVES * (growth - 1), _LEAST) * across
+        loose, direction = _LOOSE * abs(growth - 1), self._information[2:, :2] @ shape
+        if not loose * float(direction @ direction) > 0:
+            return _Seen(score, across, known)
+        used = np.flatnonzero(shape)
+        own = known - across[:, used] @ np.linalg.solve(self._shape(shape)[2][np.ix_(used, used)], across[:, used].T)
+        ridge = 1e-6 * float(np.trace(known)) / len(known) * np.eye(len(known))
+        back = cho_solve(cho_factor(own + ridge), direction)
+        share = 1 / (float(direction @ back) + loose**-2)
+        along = share * float(back @ (score - across @ shape))
+        return _Seen(score - along * direction, across, known - share * np.outer(direction, direction))
+
+    def _slopes(self, rise: float, theta: Floats, seen: _Seen) -> Slopes:
+        left = self._score[:2] - self._information[:2] @ theta
+        biases = seen.score - seen.across @ theta[:2] - seen.known @ theta[2:]
+        return Slopes(rise, float(left[0]), float(left[1]), 0.0, biases)
 
     def _lapse(self) -> Fit:
         p, weight = self._observed
@@ -114,17 +131,14 @@ class ScoreFitter:
 
         near = min(_LOG_LAPSES, key=fall)
         best = minimize_scalar(fall, bounds=(near - _STEP, near + _STEP), method="bounded")
-        slopes = self._slopes(-float(best.fun), np.zeros(2 + self.classes))
+        slopes = self._slopes(-float(best.fun), np.zeros(2 + self.classes), self._seen(ClassMap()))
         return Fit(("noise",), ClassMap(noise=math.exp(best.x)), slopes, 0.0)
 
     def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
         """Information on confidence, tail, the log-odds of a lapse alone, and all class biases."""
         del biases
-        at = np.r_[0, 1, 3 : 3 + self.classes]
-        total = np.zeros((3 + self.classes, 3 + self.classes))
-        total[np.ix_(at, at)] = self._information
-        total[3:] *= self._growth(mapping)
-        total[:2, 3:] = total[3:, :2].T
+        total, seen = np.zeros((3 + self.classes, 3 + self.classes)), self._seen(mapping)
+        total[3:, 3:], total[3:, :2], total[:2, 3:] = seen.known, seen.across, seen.across.T
         total[:2, :2] = self._shape(np.array([mapping.confidence, mapping.tail]))[2]
         if e := mapping.noise:
             p, weight = self._observed
@@ -134,15 +148,25 @@ class ScoreFitter:
 
 
 _AT = {"confidence": 0, "tail": 1}
+_MOVES, _LOOSE, _LEAST = 1.9, 0.6, 0.1
+"""Beside confidence and tail, mean predictions of classes move 1 + 1.9 (g - 1) times as far as by the first derivative,
+give or take 0.6 (g - 1), in simulated forecasts; g is by how much the sum of p (1 - p) grows."""
+
+
+class _Seen(NamedTuple):
+    """Scores of the class biases, their derivatives by confidence and tail, and the information on them."""
+
+    score: Floats
+    across: Floats
+    known: Floats
 
 
 class _Biases:
     """The best class biases beside confidence and tail."""
 
-    def __init__(self, fitter: ScoreFitter, only: Ints | None, sd: float, growth: float) -> None:
-        self._score, self._across = fitter._score[2:], (1 + growth) / 2 * fitter._information[2:, :2]
-        prior = fitter.effect * precision(("bias",), fitter.classes, only, sd)
-        self._root = cho_factor(growth * fitter.bias_information + np.diag(prior))
+    def __init__(self, seen: _Seen, prior: Floats) -> None:
+        self._score, self._across = seen.score, seen.across
+        self._root = cho_factor(seen.known + np.diag(prior))
         self._bend = self._across.T @ cho_solve(self._root, self._across)
 
     def at(self, shape: Floats) -> Floats:

@@ -68,8 +68,8 @@ def diagnose(
     k h(s)`` in log-odds (bias, confidence, asymmetry, tail) and a share of outcomes at random (noise). A cost is
     ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three. Nothing is drawn at random, binned or floored.
     Gains are ``(LR - 2 k) / 2n`` nats a row, which is what cross-validation shows. Classes beyond two have one bias
-    each, tested jointly. A tally of more than two classes needs its part "diagnosis", which those of 3 to 20 classes keep
-    unasked.
+    each, tested jointly. A tally of more than two classes needs its part "diagnosis", which those of 3 to 20 classes
+    keep unasked.
 
     Examples
     --------
