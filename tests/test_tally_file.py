@@ -193,7 +193,7 @@ IMPOSSIBLE_DIAGNOSIS = {
     "sum out of range": with_column("diagnosis/high", put(3, 1 << 62)),
     "other rows": with_column("diagnosis/low", put(0, 49)),
     "other weight": with_column("diagnosis/low", lambda v: v[2:5].__iadd__(1)),
-    "negative counts": with_column("diagnosis/high", lambda v: v[-250:].fill(-1)),
+    "negative counts": with_column("diagnosis/high", lambda v: v[-384:-320].fill(-1)),
     "rows with weights": with_column("diagnosis/rest", put(7, 0.5)),
     "no number": with_column("diagnosis/rest", put(7, np.nan)),
     "sums of two classes": lambda tally: replace(tally, diagnosis=replace(tally.diagnosis, high=np.zeros(3, np.int64))),
