@@ -91,7 +91,8 @@ def calibration_test(
     ------
     InputError
         As `Forecasts`; for groups or weights beside a tally, which has its own; for a tally of more than two classes,
-        of which "score" needs the part "diagnosis"; for "resampled" and a tally with weights but without the part "shards".
+        of which "score" needs the part "diagnosis"; for "resampled" and a tally with weights but without the part
+        "shards".
 
     Notes
     -----
