@@ -18,7 +18,10 @@ from ._tables import Keyed
 from ._typing import AnyFloats, Floats, Ints
 from .means import effective_number
 
-PARTS = ("classes", "predictions", "shards", "surprises")
+PARTS = ("classes", "predictions", "shards", "surprises", "diagnosis")
+
+MAY_MISS = ("surprises", "diagnosis")
+"""Of two tallies that add up one may be without these; then the sum is."""
 
 
 @dataclass(frozen=True)

@@ -633,6 +633,7 @@ def assess(
             exact_limit=exact_limit,
             fraction_bits=fraction_bits,
             n_jobs=n_jobs,
+            diagnosed=False,
         )
     result = _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
     if isinstance(y_true, Tally) or (tally.n_classes == 2 and not tally.grouped):

@@ -13,8 +13,7 @@ from .._typing import Floats, Ints
 from .._wording import p_value_text
 from ..labels import Label
 from . import class_words as say
-from .class_maps import SCALARS, Errors, information
-from .class_rest import rest
+from .class_maps import SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
 from .class_tests import ClassGate
 from .result import Finding
@@ -59,12 +58,6 @@ def _single(search: Search, opened: ClassGate) -> Errors:
     return ("bias",)
 
 
-def rest_of(search: Search, best: Errors) -> tuple[float, float]:
-    """Return the statistic and the p-value of the test of what the findings leave."""
-    fitter, fit = search.fitter, search.found[best].fit
-    return rest(fitter.chunks, search.statistics, fit.mapping, best, search.gate.effect)
-
-
 def _biased_classes(search: Search, best: Errors) -> Ints:
     classes = search.found[best].classes
     return search.named(tuple(name for name in best if name != "bias")) if classes is None else classes
@@ -95,8 +88,8 @@ def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[
 def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
     fit, effect = candidate.fit, search.gate.effect
-    chunks, classes = search.fitter.chunks.wide(), search.fitter.classes
-    known = information(chunks, fit.mapping, classes, biases="bias" in fit.errors) / effect
+    classes = search.fitter.classes
+    known = search.fitter.information(fit.mapping, biases="bias" in fit.errors) / effect
     scalars = [name for name in SCALARS if name in fit.errors]
     at = [SCALARS.index(name) for name in scalars]
     if "bias" in fit.errors:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._log_odds_tail import tail
 from .._typing import AnyFloats, Bools, Floats, Ints
-from .log_odds_maps import tail
 
 CERTAIN = 0.01
 """All certain outcomes together are expected to be wrong at most so often."""

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import expit
 
+from .._log_odds_tail import tail
 from .._typing import Floats
 from .class_tails import hall
 from .clusters import ClusterSums, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
-from .log_odds_maps import tail
 from .weighted_chi2 import weighted_chi2_sf
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
