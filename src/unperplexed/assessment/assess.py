@@ -640,6 +640,7 @@ def assess(
             exact_limit=exact_limit,
             fraction_bits=fraction_bits,
             n_jobs=n_jobs,
+            diagnosed=False,
         )
     result = _assess_tally(tally, floor, limit, measured, measure, view, orders, sampling)
     if isinstance(y_true, Tally) or (tally.n_classes == 2 and not tally.grouped):
@@ -677,7 +678,7 @@ def _assess_tally(
     _check_assessable(tally, view)
     floor = floor_for(floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
-    rows = independent_rows(tally)
+    rows = independent_rows(tally, view)
 
     def measure(pairs: Pairs) -> Estimate:
         return chosen(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)

@@ -102,6 +102,7 @@ class GroupAssessment:
         errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
         return {
             "n_rows": a.n_rows,
+            "verdict": a.verdict,
             "effective_rows": a.effective_rows,
             "small": self.small,
             "geometric_accuracy_standard_error": self.standard_error,
@@ -167,9 +168,10 @@ class Breakdown(Reported):
     def frame(self) -> pl.DataFrame:
         """Give the groups as a polars DataFrame, one row a group in the order of ``groups``.
 
-        Columns: those grouped by; how many rows there are, what they are worth in rows of equal weight, and whether
-        they are few; the standard error of the reported geometric accuracy and, if asked for, its shrunken value; the
-        cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the scores.
+        Columns: those grouped by; how many rows there are, the verdict on them, what they are worth in rows of equal
+        weight, and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
+        shrunken value; the cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the
+        scores.
         """
         import polars as pl
 
@@ -290,7 +292,9 @@ def assess_by(
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
         parts = parts_for(options.get("view"), counting.get("groups"), counting.get("sample_weight"))
-        tallies = Tallies.of(y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, **counting)
+        tallies = Tallies.of(
+            y_true, y_prob, by=by, most_groups=most_groups, parts=parts, whole=True, diagnosed=False, **counting
+        )
         if tallies.whole().n_classes > 2 or counting.get("groups") is not None:
             reading = {name: value for name, value in counting.items() if name not in _COUNTED}
             return _broken_down(tallies, sort, shrink, options, _diagnoses(Forecasts(y_true, y_prob, **reading), by))

@@ -1,0 +1,1 @@
+"""One forecaster: metrics, intervals, tables of classes and groups."""

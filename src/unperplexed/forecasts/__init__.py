@@ -1,0 +1,1 @@
+"""Labels, probabilities and weights, checked here and only here."""

@@ -1,0 +1,1 @@
+"""Primitives of rows and cells, on NumPy, compiled code or a GPU, and exact sums."""

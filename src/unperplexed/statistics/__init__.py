@@ -1,0 +1,1 @@
+"""Functions of numbers that any statistician uses: means, standard errors, intervals, empirical Bayes."""

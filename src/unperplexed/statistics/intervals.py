@@ -1,0 +1,61 @@
+"""Intervals and bands, and the settings they are made by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.typing import Floats, ReadOnlyArrays
+
+
+class Interval(NamedTuple):
+    """Lower and upper limit of a figure, NaN where it has none."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Band(ReadOnlyArrays):
+    """Limits of a curve of measured over reported probability, each point by itself."""
+
+    reported: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How sure one wants to be, and how it is found out."""
+
+    confidence: float = 0.95
+    resamples: int = 400
+    seed: int = 0
+
+
+def wilson(share: float, rows: float, reach: float) -> Interval:
+    """Interval of a share of so many rows that reaches so many standard errors (Wilson 1927)."""
+    z2 = reach * reach
+    centre = (share + z2 / (2 * rows)) / (1 + z2 / rows)
+    half = math.sqrt(z2 * max(share * (1 - share), 0.0) / rows + (z2 / (2 * rows)) ** 2) / (1 + z2 / rows)
+    return Interval(max(centre - half, 0.0), min(centre + half, 1.0))
+
+
+_FEWEST, _MOST = 40, 20_000
+"""Samples: with fewer there is none beyond 95 % limits on either side; more need gigabytes."""
+
+
+def checked_sampling(confidence: float, resamples: int, seed: int) -> Sampling:
+    """Refuse a confidence that is none, and numbers of samples and seeds that are no whole numbers."""
+    if not isinstance(confidence, float | np.floating) or not 0 < confidence < 1:
+        raise InputError(f"confidence: expected a number between 0 and 1, such as 0.95, got {confidence!r}.")
+    whole = isinstance(resamples, int | np.integer) and not isinstance(resamples, bool)
+    if not whole or (resamples != 0 and not _FEWEST <= resamples <= _MOST):
+        raise InputError(f"resamples: expected 0, or a whole number from {_FEWEST} to {_MOST:,}, got {resamples!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
+    return Sampling(float(confidence), int(resamples), int(seed))

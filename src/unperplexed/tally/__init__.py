@@ -1,0 +1,1 @@
+"""Counts that add up: everything about one forecaster is read from a tally."""
