@@ -46,11 +46,17 @@ class Design:
 
 
 def odds_of(
-    rng: np.random.Generator, rows: int, spread: float, middle: float = 0.0, sharpness: float = 1.0, lapse: float = 0.0
+    rng: np.random.Generator,
+    rows: int,
+    spread: float,
+    middle: float = 0.0,
+    sharpness: float = 1.0,
+    lapse: float = 0.0,
+    bias: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """True log-odds are normal, reported ones so many times as large; a share of the outcomes is drawn at random."""
+    """True log-odds are normal, reported ones so many times as large, and biased; some outcomes are drawn at random."""
     odds = rng.normal(middle, spread, rows)
-    return expit(sharpness * odds), (1 - lapse) * expit(odds) + lapse / 2
+    return expit(sharpness * odds + bias), (1 - lapse) * expit(odds) + lapse / 2
 
 
 def flat_then_steep(rng: np.random.Generator, rows: int) -> tuple[Floats, Floats]:
@@ -131,6 +137,13 @@ DESIGNS = [
             (2, "hard, overconfident", partial(odds_of, spread=1.5, sharpness=1.5)),
             (2, "sharp, underconfident", partial(odds_of, spread=SHARP, sharpness=0.7)),
             (10, "hard, overconfident", partial(network, classes=10, spread=2.0, sharpness=1.5)),
+        )
+    ),
+    *(
+        Design(f"2 classes, {name}, groups", 2, make, (2_000, 10_000), dependence="groups")
+        for name, make in (
+            ("hard, biased", partial(odds_of, spread=1.5, bias=1.5)),
+            ("rare, overpredicted", partial(odds_of, spread=1.3, middle=-4.0, bias=3.3)),
         )
     ),
 ]

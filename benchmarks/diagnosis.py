@@ -81,11 +81,16 @@ class Sample(NamedTuple):
     correlation: float = 0.0
     """Of the normal values behind the outcomes of a cluster; that of its predictions is 0.5, or 0."""
     alike: bool = True
+    unequal: bool = False
+    """Whether sizes of clusters are lognormal, with standard deviation 1."""
 
     def __str__(self) -> str:
         """Return a description for the table."""
         alike = "" if self.alike else ", predictions unlike"
-        clusters = f"{self.clusters} clusters of correlation {self.correlation:g}{alike}" if self.clusters else ""
+        unequal = " unequal" if self.unequal else ""
+        clusters = (
+            f"{self.clusters}{unequal} clusters of correlation {self.correlation:g}{alike}" if self.clusters else ""
+        )
         return " and ".join(filter(None, ("weights" * self.weighted, clusters))) or "rows"
 
 
@@ -114,6 +119,9 @@ def draw(rng: np.random.Generator, case: Case) -> RowBlock:
     level = rng.random(n)
     if sample.clusters:
         cluster = np.arange(n) % sample.clusters
+        if sample.unequal:
+            share = rng.lognormal(size=sample.clusters)
+            cluster = rng.choice(sample.clusters, n, p=share / share.sum())
 
         def dependent(correlation: float) -> Values:
             common = rng.normal(size=sample.clusters)[cluster]
@@ -224,7 +232,13 @@ def cases(factor: float) -> list[Case]:
         for sample in (SAMPLES[0], SAMPLES[2], SAMPLES[4], SAMPLES[5])
         for error in ("bias 0.5", "slope e^0.4")
     ]
-    return size + samples + naming + others + dependent
+    more = [
+        Case("samples", design, "none", Sample(clusters=clusters, correlation=rho, unequal=unequal), n, of(300))
+        for n, clusters, unequal in ((2000, 20, False), (600, 300, False), (5000, 50, True), (5000, 500, True))
+        for rho in (0.0, 0.3)
+        for design in ("usual", "rare")
+    ]
+    return size + samples + naming + others + dependent + more
 
 
 def surprise(runs: int, seed: int) -> dict[str, Any]:

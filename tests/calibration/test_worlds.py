@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, Tally, assess, calibration_test
 from unperplexed.assessment.intervals import SAMPLED
+from unperplexed.calibration.design_effect import influences
+from unperplexed.calibration.resampling import shown_counts
 from unperplexed.calibration.sampled_rows import ClassRows
 from unperplexed.calibration.world_cells import world_cells
 from unperplexed.calibration.worlds import Counts, Deviation, deviation, drawn_rows, hull, log_means, two_curves
@@ -167,3 +169,56 @@ def test_other_seeds_give_nearly_the_same_interval(rng):
         ends = np.array([[result.intervals[name] for name in SAMPLED] for result in results])
         width = (ends[..., 1] - ends[..., 0]).mean(axis=0)[:, None]
         assert (ends.std(axis=0, ddof=1) / width).max() < 0.05 * 1.5  # of eight: by chance 1.5 times as far off
+
+
+def in_clusters(rng, bias, clusters=100, size=20):
+    """Outcomes, biased forecasts and clusters, in which predictions and outcomes are alike."""
+    cluster = np.repeat(np.arange(clusters), size)
+
+    def normal(share):
+        common, own = rng.normal(size=clusters)[cluster], rng.normal(size=cluster.size)
+        return math.sqrt(share) * common + math.sqrt(1 - share) * own
+
+    odds = -2 + 1.5 * normal(0.5)
+    return (ndtr(normal(0.1)) < expit(odds)).astype(int), expit(odds + bias), cluster
+
+
+def test_a_bias_widens_no_interval_of_clusters(rng):
+    """A monotone map of the predictions, as a bias is, leaves what the one curve measures, and how sure it is."""
+    y, p, cluster = in_clusters(rng, 0.0)
+    widths = []
+    for bias in (0.0, 2.0):
+        result = assess(y, expit(np.log(p) - np.log1p(-p) + bias), groups=cluster, resamples=100, floor=1e-3)
+        widths.append([np.diff(result.intervals[name])[0] for name in list(SAMPLED)[:2]])
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)
+
+
+def test_intervals_of_biased_clusters_hold_the_truth_and_are_as_wide_as_it_varies():
+    odds = -2 + 1.5 * np.random.default_rng(1).normal(size=200_000)
+    q = expit(odds)
+    truth = {"measured_decisiveness": (q**2 + (1 - q) ** 2).mean()}
+    truth["measured_geometric_accuracy"] = np.exp((q * np.log(q) + (1 - q) * np.log1p(-q)).mean())
+    ends, found = {name: [] for name in truth}, {name: [] for name in truth}
+    for run in range(50):
+        y, p, cluster = in_clusters(np.random.default_rng([7, run]), 2.0)
+        result = assess(y, p, groups=cluster, resamples=60, seed=run)
+        for name in truth:
+            ends[name].append(result.intervals[name])
+            found[name].append(result.figures()[name])
+    for name, value in truth.items():
+        low, high = np.transpose(ends[name])
+        assert ((low < value) & (value < high)).mean() >= 0.86  # 50 samples: standard error 0.03
+        assert 0.75 < np.median(high - low) / (3.92 * np.std(found[name])) < 1.35
+
+
+def test_influences_on_reported_means_are_those_of_both_classes_together():
+    """A row's influence is the sum over its two pairs, and no mean moves with all rows."""
+    y, p = np.tile([1, 0, 1], 40), np.tile([0.2, 0.4, 0.7], 40)
+    tally = Tally.of(np.concatenate([y, 1 - y]), np.concatenate([p, 1 - p]), labels=(0, 1), parts=["shards"])
+    one, both = (shown_counts(tally, view) for view in ("each-class", "all-classes"))
+    mine, pairs = (influences(x, np.array([1.0, 0.0, -2 / 3]), 0.005, "floor") for x in (one, both))
+    np.testing.assert_allclose(mine.logs.reported, pairs.logs.reported, rtol=1e-9)
+    np.testing.assert_allclose(mine.reported[0], pairs.reported[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(mine.reported[1], pairs.reported[0][:, ::-1], rtol=1e-9, atol=1e-12)
+    happened, total = one.counted
+    np.testing.assert_allclose(mine.reported[0] @ happened + mine.reported[1] @ (total - happened), 0, atol=1e-9)

@@ -251,7 +251,7 @@ class TestTwoClasses:
         assert not metric.counts[2:].any()
         found = metric.assessment(resamples=0)
         assert (found.view, found.diagnosis.made) == ("all-classes", False)
-        assert "the rows are read several times" in found.verdict
+        assert 'needs the part "diagnosis"' in found.verdict
         with pytest.raises(InputError, match="view: counts of each of 3 classes are not kept"):
             metric.assessment(view="each-class")
 

@@ -70,9 +70,10 @@ def test_what_the_samples_keep_to(rng):
 
 def test_the_score_test_needs_more_than_the_rows_that_are_kept(rng):
     y, p = forecasts(rng, 300, 3)
-    with pytest.raises(InputError, match="test: with more than two classes the rows are read .* test='resampled'"):
-        calibration_test(Tally.of(y, p))
-    score = calibration_test(y, p)
+    with pytest.raises(InputError, match="test: with more than two classes a tally needs .* test='resampled'"):
+        calibration_test(replace(Tally.of(y, p), diagnosis=None))
+    score, sums = calibration_test(y, p), calibration_test(Tally.of(y, p))
+    assert (sums.by, sums.p_value) == ("sums", pytest.approx(score.p_value, abs=2e-3))
     assert (score.by, resampled(y, p).by) == ("rows", "rows")
     assert score.statistic != resampled(y, p).statistic
 

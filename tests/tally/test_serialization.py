@@ -100,7 +100,7 @@ def with_section(name, **changes):
 
 
 WRONG = {
-    "another version": (lambda h, b, _: (h, b, 7), "version 7 of the format"),
+    "another version": (lambda h, b, _: (h, b, 8), "version 8 of the format"),
     "no JSON": (lambda _, b, v: (b"{", b, v), "do not fit together"),
     "nested JSON": (lambda _, b, v: (b"[" * 10**6, b, v), "do not fit together"),
     "no sections": (lambda h, b, v: ({**h, "sections": []}, b, v), "do not fit together"),
@@ -186,6 +186,27 @@ IMPOSSIBLE = {
     "fewer pairs than rows": with_column("predictions/total", lambda v: v.__imul__(0.9)),
     "nothing happened": with_column("classes/happened", lambda v: v.fill(0)),
 }
+
+IMPOSSIBLE_DIAGNOSIS = {
+    "low half too high": with_column("diagnosis/low", put(3, 1 << 32)),
+    "low half negative": with_column("diagnosis/low", put(3, -1)),
+    "sum out of range": with_column("diagnosis/high", put(3, 1 << 62)),
+    "other rows": with_column("diagnosis/low", put(0, 49)),
+    "other weight": with_column("diagnosis/low", lambda v: v[2:5].__iadd__(1)),
+    "negative counts": with_column("diagnosis/high", lambda v: v[-384:-320].fill(-1)),
+    "rows with weights": with_column("diagnosis/rest", put(7, 0.5)),
+    "no number": with_column("diagnosis/rest", put(7, np.nan)),
+    "sums of two classes": lambda tally: replace(tally, diagnosis=replace(tally.diagnosis, high=np.zeros(3, np.int64))),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE_DIAGNOSIS)
+def test_impossible_sums_are_refused(rng, case):
+    tally = Tally.of(*softmax_forecasts(rng, 50, 3))
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(IMPOSSIBLE_DIAGNOSIS[case](tally).to_bytes())
+
 
 IMPOSSIBLE_IN_EXACT_PARTS = {
     "class beyond the last": with_column("classes/key", put(-1, 3 + 0.5j)),
@@ -322,13 +343,14 @@ def test_a_file_of_version_1_is_read_for_ever():
     )
     states = [{f.name: getattr(tally, f.name) for f in fields(tally)} for tally in (written, counted)]
     tables = [dict(_columns(state)) for state in states]
-    rows = {"rows/key", "rows/count", "rows/cells"}  # which that version did not keep
+    kept = {"rows/key", "rows/count", "rows/cells"}  # which that version did not keep
+    rows = kept | {"diagnosis/high", "diagnosis/low", "diagnosis/rest"}
     assert tables[0].keys() | rows == tables[1].keys()
     for name, column in tables[0].items():
         assert (column == tables[1][name]).all(), name
     for name in ("n_rows", "labels", "weight", "score_sums", "notes", "sources", "exact_limit", "fraction_bits"):
         assert states[0][name] == states[1][name], name
-    assert (written + counted).to_bytes() == replace(counted + counted, row_sample=None).to_bytes()
+    assert (written + counted).to_bytes() == replace(counted + counted, row_sample=None, diagnosis=None).to_bytes()
     assert written.prediction_accuracy == pytest.approx(0.7)
     assert assess(written, floor=0.005).reported.decisiveness == pytest.approx((0.7 + 0.4 + 0.4 + 0.005 + 0.5) / 5)
 

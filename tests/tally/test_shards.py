@@ -73,7 +73,7 @@ def test_class_pairs_are_the_pairs_of_the_class(rng, weighted, classes):
     y, p = softmax_forecasts(rng, 500, classes)
     w = rng.integers(0, 4, y.size) if weighted else np.ones(y.size)
     tally = Tally.of(y, p, sample_weight=w if weighted else None, parts=BY_CLASS)
-    assert tally.parts == BY_CLASS
+    assert tally.parts[:2] == BY_CLASS
     assert isinstance(tally.classes, GroupTable)
     table, each = tally.by_class(), tally.each_class()
     assert (

@@ -610,7 +610,7 @@ def assess(
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
     forecasts = Forecasts(y_true, y_prob, **reading)
-    tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), **counting)
+    tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=False, **counting)
     result = assess_tally(tally, settings)
     if tally.n_classes == 2 and not tally.grouped:
         return result
@@ -645,7 +645,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
     _check_assessable(tally, view)
     floor = floor_for(settings.floor, tally.n_classes)
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
-    rows = independent_rows(tally)
+    rows = independent_rows(tally, view)
 
     def measure(pairs: Pairs) -> Estimate:
         return settings.estimator.measure(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)

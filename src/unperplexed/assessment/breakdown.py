@@ -96,6 +96,7 @@ class GroupAssessment:
         errors = {f"{name}_standard_error": error for name, error in a.score_standard_errors.items()}
         return {
             "n_rows": a.n_rows,
+            "verdict": a.verdict,
             "effective_rows": a.effective_rows,
             "small": self.small,
             "geometric_accuracy_standard_error": self.standard_error,
@@ -161,9 +162,10 @@ class Breakdown(Reported):
     def frame(self) -> pl.DataFrame:
         """Give the groups as a polars DataFrame, one row a group in the order of ``groups``.
 
-        Columns: those grouped by; how many rows there are, what they are worth in rows of equal weight, and whether
-        they are few; the standard error of the reported geometric accuracy and, if asked for, its shrunken value; the
-        cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the scores.
+        Columns: those grouped by; how many rows there are, the verdict on them, what they are worth in rows of equal
+        weight, and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
+        shrunken value; the cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the
+        scores.
         """
         import polars as pl
 
@@ -286,7 +288,7 @@ def assess_by(
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
         parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
-        options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True}
+        options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": False}
         tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
         if tallies.whole().n_classes > 2 or reading.get("groups") is not None:
             return _broken_down(tallies, sort, shrink, settings, _diagnoses(Forecasts(y_true, y_prob, **reading), by))

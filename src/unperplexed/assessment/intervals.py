@@ -20,7 +20,7 @@ from ..calibration.clustered_test import independent_share
 from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import Estimator, is_default, measured_of_samples
 from ..calibration.null_samples import calibrated
-from ..calibration.resampling import CellCounts, coarse_counts
+from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
 from ..calibration.world_cells import WorldCells, world_cells
 from ..calibration.world_samples import Logs, WorldSamples, world_samples
 from ..calibration.worlds import Counts, hull
@@ -182,7 +182,7 @@ def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
 ) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    counts, alike = coarse_counts(tally), not tally.grouped and not tally.uneven
+    counts, alike = shown_counts(tally, view), not tally.grouped and not tally.uneven
     share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
     cells = world_cells(tally, view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)

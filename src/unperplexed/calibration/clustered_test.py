@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import logit
 
 from .._lib.typing import Floats, Ints
-from ..tally.tally import Tally
-from .resampling import CellCounts, coarse_counts
+from ..tally.tally import Tally, View
+from .resampling import CellCounts, shown_counts
 
 FEWEST_SHARDS = 6
 """With fewer, what other samples would show is not told by one."""
@@ -70,24 +70,28 @@ def _t(sums: Floats, rounding: float) -> Floats:
         return np.asarray(np.where(mean == 0, 0.0, mean / spread))
 
 
-def independent_rows(tally: Tally) -> float:
+def independent_rows(tally: Tally, view: View) -> float:
     """How many independent rows tell as much of the curve as a tally's rows do, for each unit of their weight.
 
     Measured probabilities of rows in groups are estimated as if there were so many: copies of rows change nothing.
     """
     rows = tally.weight / tally.weight_squared
-    return rows if tally.shards is None or not tally.grouped else rows * independent_share(coarse_counts(tally))
+    if tally.shards is None or not tally.grouped:
+        return rows
+    return rows * independent_share(shown_counts(tally, view))
 
 
 def independent_share(counts: CellCounts) -> float:
     """What part of the pairs would tell as much of their cells, if they were independent, as all of them do.
 
     Neighbourhood by neighbourhood, since a curve follows the chance in each by itself: rows of a shard that say
-    different things are in different ones. They hold equal parts of what happened, and are about as wide as the blocks
-    of a curve.
+    different things are in different ones. They are about as wide as the blocks of a curve: they hold equal parts of
+    what happened, or of the variance of the outcomes where there is one class.
     """
     assert counts.shards is not None
-    weight = counts.counted.happened
+    weight, of_cell = counts.counted
+    if counts.one_sided:
+        weight = (weight + 0.5) * (of_cell - weight + 0.5) / (of_cell + 1)  # never 0 throughout
     part = (np.cumsum(weight) - weight / 2) / weight.sum() * _NEIGHBOURHOODS
     _, near = np.unique(part.astype(np.int64), return_inverse=True)
     first = np.flatnonzero(np.diff(near, prepend=-1))

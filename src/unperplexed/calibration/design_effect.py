@@ -30,7 +30,10 @@ class MeanLogs(NamedTuple):
 
 
 class Influences(NamedTuple):
-    """Influence of a pair that occurred, and of one that did not, on the logarithms of means: one order a row."""
+    """Influence of a pair that occurred, and of one that did not, on the logarithms of means: one order a row.
+
+    Of the positive one of two classes by itself a pair is a row, and its influence is that of the row.
+    """
 
     reported: tuple[Floats, Floats]
     measured: tuple[Floats, Floats]
@@ -38,25 +41,51 @@ class Influences(NamedTuple):
     """The means themselves."""
 
 
+class _Terms(NamedTuple):
+    """Terms of the means in each cell: one order a row."""
+
+    of_p: Floats
+    """Powers of the reported probability, or its logarithms."""
+    g: Floats
+    """The same of the measured probability q."""
+    slope: Floats
+    """Derivative of q g(q)."""
+
+
+def _terms(p: Floats, q: Floats, orders: Floats, floor: float, limit: Limit) -> _Terms:
+    r = orders[:, None]
+    with np.errstate(divide="ignore"):
+        of_p, g = (np.maximum(apply_limit(x, floor, limit), _LEAST) for x in (p, q))
+        of_p, g = (np.where(r == 0, np.log(x), x**r) for x in (of_p, g))
+    inside = (q >= floor) & ((limit == "floor") | (q <= 1 - floor))
+    # q g'(q) is r g, or 1 for the logarithm.
+    return _Terms(of_p, g, g + inside * np.where(r == 0, 1.0, r * g))
+
+
 def influences(counts: CellCounts, orders: Floats, floor: float, limit: Limit) -> Influences:
     """Find out what a pair of each cell adds to the means of some orders."""
     happened, total = counts.counted
-    q = measured_of_samples(DEFAULT, counts.reported, happened[None], total[None], floor)[0]
-    share = happened / happened.sum()
-    r = orders[:, None]
-    with np.errstate(divide="ignore"):
-        value, p = (np.maximum(apply_limit(x, floor, limit), _LEAST) for x in (q, counts.reported))
-        inside = (q >= floor) & ((limit == "floor") | (q <= 1 - floor))
-        g, of_p = (np.where(r == 0, np.log(x), x**r) for x in (value, p))
-    mean, mean_p = ((share * x).sum(axis=1, keepdims=True) for x in (g, of_p))
-    # Of q g(q) the derivative, q g'(q) being r g, or 1 for the logarithm.
-    slope = g + inside * np.where(r == 0, 1.0, r * g)
-    scale = np.where(r == 0, 1.0, r * mean)
-    measured = (q * g + slope * (1 - q) - mean) / scale, (q * g - slope * q) / scale
-    reported = (of_p - mean_p) / np.where(r == 0, 1.0, r * mean_p), np.zeros_like(of_p)
-    order = np.where(orders == 0, 1.0, orders)
-    logs = (np.where(orders == 0, x[:, 0], np.log(np.where(r == 0, 1.0, x)[:, 0]) / order) for x in (mean_p, mean))
-    return Influences(reported, measured, MeanLogs(*logs))
+    p, q = counts.reported, measured_of_samples(DEFAULT, counts.reported, happened[None], total[None], floor)[0]
+    mine = _terms(p, q, orders, floor, limit)
+    seen, level, slope, of_missed = happened / counts.weight, q * mine.g, mine.slope, np.zeros_like(mine.of_p)
+    mean_p, mean = mine.of_p @ seen, mine.g @ seen
+    if counts.one_sided:  # where the class did not occur, the other one did
+        other = _terms(1 - p, 1 - q, orders, floor, limit)
+        missed = (total - happened) / counts.weight
+        mean_p, mean = mean_p + other.of_p @ missed, mean + other.g @ missed
+        level, slope = level + (1 - q) * other.g, slope - other.slope
+        of_missed = other.of_p - mean_p[:, None]
+    scale_p, scale = (np.where(orders == 0, 1.0, orders * x)[:, None] for x in (mean_p, mean))
+    reported = (mine.of_p - mean_p[:, None]) / scale_p, of_missed / scale_p
+    missed_less = mean[:, None] if counts.one_sided else 0.0  # of each row one pair occurred
+    measured = (level + slope * (1 - q) - mean[:, None]) / scale, (level - slope * q - missed_less) / scale
+    return Influences(reported, measured, MeanLogs(*(_logs(x, orders) for x in (mean_p, mean))))
+
+
+def _logs(mean: Floats, orders: Floats) -> Floats:
+    """Logarithms of generalized means, from means of powers or logarithms."""
+    of_powers = np.log(np.where(orders == 0, 1.0, mean)) / np.where(orders == 0, 1.0, orders)
+    return np.where(orders == 0, mean, of_powers)
 
 
 def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Floats, independent: float) -> Floats:
@@ -80,6 +109,8 @@ def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Flo
 def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -> float:
     """Variance of the sum of independent rows' influences."""
     observed, total = counts.counted
+    if counts.one_sided:
+        return float(observed @ happened**2 + (total - observed) @ missed**2)
     if counts.mirrored:
         low, middle, high = counts.halves()
         rows = np.concatenate([observed[low], total[low] - observed[low], total[middle] / 2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..tally.shards import Shards
-from ..tally.tally import Tally
+from ..tally.tables import Pairs
+from ..tally.tally import Tally, View
 
 _MIDDLE = COARSE_CELLS // 2 - 1
 """The cell of 1/2, the mirror image of itself."""
@@ -39,11 +40,19 @@ class CellCounts:
     """The same by shard of the rows, one a row; None if these were not kept."""
     codes: Ints | None = None
     """Coarse cells that these are."""
+    one_sided: bool = False
+    """Whether pairs are those of the positive one of two classes alone: one a row."""
+
+    @property
+    def weight(self) -> float:
+        """Weight of all rows, of each of which one class occurred."""
+        happened, total = self.counted
+        return float((total if self.one_sided else happened).sum())
 
     @property
     def rows(self) -> int:
         """How many rows of equal weight there are."""
-        return max(round(float(self.counted.happened.sum())), 1)
+        return max(round(self.weight), 1)
 
     def halves(self) -> tuple[Ints, Ints, Ints]:
         """Cells below 1/2, at it, and above it in the order of the first."""
@@ -53,9 +62,29 @@ class CellCounts:
 
 def coarse_counts(tally: Tally) -> CellCounts:
     """Count a tally's pairs of all classes in at most 256 cells, and those of its shards if it has these."""
-    pairs = tally.pairs()
+    return _in_cells(tally, tally.pairs(), mirrored=tally.n_classes == 2)
+
+
+def shown_counts(tally: Tally, view: View) -> CellCounts:
+    """Count likewise what a view shows: for two classes by themselves, the pairs of the positive one alone."""
+    positive = positive_pairs(tally, view)
+    if positive is None:
+        return coarse_counts(tally)
+    return replace(_in_cells(tally, positive, mirrored=False), one_sided=True)
+
+
+def positive_pairs(tally: Tally, view: View) -> Pairs | None:
+    """Pairs of the positive one of two classes, in a view of it; None for a tally that did not count them."""
+    if view != "each-class" or tally.n_classes != 2:
+        return None
+    if (pairs := tally.positive_pairs()) is not None:
+        return pairs
+    label = tally.labels[1]
+    return None if tally.classes is None or label is None else tally.class_pairs(label)
+
+
+def _in_cells(tally: Tally, pairs: Pairs, *, mirrored: bool) -> CellCounts:
     rows = tally.weight / tally.weight_squared
-    mirrored = tally.n_classes == 2
     code = _with_image(COARSE.places(pairs.reported)[0], mirrored)
     total, happened, said = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
     shards = None if tally.shards is None else _by_shard(tally.shards, rows, mirrored)

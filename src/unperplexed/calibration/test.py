@@ -23,7 +23,7 @@ from .estimators import Estimator, measured_of_samples, named_estimator
 from .null_samples import calibrated
 from .resampling import CellCounts, Sample, coarse_counts
 
-TestedBy = Literal["rows", "values", "cells", "pairs", "shards"]
+TestedBy = Literal["rows", "values", "cells", "sums", "pairs", "shards"]
 TestKind = Literal["score", "resampled"]
 
 
@@ -37,8 +37,8 @@ class CalibrationTest:
     of (o - p) logit(p) over shards."""
     p_value: float
     by: TestedBy
-    """What was read: rows, or the values or cells of a tally. For the resampled test what its samples keep to: one
-    class occurs in each row; each pair is by itself, in tallies that kept no rows; or shards of the rows."""
+    """What was read: rows, or the values, cells or sums of a tally. For the resampled test what its samples keep to:
+    one class occurs in each row; each pair is by itself, in tallies that kept no rows; or shards of the rows."""
 
 
 def calibration_test(
@@ -89,7 +89,8 @@ def calibration_test(
     ------
     InputError
         As `Forecasts`; for groups or weights beside a tally, which has its own; for a tally of more than two classes,
-        of which "score" needs the rows; for "resampled" and a tally with weights but without the part "shards".
+        of which "score" needs the part "diagnosis"; for "resampled" and a tally with weights but without the part
+        "shards".
 
     Notes
     -----

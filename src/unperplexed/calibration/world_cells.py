@@ -13,6 +13,7 @@ from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs, grid_of
 from ..tally.tally import Tally, View
 from .estimators import Estimator, measured_of_samples
+from .resampling import positive_pairs
 from .worlds import Counts
 
 MOST = 600
@@ -106,18 +107,10 @@ class WorldCells:
         return measured_of_samples(estimator, *self.unfolded(counts), self.floor)
 
 
-def positive_pairs(tally: Tally) -> Pairs | None:
-    """Pairs of the positive one of two classes; None for a tally that did not count them by themselves."""
-    if (pairs := tally.positive_pairs()) is not None:
-        return pairs
-    label = tally.labels[1]
-    return None if tally.classes is None or label is None else tally.class_pairs(label)
-
-
 def world_cells(tally: Tally, view: View, floor: float, limit: Limit, independent: float = 1.0) -> WorldCells:
     """Count a tally's rows in cells, as finely as there is room for: as many as are independent."""
     rows = tally.weight / tally.weight_squared * independent
-    one = positive_pairs(tally) if view == "each-class" and tally.n_classes == 2 else None
+    one = positive_pairs(tally, view)
     kind: Kind = "one-sided" if one is not None else "folded" if tally.n_classes == 2 else "pooled"
     reported, happened, total = one if one is not None else tally.pairs()
     if kind == "folded":

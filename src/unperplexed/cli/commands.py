@@ -222,13 +222,13 @@ def _assessment(arguments: argparse.Namespace) -> Assessment:
     from ..assessment.assess import assess_tally
 
     settings = _checked_settings(arguments)
-    counted = _tally(arguments, parts=_parts(arguments))
+    names = matching(arguments.files)
+    once = bool(_tallies(names, arguments)) or "-" in names or arguments.engine != "local"
+    counted = _tally(arguments, parts=_parts(arguments), diagnosed=once)
     try:
         found = assess_tally(counted, settings)
     except InputError as error:
         raise InputError(_named(arguments.files, error)) from None
-    names = matching(arguments.files)
-    once = _tallies(names, arguments) or "-" in names or arguments.engine != "local"
     enough = counted.n_classes == 2 and not counted.grouped
     return found if enough or once else found.diagnosed_by(partial(_diagnosed, arguments, counted))
 
@@ -303,15 +303,18 @@ def _named(given: Sequence[str], error: InputError) -> str:
     return text if any(text.startswith(f"{name}:") for name in matching(given)) else f"{files}: {text}"
 
 
-def _tally(arguments: argparse.Namespace, parts: Sequence[str] = ()) -> Tally:
-    """Add up the tally files that are given, and count the others, with parts that the command needs."""
+def _tally(arguments: argparse.Namespace, parts: Sequence[str] = (), diagnosed: bool | None = None) -> Tally:
+    """Add up the tally files that are given, and count the others, with parts that the command needs.
+
+    ``diagnosed`` is as in `Tally.count`.
+    """
     names = matching(arguments.files)
     tallies = _tallies(names, arguments)
     others = [name for name in names if name not in tallies]
     if not others:
         _refuse_reading(arguments, tallies[0])
         return _merged(tallies)
-    counted = _counted(arguments, others, as_tally, {"parts": parts})
+    counted = _counted(arguments, others, as_tally, {"parts": parts, "diagnosed": diagnosed})
     return _merged(tallies, counted) if tallies else counted
 
 

@@ -393,10 +393,10 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     add(
         "--parts",
         nargs="+",
-        choices=("classes", "predictions", "shards", "surprises"),
+        choices=("classes", "predictions", "shards", "surprises", "diagnosis"),
         default=[],
         help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows; the"
-        " most surprising rows",
+        " most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
     )
     _add_groups(command)
     _add_exact_limit(command)

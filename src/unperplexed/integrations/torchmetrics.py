@@ -86,7 +86,8 @@ class ForecastMetric(Metric):
     keep their data types, whatever that of the module they are in. Devices without float64 (MPS) are not supported.
 
     With two classes rows are counted by their outcome as well, from which ``assessment().diagnosis`` is made. With more
-    it says that it needs the rows: assess them, or their files, with `unperplexed.assess`.
+    no diagnosis is made, since whole rows stay on the device: count these with `Tally.of` and its part "diagnosis", or
+    assess them with `unperplexed.assess`.
 
     A `MetricCollection` lets metrics share counts that were equal after the first batch. Where members differ in
     ``ignore_index``, give it ``compute_groups=False``.

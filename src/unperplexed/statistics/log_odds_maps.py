@@ -9,19 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._lib.typing import AnyFloats, Floats
-
-
-def tail(s: AnyFloats) -> Any:
-    """Return the direction of the tail error: (1 + |s|) ln(1 + |s|) - |s|, with the sign of s."""
-    size = np.abs(s)
-    return np.sign(s) * ((1 + size) * np.log1p(size) - size)
-
+from .._lib.typing import Floats
+from .log_odds_tail import tail
 
 FEATURES: dict[str, Callable[[Floats], Floats]] = {
     "bias": np.ones_like,

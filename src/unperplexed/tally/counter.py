@@ -20,6 +20,7 @@ from ..kernels.rows import crowded
 from ..scores.rules import Score
 from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
+from .class_sums import BY_DEFAULT, MOST_CLASSES, ClassSumsCounter
 from .class_tables import ClassCounter, GroupCounter, top_classes
 from .columns import RUN_ROWS, ColumnCounter
 from .row_sample import RowSampleCounter
@@ -50,6 +51,7 @@ class Counter:
         fraction_bits: int,
         scores: Sequence[Score],
         parts: Sequence[str],
+        diagnosed: bool | None = None,
     ) -> None:
         self.one_column = one_column
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
@@ -60,7 +62,7 @@ class Counter:
         self.weight = self.weight_squared = 0.0
         self.scores = scores
         self.score_sums = {score.name: NO_SUMS for score in scores}
-        self.columns = ColumnCounter(exact_limit, self.grid) if set(parts) <= {"surprises"} else None
+        self.columns = ColumnCounter(exact_limit, self.grid) if set(parts) <= {"surprises", "diagnosis"} else None
         self.notes = Notes()
         self.sources = Counts[str]()
         self.row_sample = RowSampleCounter(n_classes)
@@ -69,6 +71,10 @@ class Counter:
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
         self.surprises = SurpriseCounter() if "surprises" in parts else None
         self.binary = BinaryCounter(self.grid) if n_classes == 2 else None
+        self.n_classes, self.diagnosis, self._asked = n_classes, None, "diagnosis" in parts
+        unasked = n_classes in BY_DEFAULT if diagnosed is None else diagnosed and n_classes <= MOST_CLASSES
+        if self._asked or unasked:
+            self.diagnosis = ClassSumsCounter.of(n_classes, "shards" in parts)
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
@@ -127,11 +133,15 @@ class Counter:
             self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
         if self.classes is not None:
             self.classes.add(block.probabilities, block.truth, rows.correct, weights)
+        if self.diagnosis is not None and not self._asked and isinstance(block.reported, DeviceRows):
+            self.diagnosis = None  # whole rows would have to leave the device
         if self.surprises is not None:
             self.surprises.add(block, forecasts.source)
         if self.predictions is not None:
             self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)
+        if self.diagnosis is not None:
+            self.diagnosis.add(block.probabilities, block.truth, weights, shard)
         if self.shards is not None and shard is not None:
             self.shards.add(shard, block.probabilities, block.truth, rows, weights)
         summed: slice | NDArray[np.bool_] = slice(None)

@@ -34,6 +34,7 @@ from ..forecasts.shards import N_SHARDS
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
+from .class_sums import MOST_CLASSES, ClassSums, length
 from .class_tables import (
     Coarse,
     GroupCells,
@@ -59,10 +60,10 @@ from .tables import (
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 6
+VERSION = 7
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
 anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
-rows of two classes are not kept by their outcome."""
+rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -85,6 +86,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
+        "clustered": state["diagnosis"] is not None and state["diagnosis"].clustered,
         "row_sample": state["row_sample"] is not None,
         "surprises": state["surprises"],
         "binary": state["binary"] is not None,
@@ -111,6 +113,7 @@ def _written(total: ExactSum) -> list[str]:
     return [str(total.units), repr(total.rest)]
 
 
+_LIMBS = ("high", "low", "rest")
 _BY_CLASS = ("classes", "predictions")
 _PLAIN = (
     "exact_limit",
@@ -139,6 +142,8 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
     for part in _BY_CLASS:
         if state[part] is not None:
             yield from _named(part, state[part])
+    if state["diagnosis"] is not None:
+        yield from ((f"diagnosis/{name}", getattr(state["diagnosis"], name)) for name in _LIMBS)
     if state["shards"] is not None:
         yield from _named("shards/rows", state["shards"].rows)
         yield from _named("shards/pairs", state["shards"].pairs)
@@ -170,6 +175,8 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
+    if version == 6:
+        return
     header["binary"] = False
     if header["n_classes"] == 2 and "shards" in header["parts"]:
         raise InputError(
@@ -367,6 +374,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "binary": _binary(sections, state, kind, highest, room) if _flag(header["binary"]) else None,
         "shards": _shards(sections, list(scores), _flag(header["grouped"])) if "shards" in parts else None,
         "surprises": _surprises(header["surprises"], state) if "surprises" in parts else None,
+        "diagnosis": _diagnosis(sections, state) if "diagnosis" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
     even = weight == state["n_rows"] == state["n_weighing"]
@@ -402,6 +410,26 @@ def _binary(sections: _Sections, state: Mapping[str, Any], kind: type[Table], hi
         weight = sum(float(getattr(table, column).sum()) for table in (found.negative, found.positive))
         _require(abs(weight - state["weight"]) <= 1e-6 * state["weight"], "rows by outcome do not add up to the weight")
     return found
+
+
+def _diagnosis(sections: _Sections, state: Mapping[str, Any]) -> ClassSums:
+    classes, clustered = state["n_classes"], _flag(sections.header["clustered"])
+    _require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
+    size = length(classes, clustered)
+    high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in _LIMBS)
+    _require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
+    _require(high.size == low.size == rest.size == size, "there are other sums than are kept")
+    _require((low >= 0).all() and (low < 1 << 32).all() and (np.abs(high) < 1 << 62).all(), "a sum is out of range")
+    _require(np.isfinite(rest).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
+    found = ClassSums(classes, high, low, rest, clustered)
+    _require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
+    even = abs(found["observed"].sum() - state["weight"]) <= 1e-6 * state["weight"]
+    _require(even, "the diagnosis does not add up to the weight")
+    _require(all((found[name] >= 0).all() for name in _COUNTS), "a sum of the diagnosis is negative")
+    return found
+
+
+_COUNTS = ("observed", "predicted", "squared_predicted", "squared_weight", "cells", "cell_sums", "right", "wrong")
 
 
 def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...]:

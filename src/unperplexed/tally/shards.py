@@ -18,7 +18,10 @@ from ..statistics.means import effective_number
 from .class_tables import Coarse, DenseCoarse
 from .tables import Keyed
 
-PARTS = ("classes", "predictions", "shards", "surprises")
+PARTS = ("classes", "predictions", "shards", "surprises", "diagnosis")
+
+MAY_MISS = ("surprises", "diagnosis")
+"""Of two tallies that add up one may be without these; then the sum is."""
 
 
 @dataclass(frozen=True)

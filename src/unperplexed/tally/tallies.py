@@ -60,6 +60,7 @@ class Tallies(Mapping[Key, Tally]):
         parts: Sequence[str] = (),
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
+        diagnosed: bool | None = None,
         **reading: Any,
     ) -> Tallies:
         """Count a data set or a part of one, group by group.
@@ -77,6 +78,8 @@ class Tallies(Mapping[Key, Tally]):
             More groups than this are refused: each takes the memory of a tally.
         scores, parts, exact_limit, fraction_bits : optional
             As in `Tally.of`; they hold for each group by itself.
+        diagnosed : bool, optional
+            As in `Tally.count`.
         reading
             Everything else that `Forecasts` takes: sample_weight, labels, ignore_label, ...
 
@@ -99,7 +102,13 @@ class Tallies(Mapping[Key, Tally]):
         columns = columns_of(by)
         check_indexes(**{"y_true": y_true, "y_prob": y_prob, **{f"by[{name!r}]": columns[name] for name in columns}})
         forecasts = Forecasts(y_true, y_prob, **{"whole": False, **reading})
-        counting = {"scores": scores, "parts": parts, "exact_limit": exact_limit, "fraction_bits": fraction_bits}
+        counting: dict[str, Any] = {
+            "scores": scores,
+            "parts": parts,
+            "exact_limit": exact_limit,
+            "fraction_bits": fraction_bits,
+        }
+        counting["diagnosed"] = diagnosed
         return cls.count([(forecasts, columns)], most_groups=most_groups, **counting)
 
     @classmethod

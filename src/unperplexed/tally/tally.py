@@ -27,6 +27,7 @@ from ..kernels.rows import Grid
 from ..scores.registry import score_named, scores_kept
 from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
+from .class_sums import ClassSums
 from .class_tables import (
     EachGroup,
     Grouped,
@@ -44,7 +45,7 @@ from .counter import (
 )
 from .row_sample import RowSample
 from .serialization import tally_bytes, tally_state
-from .shards import PARTS, Shards
+from .shards import MAY_MISS, PARTS, Shards
 from .surprises import Surprise, least
 from .tables import (
     MOMENTS,
@@ -140,7 +141,12 @@ class Tally:
     surprises: tuple[Surprise, ...] | None = field(default=None, repr=False)
     """The part of that name: the twenty rows in which what happened had been given least.
 
-    Of all parts it alone may be missing in one of two tallies that add up; then it is not in the sum.
+    It may be missing in one of two tallies that add up; then it is not in the sum.
+    """
+    diagnosis: ClassSums | None = field(default=None, repr=False)
+    """The part of that name: sums from which forecasts of more than two classes are diagnosed.
+
+    It is in the sum of two tallies where it is in both.
     """
     sources: Mapping[str, int] = field(default_factory=dict)
     """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
@@ -170,9 +176,10 @@ class Tally:
             Reported probabilities of the positive class, or of each class.
         scores : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
-        parts : sequence of {"classes", "predictions", "shards", "surprises"}, default ()
+        parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
-            twenty rows in which what happened had been given least.
+            twenty rows in which what happened had been given least; sums from which forecasts of more than two classes
+            are diagnosed. The last is kept unasked for 3 to 20 classes.
         source : str, optional
             Name of where the rows come from.
         first_row : int, default 0
@@ -225,12 +232,14 @@ class Tally:
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
         n_jobs: int | None = None,
+        diagnosed: bool | None = None,
     ) -> Tally:
         """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
 
         Parts of a stream are made with ``Forecasts(..., whole=False)``, so that none infers the class set from what
         happens to be in it. A stream of nothing gives the tally that adds nothing. Settings are those of `of`; of a
-        stream each thread takes every so-manyth part.
+        stream each thread takes every so-manyth part. ``diagnosed`` tells whether the part "diagnosis" is kept unasked
+        for any number of classes for which it can be, or (False) for none; by default it is for 3 to 20.
 
         Examples
         --------
@@ -256,7 +265,7 @@ class Tally:
                 yield part
 
         def new(part: Forecasts) -> Counter:
-            return Counter(part.n_classes, part.one_column, exact_limit, fraction_bits, kept, parts)
+            return Counter(part.n_classes, part.one_column, exact_limit, fraction_bits, kept, parts, diagnosed)
 
         counters = counters_of(seen(), jobs, new)
         return sum((cls._counted(counter, labels) for counter in counters), cls(exact_limit, fraction_bits))
@@ -288,6 +297,7 @@ class Tally:
             predictions=None if counter.predictions is None else counter.predictions.table(),
             shards=None if counter.shards is None else counter.shards.shards(),
             surprises=None if counter.surprises is None else counter.surprises.rows,
+            diagnosis=None if counter.diagnosis is None else counter.diagnosis.sums(),
             sources=_first_sources(counter.sources),
         )
         for pairs, top, binary in [] if counter.columns is None else counter.columns.tables():
@@ -369,6 +379,7 @@ class Tally:
             predictions=self._added(a.predictions, b.predictions),
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
             surprises=None if a.surprises is None or b.surprises is None else least([*a.surprises, *b.surprises]),
+            diagnosis=None if a.diagnosis is None or b.diagnosis is None else a.diagnosis + b.diagnosis,
             sources=_first_sources(a.sources, b.sources),
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
@@ -383,8 +394,8 @@ class Tally:
     def _check_alike(self, other: Tally) -> None:
         for name in ("exact_limit", "fraction_bits", "parts", "scores"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if name == "parts":  # surprises, which are a few rows, are of the sum where both know them
-                mine, theirs = (tuple(part for part in parts if part != "surprises") for parts in (mine, theirs))
+            if name == "parts":  # some are of the sum where both have them
+                mine, theirs = (tuple(part for part in parts if part not in MAY_MISS) for parts in (mine, theirs))
             if mine != theirs:
                 shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
                 raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")

@@ -48,7 +48,9 @@ def counted_for(
         reading = {"sample_weight": sample_weight, "groups": groups, "labels": labels, "pos_label": pos_label}
         forecasts = Forecasts(y_true, y_prob, **reading)
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
-        tally = Tally.count(forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit)
+        tally = Tally.count(
+            forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit, diagnosed=False
+        )
     if not tally.weight > 0:
         raise InputError("no rows of positive weight.")
     return tally

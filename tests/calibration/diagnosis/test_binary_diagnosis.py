@@ -10,10 +10,10 @@ from scipy.stats import chi2, norm
 
 from unperplexed import InputError, Tally, assess, diagnose
 from unperplexed.calibration.diagnosis import describe
-from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
 from unperplexed.calibration.diagnosis.result import Detectable, Finding
 from unperplexed.calibration.diagnosis.words import worded
 from unperplexed.statistics.log_odds_maps import Counted, fit
+from unperplexed.statistics.weighted_chi2 import weighted_chi2_sf
 
 
 def planted(rng, n, bias=0.0, confidence=0.0, asymmetry=0.0, tail=0.0, noise=0.0, sd=2.0):

@@ -20,12 +20,12 @@ from scipy.stats import chi2
 from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
-from ...statistics.log_odds_maps import features
+from ...statistics.log_odds_maps import NAMES, features
+from .binary_clusters import Uncertain, effects_alone, uncertain
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
+from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import (
-    FEWEST_CLUSTERS,
-    ClusterSums,
     Gate,
     Scored,
     gate,
@@ -80,7 +80,7 @@ class BinaryData:
     """Mean prediction of the positive class, and its observed frequency."""
     frequency: float
     clusters: Callable[[np.ndarray], ClusterSums] | None = None
-    """Given which entries are kept, how components are summed over clusters of dependent rows."""
+    """Given which entries are kept, sums over clusters of dependent rows."""
     by: str = "rows"
     rows_at: Callable[[np.ndarray, bool], tuple[int, ...]] | None = None
     """Numbers of the rows at some entries with one outcome, where they are known."""
@@ -97,26 +97,25 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
         return told(data.labels, found, Told(n=n, p_value=math.nan, by=data.by))
     clusters = None if data.clusters is None else data.clusters(kept)
-    if clusters is not None and (n_clusters := len(clusters(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
+    if clusters is not None and (n_clusters := len(clusters.totals(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
         return not_made(too_few(n_clusters), round(n), data.labels)
     tested = gate(rows, clusters)
-    detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in _informations(rows, tested)))
+    known = _informations(rows, tested, clusters)
+    detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known))
     if tested.p_value >= LEVEL:
         return told(data.labels, found, Told(n=n, p_value=tested.p_value, statistic=tested.statistic,
                                              detectable=detectable, by=data.by))  # fmt: skip
-    named = _Naming(data, rows, kept, tested)
+    named = _Naming(data, rows, kept, tested, clusters)
     return told(data.labels, found + named.findings, Told(
         n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
         alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
     ))  # fmt: skip
 
 
-def _informations(rows: Scored, tested: Gate) -> tuple[float, float]:
+def _informations(rows: Scored, tested: Gate, clusters: ClusterSums | None) -> tuple[float, float]:
     """Return what is known of a bias, and of a calibration slope: inverse squares of standard errors."""
-    return (
-        rows.information / tested.effects[0],
-        float(rows.total @ (rows.variance * rows.s**2)) / tested.effects[1],
-    )
+    bias, slope = (tested.design_effect,) * 2 if clusters is None else effects_alone(rows, clusters)
+    return rows.information / bias, float(rows.total @ (rows.variance * rows.s**2)) / slope
 
 
 def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
@@ -146,8 +145,10 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
 class _Naming:
     """Names what the gate has seen."""
 
-    def __init__(self, data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate) -> None:
-        self.data, self.rows, self.kept, self.tested = data, rows, kept, tested
+    def __init__(
+        self, data: BinaryData, rows: Scored, kept: np.ndarray, tested: Gate, clusters: ClusterSums | None
+    ) -> None:
+        self.data, self.rows, self.kept, self.tested, self.clusters = data, rows, kept, tested, clusters
         self.findings: list[Finding] = []
         self.alternatives: tuple[tuple[str, ...], ...] = ()
         self.rest, self.mostly_rest, self.gain = math.nan, False, 0.0
@@ -190,18 +191,19 @@ class _Naming:
         return None
 
     def _name(self, search: Search, best: tuple[str, ...]) -> None:
-        whole, effect, n = search.fits[best], self.tested.design_effect, self.data.n
+        whole, sure = search.fits[best], self._uncertain(search.fits[best])
         order = costliest_first(search, best)
-        gains = gains_of(search, order, effect / (2 * n))
+        gains = gains_of(search, order, self.tested.design_effect / (2 * self.data.n))
         self.gain = sum(gains)
         plain = search.fits.get(("bias", "confidence"), search.fits.get(("confidence",)))
         alone = 0.0 if plain is None else plain.map.parameter("confidence")  # the calibration slope of Cox, less 1
         for name, gain in zip(order, gains, strict=True):
             less = tuple(x for x in best if x != name)
-            part = whole.ratio - search.ratio(less)
-            value, error = whole.map.parameter(name), whole.map.standard_error(name) * math.sqrt(effect)
-            interval = (value - 1.96 * error, value + 1.96 * error)
-            finding = Finding(name, "", value, interval, float(chi2.sf(part, 1)), gain)  # type: ignore[arg-type]
+            value, sd = whole.map.parameter(name), sure[name]
+            half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
+            if math.isnan(p_value):
+                p_value = float(chi2.sf(max(whole.ratio - search.ratio(less), 0.0), 1))
+            finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
             self.findings.append(
                 worded(
                     finding, self.data.labels[1], self.data.mean, self.data.frequency, order, whole.map.separated, alone
@@ -217,6 +219,15 @@ class _Naming:
             for names in others
             if names != best and search.fits[names].worth > whole.worth - _AS_GOOD and len(names) <= len(best)
         )[:3]
+
+    def _uncertain(self, whole: Fitted) -> dict[str, Uncertain]:
+        """Return how sure each parameter is; p-values are those of likelihood ratios unless rows are dependent."""
+        found = whole.map
+        unknown = {name: Uncertain(math.nan, 1.96) for name in NAMES}
+        if self.clusters is not None and found.names and not found.separated:
+            return unknown | uncertain(self.rows, self.clusters, found)
+        scale = math.sqrt(self.tested.design_effect)
+        return unknown | {name: Uncertain(found.standard_error(name) * scale, 1.96) for name in found.names}
 
     def _rest(self, whole: Fitted) -> None:
         """Test what the named errors leave over."""

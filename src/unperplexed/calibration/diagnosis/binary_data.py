@@ -13,7 +13,8 @@ from ...kernels.rows import COARSE, COARSE_CELLS
 from ...tally.tally import Tally
 from .binary import BinaryData
 from .class_rows import RowBlock
-from .gate import ClusterSums, Scored
+from .clusters import ClusterSums
+from .gate import Scored
 
 
 def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:
@@ -41,7 +42,7 @@ def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -
         labels=labels,
         mean=float((w * p).sum() / w.sum()),
         frequency=float((w * y).sum() / w.sum()),
-        clusters=_sums_over_clusters(entry, w * (y - expit(s)), cluster, values.size) if clustered else None,
+        clusters=_sums_over_clusters(entry, w, w * (y - expit(s)), cluster, values.size) if clustered else None,
         rows_at=rows_at if (index >= 0).all() else None,
     )
 
@@ -62,7 +63,7 @@ _MOST_ROWS = 20
 
 
 def _sums_over_clusters(
-    entry: Ints, residual: Floats, cluster: Ints, n_entries: int
+    entry: Ints, weight: Floats, residual: Floats, cluster: Ints, n_entries: int
 ) -> Callable[[np.ndarray], ClusterSums]:
     def of(kept: np.ndarray) -> ClusterSums:
         some = np.flatnonzero(kept[entry])
@@ -71,10 +72,10 @@ def _sums_over_clusters(
         place[kept] = np.arange(int(kept.sum()))
         at = place[entry[some]]
 
-        def sums(q: Floats) -> Floats:
-            return np.stack([np.bincount(number, residual[some] * component[at]) for component in q], axis=1)
+        def sums(f: Floats, of_rows: Floats) -> Floats:
+            return np.stack([np.bincount(number, of_rows * each[at]) for each in f], axis=1)
 
-        return sums
+        return ClusterSums(lambda f: sums(f, residual[some]), lambda f: sums(f, weight[some]))
 
     return of
 
@@ -110,7 +111,7 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
 
 
 def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:
-    """Sum components over the shards of a tally, in whose coarse cells they are taken as constant."""
+    """Sum functions of the log-odds over the shards of a tally, in whose coarse cells they are taken as constant."""
     shards, columns = tally.shards, tally.positive
     assert shards is not None
     assert columns is not None
@@ -126,16 +127,16 @@ def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.nd
         of_cell = np.bincount(cell, weight, COARSE_CELLS)
         some = of_cell > 0
 
-        def sums(q: Floats) -> Floats:
+        def sums(f: Floats, of_pairs: Floats) -> Floats:
             found = []
-            for component in q:
+            for each in f:
                 full = np.zeros(s.size)
-                full[kept] = component
-                share = np.zeros(COARSE_CELLS)
-                share[some] = np.bincount(cell, weight * full, COARSE_CELLS)[some] / of_cell[some]
-                found.append(np.bincount(row, residual * share[code], n))
+                full[kept] = each
+                mean = np.zeros(COARSE_CELLS)
+                mean[some] = np.bincount(cell, weight * full, COARSE_CELLS)[some] / of_cell[some]
+                found.append(np.bincount(row, of_pairs * mean[code], n))
             return np.stack(found, axis=1)
 
-        return sums
+        return ClusterSums(lambda f: sums(f, residual), lambda f: sums(f, shards.pairs.total * scale))
 
     return of

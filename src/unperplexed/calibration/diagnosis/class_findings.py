@@ -13,17 +13,16 @@ from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from . import class_words as say
-from .class_maps import SCALARS, Errors, information
-from .class_rest import rest
+from .class_maps import SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
-from .class_tests import Gate
+from .class_tests import ClassGate
 from .result import Finding
 
 _CLOSE = 4.0
 """Sets of errors whose criterion is at most so much below the best are not told apart from it."""
 
 
-def named(search: Search, opened: Gate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
+def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -> tuple[tuple[Finding, ...], Errors]:
     """The best set of errors as findings; where none pays for itself, what the gate saw."""
     best = search.run() or _single(search, opened)
     if not best:
@@ -46,7 +45,7 @@ def named(search: Search, opened: Gate, means: say.ClassMeans, rows: int) -> tup
     return tuple(found), best
 
 
-def _single(search: Search, opened: Gate) -> Errors:
+def _single(search: Search, opened: ClassGate) -> Errors:
     """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
     if opened.shape <= min(opened.spread, opened.holm):
         singles = search.singles()
@@ -57,12 +56,6 @@ def _single(search: Search, opened: Gate) -> Errors:
         return ()
     search.found[("bias",)] = search.few((), classes)
     return ("bias",)
-
-
-def rest_of(search: Search, best: Errors) -> tuple[float, float]:
-    """Return the statistic and the p-value of the test of what the findings leave."""
-    fitter, fit = search.fitter, search.found[best].fit
-    return rest(fitter.chunks, search.statistics, fit.mapping, best, search.gate.effect)
 
 
 def _biased_classes(search: Search, best: Errors) -> Ints:
@@ -95,8 +88,8 @@ def _sequence(search: Search, best: Errors, rows: int) -> tuple[list[str], list[
 def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     """Standard errors of the errors of one parameter, and of the bias of a single class."""
     fit, effect = candidate.fit, search.gate.effect
-    chunks, classes = search.fitter.chunks.wide(), search.fitter.classes
-    known = information(chunks, fit.mapping, classes, biases="bias" in fit.errors) / effect
+    classes = search.fitter.classes
+    known = search.fitter.information(fit.mapping, biases="bias" in fit.errors) / effect
     scalars = [name for name in SCALARS if name in fit.errors]
     at = [SCALARS.index(name) for name in scalars]
     if "bias" in fit.errors:
@@ -155,7 +148,7 @@ def close_sets(search: Search, best: Errors) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(others, key=lambda errors: -search.found[errors].criterion)[:3])
 
 
-def shape(opened: Gate) -> Finding:
+def shape(opened: ClassGate) -> Finding:
     """The finding where the gate rejects and no error is significant."""
     words = f"miscalibrated in a way that has no name here ({p_value_text(opened.p_value)})"
     return Finding("shape", words, p_value=opened.p_value, remedy=say.remedy("shape", math.nan))

@@ -11,9 +11,11 @@ from scipy.special import expit
 
 from ..._lib.typing import Floats, Ints
 from .class_maps import (
+    SCALARS,
     ClassMap,
     Errors,
     Slopes,
+    information,
     noise_start,
     slopes,
 )
@@ -39,6 +41,22 @@ class Fit:
     """Of the prior, in nats of the log-likelihood."""
 
 
+def information_of(statistics: ClassStatistics) -> Floats:
+    """Information on confidence, tail and class biases, were the forecasts calibrated."""
+    s, variance = statistics, float(np.trace(statistics.covariance))
+    ratio = float(s.information.sum()) / variance if variance > 0 else 1.0
+    return ratio * np.block([[s.shape_covariance, s.shape_classes], [s.shape_classes.T, s.covariance]])
+
+
+def precision(errors: Errors, classes: int, only: Ints | None, sd: float) -> Floats:
+    """Precision of each parameter's prior; a class that is to have no bias is held at 0."""
+    each = {"confidence": FAR, "tail": FAR, "noise": 3 * FAR}
+    biases = np.full(classes, sd if only is None else 1e-6)
+    biases[slice(0) if only is None else only] = sd
+    parts = [biases if name == "bias" else np.array([each[name]]) for name in errors]
+    return np.asarray(np.concatenate(parts) ** -2.0)
+
+
 class Fitter:
     """Fits sets of errors to the same rows."""
 
@@ -46,15 +64,9 @@ class Fitter:
         """Take the rows, their statistics and the design effect, by which the data count less against the prior."""
         self.chunks, self.effect = chunks, effect
         self.classes = len(statistics.observed)
-        variance = float(np.trace(statistics.covariance))
-        ratio = float(statistics.information.sum()) / variance if variance > 0 else 1.0
-        self._information = np.block(
-            [
-                [ratio * statistics.shape_covariance, ratio * statistics.shape_classes],
-                [ratio * statistics.shape_classes.T, ratio * statistics.covariance],
-            ]
-        )
+        self._information = information_of(statistics)
         self.bias_information: Floats = self._information[2:, 2:]
+        self.known, self.alone = frozenset((*SCALARS, "bias")), frozenset[str]()
         self.none = Fit((), ClassMap(), slopes(chunks, ClassMap(), self.classes, tail=False), 0.0)
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
@@ -63,7 +75,7 @@ class Fitter:
         if "noise" in errors:
             noise, scale = noise_start(self.chunks, start, self.classes)
             start = ClassMap(start.confidence, start.tail, noise, start.biases)
-        origin, prior = self._vector(start, errors), self._prior(errors, only, sd)
+        origin, prior = self._vector(start, errors), self.effect * precision(errors, self.classes, only, sd)
         root = self._root(errors, prior, scale)
         reference = self.none.slopes.loglik
         last: tuple[ClassMap, Slopes, float] | None = None
@@ -87,13 +99,9 @@ class Fitter:
         assert last is not None
         return Fit(errors, *last)
 
-    def _prior(self, errors: Errors, only: Ints | None, sd: float) -> Floats:
-        """Precision of each parameter's prior; a class that is to have no bias is held at 0."""
-        each = {"confidence": FAR, "tail": FAR, "noise": 3 * FAR}
-        biases = np.full(self.classes, sd if only is None else 1e-6)
-        biases[slice(0) if only is None else only] = sd
-        parts = [biases if name == "bias" else np.array([each[name]]) for name in errors]
-        return np.asarray(self.effect / np.concatenate(parts) ** 2)
+    def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
+        """Fisher information on confidence, tail, the log-odds of the noise and all class biases; one pass."""
+        return information(self.chunks.wide(), mapping, self.classes, biases)
 
     def _root(self, errors: Errors, prior: Floats, noise: float) -> Floats:
         """Cholesky factor of the information: in its coordinates all directions are about equally curved."""

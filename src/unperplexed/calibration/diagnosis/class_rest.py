@@ -8,9 +8,10 @@ import numpy as np
 from scipy.stats import chi2
 
 from ..._lib.typing import AnyFloats, Floats
+from ...tally.class_row_sums import CELLS
 from .class_maps import SCALARS, ClassMap, Errors
 from .class_rows import Chunk
-from .class_statistics import CELLS, ClassStatistics
+from .class_statistics import ClassStatistics
 
 _DEGREES = 5
 _NEW = 0.03

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -11,16 +12,11 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from ..._lib.typing import Floats, Ints
-from .class_fit import (
-    BIAS_SD,
-    SMALL_SD,
-    Fit,
-    Fitter,
-)
-from .class_maps import SCALARS, Errors, information
+from .class_fit import BIAS_SD, SMALL_SD, Fit
+from .class_maps import SCALARS, ClassMap, Errors
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
-from .class_tests import NEW, Gate, third_moments
+from .class_tests import NEW, ClassGate, third_moments
 
 PLAIN: tuple[Errors, ...] = (
     (),
@@ -57,15 +53,37 @@ class Candidate:
         return max(0.0, (self.ratio - 2 * self.parameters) * effect / (2 * rows))
 
 
+class Fits(Protocol):
+    """Fits sets of errors: to rows, or to what counts say of them."""
+
+    classes: int
+    bias_information: Floats
+    none: Fit
+    known: frozenset[str]
+    """Errors that can be looked for."""
+    alone: frozenset[str]
+    """Those of them that can be looked for only by themselves."""
+
+    def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
+        """Maximise the likelihood with the prior; biases of some classes only, if given."""
+
+    def information(self, mapping: ClassMap, biases: bool = True) -> Floats:
+        """Fisher information on confidence, tail, the log-odds of the noise and all class biases."""
+
+
 class Search:
     """Fits sets of errors to the same rows and compares them."""
 
-    def __init__(self, fitter: Fitter, statistics: ClassStatistics, gate: Gate, alpha: float) -> None:
+    def __init__(self, fitter: Fits, statistics: ClassStatistics, gate: ClassGate, alpha: float) -> None:
         """Take the fitter with the statistics of the same rows and the gate's design effects."""
         self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
         self._variance = statistics.information / gate.effect
         self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
-        self._plain = [errors for errors in PLAIN if _identifiable(errors, statistics.shape_information)]
+        shape = statistics.shape_information
+        possible = [x for x in PLAIN if fitter.known.issuperset(x) and _identifiable(x, shape)]
+        self._plain = [x for x in possible if len(x) < 2 or fitter.alone.isdisjoint(x)]
+        self._beside = [x for x in self._plain if fitter.alone.isdisjoint(x)]
+        """Sets to which biases can be added."""
         self._named: dict[Errors, Ints] = {}
         self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
 
@@ -73,10 +91,10 @@ class Search:
         """Try all sets of errors; the best one."""
         for errors in self._plain[1:]:
             self._try(errors)
-        for errors in sorted(self._plain, key=lambda each: -self.found[each].criterion):
+        for errors in sorted(self._beside, key=lambda each: -self.found[each].criterion):
             if not self._bias_cannot_pay(errors):
                 self._try((*errors, "bias"))
-        first, *others = sorted(self._plain, key=self._with_bias)
+        first, *others = sorted(self._beside, key=self._with_bias)
         self._try_other_biases(first)
         for second in others[:1]:
             if self._with_bias(second) - self._with_bias(first) < _NEAR:
@@ -154,7 +172,7 @@ class Search:
         return 1.5 * approximate + 10 < self._bias_cost(None, sd)
 
     def _forward(self, fit: Fit) -> Ints:
-        known = information(self.fitter.chunks.wide(), fit.mapping, self.fitter.classes)
+        known = self.fitter.information(fit.mapping)
         scalars = [at for at, name in enumerate(SCALARS) if name in fit.errors]
         covariance = known[3:, 3:]
         if scalars:

@@ -17,6 +17,7 @@ from ..._lib.typing import (
     Ints,
     ReadOnlyArrays,
 )
+from ...tally.class_row_sums import CELLS, HALF
 from .class_rows import (
     Chunk,
     PreparedRows,
@@ -24,11 +25,8 @@ from .class_rows import (
     RowCounts,
 )
 
-CELLS = 88
-"""Cells of a class: by the leading bits of min(p, 1 - p), below and above 1/2."""
 SHARDS = 1024
 """Clusters are summed in so many shards; several clusters may share one."""
-_HALF = CELLS // 2
 _TOP_BITS = 0x3F000000 >> 22  # of 0.5 as float32: eight bits of exponent and one of the fraction
 
 
@@ -169,8 +167,8 @@ def _cells(p: Floats) -> tuple[Floats, Floats]:
     classes = p.shape[1]
     above: Bools = p > 0.5
     bits: Any = np.where(above, 1 - p, p).astype(np.float32).view(np.int32) >> 22
-    key = np.clip(_TOP_BITS - bits, 0, _HALF - 1)
-    key[above] += _HALF
+    key = np.clip(_TOP_BITS - bits, 0, HALF - 1)
+    key[above] += HALF
     key += np.arange(classes, dtype=np.int32) * CELLS
     flat, size = key.ravel(), classes * CELLS
     counts = np.bincount(flat, minlength=size).astype(np.float64)

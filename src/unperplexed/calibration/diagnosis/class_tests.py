@@ -9,18 +9,23 @@ import numpy as np
 from scipy.special import gammaincc, ndtri, stdtr
 
 from ..._lib.typing import Bools, Floats
+from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import hall, upper_tail
-from .gate import weighted_chi2_sf
+from .clusters import (
+    LEAST_VARIANCE,
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    squares_tested,
+)
 
 NEW = 0.03
 """A direction of which a smaller share is new beside those before it is left out."""
-FLOOR = 0.3
-"""The variance of a sum over clusters is at least this part of that of independent rows."""
 
 
 @dataclass(frozen=True, eq=False)
-class Gate:
+class ClassGate:
     """Whether anything is wrong."""
 
     p_value: float
@@ -41,7 +46,7 @@ class Gate:
     """The same for each class by itself."""
 
 
-def gate(s: ClassStatistics) -> Gate:
+def gate(s: ClassStatistics) -> ClassGate:
     """Test the calibration of all classes: biases by their spread and one by one, confidence and tail together."""
     variance = np.maximum(np.diag(s.covariance), 0)  # a difference of statistics may be just below
     score = s.observed - s.predicted
@@ -50,13 +55,13 @@ def gate(s: ClassStatistics) -> Gate:
     class_p = np.where(used, _class_p_values(s, score, variance * by_class, units), 1.0)
     statistic, spread = _spread(s, score, variance, by_class, units)
     holm = min(1.0, float(class_p.min(initial=1.0)) * max(int(used.sum()), 1))
-    shape, shape_effect = _shape_test(s, units)
+    shape, shape_effect = _shape_test(s)
     smallest = min(spread, holm, shape)
     info = float(s.information.sum())
     of_weights = float(variance.sum()) / info if info > 0 else 1.0
     of_clusters = float(by_class @ variance) / float(variance.sum()) if variance.sum() > 0 else 1.0
     effect = max(1.0, of_weights) * max(1.0, of_clusters, shape_effect)
-    return Gate(min(1.0, 3 * smallest), spread, holm, shape, statistic, class_p, effect, by_class * of_weights)
+    return ClassGate(min(1.0, 3 * smallest), spread, holm, shape, statistic, class_p, effect, by_class * of_weights)
 
 
 def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple[Floats, float]:
@@ -70,7 +75,7 @@ def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple
     between = np.einsum("ij,ij->j", s.clusters.shards[:, 2:], s.clusters.shards[:, 2:]) - s.clusters.own_classes
     mean = float(between[used].sum()) / max(float(variance[used].sum()), 1e-300)
     effect = 1 + (between + 20 * max(mean, 0.0)) / (variance + 20)
-    return np.maximum(effect, FLOOR), max(1.0, float((s.clusters.sizes > 0).sum()))
+    return np.maximum(effect, LEAST_VARIANCE), max(1.0, float((s.clusters.sizes > 0).sum()))
 
 
 def _through_t(z: Floats, units: float) -> Floats:
@@ -134,22 +139,28 @@ def third_moments(s: ClassStatistics) -> Floats:
 # ---- confidence and tail
 
 
-def _shape_test(s: ClassStatistics, units: float) -> tuple[float, float]:
+def _shape_test(s: ClassStatistics) -> tuple[float, float]:
     """P-value of Z1^2 + Z2^2 / 2, Z1 of confidence and Z2 of what is new in the tail; and the design effect."""
     directions = _orthonormal(s.shape_covariance)
     if not len(directions):
         return 1.0, 1.0
-    z, effect = directions @ s.shape_score, 1.0
-    if s.clusters is None:
-        a, b = directions.T
-        terms = np.stack([a**3, 3 * a**2 * b, 3 * a * b**2, b**3], 1)
-        z = hall(z, terms @ s.shape_third)
-    else:
-        within = _within(s.clusters, directions)
-        z = _through_t(np.linalg.solve(np.linalg.cholesky(within), z), units)
-        effect = float(np.diag(within).mean())
-    weights = np.array([1.0, 0.5])[: len(z)]
-    return weighted_chi2_sf(float(weights @ z**2), weights), effect
+    weights = np.array([1.0, 0.5])[: len(directions)]
+    if s.clusters is not None:
+        return _shape_test_of_clusters(s.clusters, directions, weights)
+    a, b = directions.T
+    terms = np.stack([a**3, 3 * a**2 * b, 3 * a * b**2, b**3], 1)
+    z = hall(directions @ s.shape_score, terms @ s.shape_third)
+    return weighted_chi2_sf(float(weights @ z**2), weights), 1.0
+
+
+def _shape_test_of_clusters(clusters: ClusterSums, directions: Floats, weights: Floats) -> tuple[float, float]:
+    """Do the same for dependent rows."""
+    some = clusters.sizes > 0
+    sums, shares = clusters.shards[some, :2] @ directions.T, cluster_shares(clusters.sizes[some])
+    covariance = cluster_covariance(sums, directions @ clusters.own_shape @ directions.T, shares)
+    z = np.linalg.solve(np.linalg.cholesky(covariance), sums.sum(axis=0))
+    effect = float(np.diag(covariance).mean())
+    return squares_tested(z, weights, degrees_of_freedom(shares, effect))[1], effect
 
 
 def _orthonormal(covariance: Floats) -> Floats:
@@ -162,11 +173,3 @@ def _orthonormal(covariance: Floats) -> Floats:
     if not new > NEW**2 * covariance[1, 1]:
         return first[None]
     return np.stack([first, np.array([-slope, 1.0]) / math.sqrt(new)])
-
-
-def _within(clusters: ClusterSums, directions: Floats) -> Floats:
-    """Covariance of the sums: that of independent rows, which is known, and what rows of a cluster share."""
-    sums = clusters.shards[:, :2] @ directions.T
-    own = directions @ clusters.own_shape @ directions.T
-    values, vectors = np.linalg.eigh(np.eye(len(directions)) + sums.T @ sums - own)
-    return np.asarray((vectors * np.maximum(values, FLOOR)) @ vectors.T)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .result import Diagnosis, Finding
+from .result import COUNTS, Diagnosis, Finding
 from .words import short
 
 
@@ -20,6 +20,8 @@ def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
         yield from _alternatives(d)
     elif d.made:
         yield from seen(d)
+    if d.by == COUNTS:
+        yield UNTOLD
 
 
 def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
@@ -83,6 +85,12 @@ def seen(d: Diagnosis) -> Iterator[str]:
 _LARGEST = 10.0
 """Distance of the calibration slope from 1; predictions that would show only a larger one say nothing about it."""
 
+
+UNTOLD = (
+    "From counts: outcomes at random beside another error, and what the named errors leave, are not looked for;"
+    " assess the rows for these."
+)
+"""What a tally of more than two classes does not tell."""
 
 _WIDTH = 15
 _CODES = {"asymmetry": "asymmetric", "tail": "tails", "noise": "tails", "certainty": "certain", "rows": "few rows"}

@@ -13,8 +13,8 @@ from ...tally.tally import Tally
 from ...tally.views import refuse_rows
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally
-from .class_rows import RowBlock, Rows
-from .multiclass import diagnose_classes
+from .class_rows import CERTAIN, RowBlock, Rows
+from .multiclass import diagnose_class_sums, diagnose_classes
 from .result import Diagnosis
 from .words import not_made
 
@@ -25,7 +25,7 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally` of two classes, with nothing beside.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, with nothing beside.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities: of the positive class, or of each class.
     **reading
@@ -51,7 +51,8 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
     k h(s)`` in log-odds (bias, confidence, asymmetry, tail) and a share of outcomes at random (noise). A cost is
     ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three. Nothing is drawn at random, binned or floored.
     Gains are ``(LR - 2 k) / 2n`` nats a row, which is what cross-validation shows. Classes beyond two have one bias
-    each, tested jointly.
+    each, tested jointly. A tally of more than two classes needs its part "diagnosis", which those of 3 to 20 classes
+    keep unasked.
 
     Examples
     --------
@@ -111,13 +112,25 @@ def diagnosis_of_tally(tally: Tally) -> Diagnosis:
     if not tally.weight > 0:
         raise InputError("no rows of positive weight to diagnose.")
     if tally.n_classes > 2:
-        return not_made(_CLASSES, tally.n_rows, tally.labels)
+        return _of_classes(tally)
     data = data_of_tally(tally)
     return not_made(_EARLIER, tally.n_rows, tally.labels) if data is None else diagnose_binary(data)
 
 
+def _of_classes(tally: Tally) -> Diagnosis:
+    if tally.diagnosis is None:
+        return not_made(_CLASSES, tally.n_rows, tally.labels)
+    if tally.grouped and not tally.diagnosis.clustered:
+        return not_made(_CLUSTERS, tally.n_rows, tally.labels)
+    points, some = tally.points(), tally.row_sample
+    likely = points.p > CERTAIN / (tally.n_weighing * tally.n_classes)
+    observed = points.p[likely], points.weight[likely] * (tally.n_weighing / tally.weight)
+    return diagnose_class_sums(tally.diagnosis, some, observed, tally.labels, clustered=tally.grouped)
+
+
+_CLUSTERS = "the tally does not keep its clusters of dependent rows class by class; count it anew, or assess the rows"
 _CLASSES = (
-    "with more than two classes the rows are read several times, which neither a tally nor standard input nor an"
-    " engine allows; assess the rows, or the files that hold them"
+    'with more than two classes a tally needs the part "diagnosis"; count the rows with it (--parts diagnosis), or'
+    " assess them, or the files that hold them"
 )
 _EARLIER = "the tally does not keep the positive class apart, as those of earlier versions do not; count it anew"

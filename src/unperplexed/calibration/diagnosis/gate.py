@@ -7,23 +7,33 @@ and standard normal up to their skewness, which is known too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import expit, ndtr, ndtri, stdtr
-from scipy.stats import chi2
+from scipy.special import expit
 
 from ..._lib.typing import Floats
-from ...statistics.log_odds_maps import tail
+from ...statistics.log_odds_tail import tail
+from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall
+from .clusters import (
+    ClusterSums,
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    squares_tested,
+)
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 """Of bias, confidence, tail, asymmetry and four shapes in W."""
 
 _NEW = 0.03
 """A component of which less is new is left out."""
+
+_MOST_DEPENDENT, _CLUSTERS_EACH = 4, 18
+"""Of dependent rows there are so many components at most, and one for so many clusters."""
 
 
 class Scored(NamedTuple):
@@ -58,17 +68,13 @@ class Scored(NamedTuple):
         """Factor by which unequal weights inflate the variance."""
         return float(self.squared @ self.variance) / self.information
 
+    def own_squares(self, q: Floats) -> Floats:
+        """Sum of the squared weighted differences of outcomes and probabilities q."""
+        return self.squared_positive * (1 - q) ** 2 + (self.squared - self.squared_positive) * q**2
+
     def only(self, here: np.ndarray) -> Scored:
         """Return some of the entries."""
         return Scored(*(column[here] for column in self))
-
-
-ClusterSums = Callable[[Floats], Floats]
-"""Given components at the entries, one a row, return their sums over each cluster of dependent rows, one a row."""
-
-
-FEWEST_CLUSTERS = 6
-"""With fewer, what other samples would show is not known from one."""
 
 
 class Gate(NamedTuple):
@@ -80,8 +86,6 @@ class Gate(NamedTuple):
     """Factor by which weights and dependence between rows inflate variances; likelihood ratios are divided by it."""
     information: float
     """Sum of variances, in rows of equal weight."""
-    effects: tuple[float, float]
-    """The design effect for a bias alone, and for confidence alone: clusters inflate these differently."""
 
 
 def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
@@ -94,22 +98,16 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
     if clusters is None:
         kept = kept[:room]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
+        weights = WEIGHTS[kept]
         z, inflation = _independent(rows, q), np.ones(1)
+        statistic = float(weights @ z**2)
+        p_value = weighted_chi2_sf(statistic, weights)
     else:
-        kept = kept[: min(room, 4)]
+        kept = kept[: min(room, _MOST_DEPENDENT)]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
-        sums = clusters(q)
-        most = max(1, min(room, len(sums) // 10))
-        kept, q, sums = kept[:most], q[:most], sums[:, :most]
-        z, inflation = _clustered(rows, q, sums)
-    weights = WEIGHTS[kept]
-    statistic = float(weights @ z**2)
+        statistic, p_value, inflation = _dependent(rows, q, WEIGHTS[kept], clusters)
     whole = max(1.0, float(np.mean(inflation))) * of_weights
-    of_bias, of_confidence = (
-        max(1.0, float(inflation[kept.index(at)])) * of_weights if at in kept[: inflation.size] else whole
-        for at in (0, 1)
-    )
-    return Gate(statistic, weighted_chi2_sf(statistic, weights), whole, information, (of_bias, of_confidence))
+    return Gate(statistic, p_value, whole, information)
 
 
 def _independent(rows: Scored, q: Floats) -> Floats:
@@ -121,19 +119,13 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     return hall(z, skewness)
 
 
-def _clustered(rows: Scored, q: Floats, sums: Floats) -> tuple[Floats, Floats]:
-    """Return components of dependent rows, and how much their variances are inflated.
-
-    The rows' own variance is known, and is 1; only the covariance between rows of a cluster is estimated.
-    """
-    p, other = expit(rows.s), expit(-rows.s)
-    own = rows.squared_positive * other**2 + (rows.squared - rows.squared_positive) * p**2
-    covariance = np.eye(len(q)) + sums.T @ sums - (q * own) @ q.T
-    values, vectors = np.linalg.eigh(covariance)
-    covariance = (vectors * np.maximum(values, 0.3)) @ vectors.T
-    z = np.linalg.solve(np.linalg.cholesky(covariance), sums.sum(axis=0))
-    normal = -ndtri(stdtr(max(len(sums) - 1, 1), -np.abs(z)))
-    return normal, np.diag(covariance)
+def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, Floats]:
+    """Test the first components of dependent rows: statistic, p-value, and how much all variances are inflated."""
+    sums, shares = clusters.scores(q), cluster_shares(clusters.totals(rows.variance[None])[:, 0])
+    covariance = cluster_covariance(sums, (q * rows.own_squares(expit(rows.s))) @ q.T, shares)
+    inflation, k = np.diag(covariance), max(1, min(len(q), len(shares) // _CLUSTERS_EACH))
+    z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), sums[:, :k].sum(axis=0))
+    return *squares_tested(z, weights[:k], degrees_of_freedom(shares, float(inflation[:k].mean()))), inflation
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:
@@ -162,22 +154,3 @@ def orthonormal(basis: Sequence[Floats], v: Floats) -> list[Floats | None]:
         new = np.sqrt(v @ left**2)
         found.append(left / new if new > _NEW * size and new > 0 else None)
     return found
-
-
-def weighted_chi2_sf(x: float, weights: Floats) -> float:
-    """Return P(sum w_k Z_k^2 > x) by the saddlepoint of Lugannani and Rice (Kuonen 1999)."""
-    w = weights[weights > 0]
-    if not w.size or x <= 0:
-        return 1.0
-    if np.ptp(w) < 1e-12:
-        return float(chi2.sf(x / w[0], w.size))
-    if abs(x - w.sum()) < 1e-3 * w.sum():  # at the mean the formula is 0/0
-        return (weighted_chi2_sf(w.sum() * 1.003, w) + weighted_chi2_sf(w.sum() * 0.997, w)) / 2
-    low, high = -w.size / (2 * x) - 1, (1 - 1e-12) / (2 * w.max())
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if (w / (1 - 2 * middle * w)).sum() < x else (low, middle)
-    t = (low + high) / 2
-    r = np.sign(t) * np.sqrt(2 * (t * x + 0.5 * np.log1p(-2 * t * w).sum()))
-    u = t * np.sqrt((2 * w**2 / (1 - 2 * t * w) ** 2).sum())
-    return float(np.clip(ndtr(-(r + np.log(u / r) / r)), 0, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import sub
@@ -11,21 +12,32 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import poisson
 
+from ..._lib.typing import Floats
 from ...forecasts.labels import Label
+from ...tally.class_sums import MOST_CLASSES, ClassSums
+from ...tally.row_sample import RowSample
 from . import class_words as say
-from .class_findings import close_sets, named, rest_of
+from .class_counts import statistics_of_sums, surprising_levels
+from .class_findings import close_sets, named
 from .class_fit import Fitter
+from .class_rest import rest
 from .class_rows import (
     Certain,
     PreparedRows,
     Rows,
     count,
 )
+from .class_scores import ScoreFitter
 from .class_search import Search
 from .class_statistics import ClassStatistics, statistics_of
-from .class_tests import Gate, gate
-from .gate import FEWEST_CLUSTERS
-from .result import Detectable, Diagnosis, Finding
+from .class_tests import ClassGate, gate
+from .clusters import FEWEST_CLUSTERS
+from .result import (
+    COUNTS,
+    Detectable,
+    Diagnosis,
+    Finding,
+)
 from .words import (
     Told,
     certainty_words,
@@ -34,9 +46,6 @@ from .words import (
     told,
     too_few,
 )
-
-MOST_CLASSES = 2000
-"""Covariances of more take gigabytes."""
 
 _SEEN = 0.05
 """Rows whose outcomes vary less than this in all can show nothing."""
@@ -87,10 +96,12 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
         return told(labels, (*findings, surprising), about)
-    search = Search(Fitter(prepared, statistics, opened.effect), statistics, opened, alpha)
+    fitter = Fitter(prepared, statistics, opened.effect)
+    search = Search(fitter, statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
     if best:
-        left, p_value = rest_of(search, best)
+        mapping = search.found[best].fit.mapping
+        left, p_value = rest(prepared, statistics, mapping, best, opened.effect)
         about = replace(
             about,
             alternatives=close_sets(search, best),
@@ -99,6 +110,71 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
             gain=sum(finding.gain for finding in more),
         )
     return told(labels, (*findings, *more), about)
+
+
+def diagnose_class_sums(
+    sums: ClassSums,
+    sample: RowSample | None,
+    observed: tuple[Floats, Floats],
+    labels: tuple[Label | None, ...],
+    *,
+    clustered: bool = False,
+    alpha: float = 0.05,
+) -> Diagnosis:
+    """Find what the sums over the rows tell: no lapse beside other errors, and nothing of what the findings leave.
+
+    Parameters
+    ----------
+    sums : ClassSums
+        Of all rows.
+    sample : RowSample or None
+        A few of the rows, or all.
+    observed : tuple of arrays
+        Probabilities of the observed classes, but for those that were certain not to occur, and their weights.
+    clustered : bool
+        Whether only rows of different shards are independent.
+    labels, alpha
+        As in `diagnose_classes`.
+    """
+    with np.errstate(under="ignore"):
+        statistics, certain = statistics_of_sums(sums, clustered=clustered)
+        findings = _certainty(certain, clustered)
+        clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
+        if clusters is not None and clusters < FEWEST_CLUSTERS:
+            return not_made(too_few(clusters), statistics.rows, labels)
+        about = Told(n=statistics.rows, p_value=math.nan, by=COUNTS, clusters=clusters)
+        if not float(statistics.information.sum()) > _SEEN:
+            return told(labels, findings, about)
+        opened = gate(statistics)
+        about = replace(
+            about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
+        )
+        if not opened.p_value < alpha:
+            return told(labels, findings, about)
+        surprising = _surprising_level(sums, np.sort(observed[0]), opened, clustered, alpha)
+        if surprising:
+            return told(labels, (*findings, surprising), about)
+        search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
+        more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
+        if best:
+            gain = sum(finding.gain for finding in more)
+            about = replace(about, alternatives=close_sets(search, best), gain=gain)
+        return told(labels, (*findings, *more), about)
+
+
+def _surprising_level(
+    sums: ClassSums, least: Floats, opened: ClassGate, clustered: bool, alpha: float
+) -> Finding | None:
+    """One to three surprising outcomes, which had the least probabilities, without which the gate does not reject."""
+    for level, drop in surprising_levels(sums):
+        if not gate(statistics_of_sums(sums, level, clustered)[0]).p_value < alpha:
+            return _rows_finding(least[:drop].tolist(), (), opened)
+    return None
+
+
+def _rows_finding(probabilities: Sequence[float], rows: tuple[int, ...], opened: ClassGate) -> Finding:
+    words, remedy = rows_words(probabilities), say.remedy("rows", math.nan)
+    return Finding("rows", words, float(len(probabilities)), p_value=opened.p_value, remedy=remedy, rows=rows)
 
 
 def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
@@ -117,7 +193,7 @@ def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | 
     return say.ClassMeans(labels, predicted / predicted.sum(), observed / observed.sum())
 
 
-def _detectable(statistics: ClassStatistics, opened: Gate) -> Detectable:
+def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
     used = statistics.information[statistics.information > 0] / opened.effect
     single = -float(ndtri(0.05 / (6 * len(used)))) + 0.84
@@ -133,8 +209,6 @@ def _surprising(prepared: PreparedRows, statistics: ClassStatistics, alpha: floa
     for drop in range(1, len(found) + 1):
         out = (ClassStatistics.of(chunk.only(numbers[:drop])) for chunk in few if len(chunk.truth))
         if not gate(reduce(sub, out, statistics)).p_value < alpha:
-            words = rows_words([p for _, _, p, _ in found[:drop]])
             rows = tuple(named for *_, named in found[:drop] if named >= 0)
-            p_value = gate(statistics).p_value
-            return Finding("rows", words, float(drop), p_value=p_value, remedy=say.remedy("rows", math.nan), rows=rows)
+            return _rows_finding([p for _, _, p, _ in found[:drop]], rows, gate(statistics))
     return None

@@ -9,6 +9,9 @@ from typing import Any, Literal
 from ..._lib.serialize import json_text, plain_values
 from ...forecasts.labels import Label
 
+COUNTS = "sums"
+"""What is read of a tally of more than two classes."""
+
 ErrorName = Literal["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
 """A share of outcomes as if drawn at random is "noise"; an error without a name is a "shape"."""
 
@@ -83,7 +86,7 @@ class Diagnosis:
     n_rows: int = 0
     n_classes: int = 0
     by: str = ""
-    """What was read: "rows", or the "values" or "cells" of a tally."""
+    """What was read: "rows", the "values" or "cells" of a tally, or with more than two classes its "sums"."""
     made: bool = True
     """Whether a diagnosis could be made; else the verdict says why not."""
 
