@@ -70,8 +70,8 @@ def same(printed, expected, what):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_gives_the_same_json(tmp_path, capsys, monkeypatch, name):
     y, p = table(name)
-    expected = assess(y, p, resamples=40).to_json() + "\n"
-    options = ["--resamples", "40", "--json", "-"]
+    expected = assess(y, p, resamples=0).to_json() + "\n"
+    options = ["--resamples", "0", "--json", "-"]
     prob = list(frame_of(y, p).columns[1:])
     files = []
     for (kind, (suffix, write)), form in itertools.chain(
