@@ -9,7 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from ._lib.errors import InputError
-    from .assessment.assess import Assessment, BinTable, assess
+    from .assessment.assess import assess
     from .assessment.breakdown import (
         Breakdown,
         GroupAssessment,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PredictedTable,
     )
     from .assessment.measured_profile import DivergenceProfile, MeasuredProfile
+    from .assessment.result import Assessment, BinTable
     from .assessment.risk_profile import (
         RiskProfile,
         decisiveness,
@@ -117,10 +118,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_lib.errors": ["InputError"],
-    "assessment.assess": ["Assessment", "BinTable", "assess"],
+    "assessment.assess": ["assess"],
     "assessment.breakdown": ["Breakdown", "GroupAssessment", "Shrinkage", "ShrunkenAccuracy", "assess_by"],
     "assessment.classes": ["Bias", "ClassAverage", "ClassTable", "PredictedTable"],
     "assessment.measured_profile": ["DivergenceProfile", "MeasuredProfile"],
+    "assessment.result": ["Assessment", "BinTable"],
     "assessment.risk_profile": [
         "RiskProfile",
         "decisiveness",

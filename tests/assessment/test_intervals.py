@@ -121,7 +121,7 @@ def test_many_samples_are_measured_as_one_by_one(rng, name):
     many = measured_of_samples(measure, counts.reported, *sample, 0.005)
     for happened, total, found in zip(*sample, many, strict=True):
         some = total > 0
-        one = measure(counts.reported[some], happened[some], total[some], floor=0.005).measured
+        one = measure.measure(counts.reported[some], happened[some], total[some], floor=0.005).measured
         np.testing.assert_allclose(found[some], one, rtol=1e-9)
 
 

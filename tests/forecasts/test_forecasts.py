@@ -287,7 +287,7 @@ BAD = {
     "durations": ([1], np.array([1], dtype="m8[s]"), {}, "timedelta64"),
     "generator": ([1], (x for x in [0.5]), {}, "generator"),
     "labels of lists": (np.array([[], None], dtype=object)[:1], [0.5], {}, "numbers or texts"),
-    "bins of None": (Y, P, {"bins": None}, "bins"),
+    "no estimator": (Y, P, {"measured": None}, "measured"),
     "floor a text": (Y, P, {"floor": "0.1"}, "floor"),
     "weights of text": (Y, P, {"sample_weight": ["a", 1, 1, 1]}, "not a number at row 0"),
     "complex": ([1], np.array([0.5 + 0j]), {}, "complex"),

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from test_diagnosis_classes import blocks, diagnose, prepared, simulate
 
+from many_classes import blocks, diagnose, prepared, simulate
 from unperplexed import InputError, Tallies, Tally, assess, assess_by
 from unperplexed import diagnose as diagnose_tally
 from unperplexed.calibration.diagnosis.class_counts import statistics_of_sums

@@ -23,7 +23,8 @@ from ..statistics.means import t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
-from .assess import Assessment, assess_tally, parts_for
+from .assess import assess_tally, parts_for
+from .result import Assessment
 from .settings import AssessmentSettings
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from .terminal import coloured, shows_colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..assessment.assess import Assessment
     from ..assessment.breakdown import Breakdown
+    from ..assessment.result import Assessment
     from ..assessment.settings import AssessmentSettings
     from ..calibration.diagnosis.result import Diagnosis
     from ..comparison.pairing import Pair, Parts

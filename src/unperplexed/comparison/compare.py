@@ -15,7 +15,8 @@ from .._lib.arrays import as_array, by_column, check_indexes
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
-from ..assessment.assess import Assessment, assess_tally
+from ..assessment.assess import assess_tally
+from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows

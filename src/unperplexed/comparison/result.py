@@ -14,7 +14,7 @@ from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
-from ..assessment.assess import Assessment
+from ..assessment.result import Assessment
 from ..forecasts.labels import Label
 from ..scores.registry import score_named
 from ..statistics.intervals import Interval

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
-from ..assessment.assess import Assessment, assess
+from ..assessment.assess import assess
+from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile, risk_profile
 from ..forecasts.labels import Label
 from .figures import (

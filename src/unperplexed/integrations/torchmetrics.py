@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from .._lib.array_libraries import Torch
 from .._lib.errors import InputError
-from ..assessment.assess import Assessment, assess_tally
+from ..assessment.assess import assess_tally
+from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
 from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes

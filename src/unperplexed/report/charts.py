@@ -25,8 +25,8 @@ from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from .text import figure
 
 if TYPE_CHECKING:
-    from ..assessment.assess import Assessment
     from ..assessment.measured_profile import MeasuredProfile
+    from ..assessment.result import Assessment
     from ..assessment.risk_profile import RiskProfile
     from ..comparison.result import Comparison
     from ..statistics.intervals import Band

@@ -27,7 +27,7 @@ from .text import (
 )
 
 if TYPE_CHECKING:
-    from ..assessment.assess import Assessment
+    from ..assessment.result import Assessment
     from ..comparison.result import (
         Comparison,
         Difference,

@@ -18,8 +18,8 @@ from .text import (
 )
 
 if TYPE_CHECKING:
-    from ..assessment.assess import Assessment
     from ..assessment.breakdown import Breakdown
+    from ..assessment.result import Assessment
 
 
 def assessment_card(assessment: Assessment) -> str:

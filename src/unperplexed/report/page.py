@@ -61,9 +61,9 @@ from .text import (
 )
 
 if TYPE_CHECKING:
-    from ..assessment.assess import Assessment
     from ..assessment.breakdown import Breakdown
     from ..assessment.classes import ClassTable, PredictedTable
+    from ..assessment.result import Assessment
     from ..comparison.result import Comparison, PairedComparison
     from ..statistics.intervals import Interval
     from ..tally.surprises import SurpriseTable

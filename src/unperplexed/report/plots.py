@@ -28,8 +28,8 @@ from .._lib.typing import Floats, Ints
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 
 if TYPE_CHECKING:
-    from ..assessment.assess import Assessment
     from ..assessment.measured_profile import MeasuredProfile
+    from ..assessment.result import Assessment
     from ..assessment.risk_profile import RiskProfile
     from ..comparison.result import Comparison
     from ..comparison.sequential import SequentialComparison

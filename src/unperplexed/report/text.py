@@ -17,8 +17,8 @@ from ..tally.tables import Cells
 
 if TYPE_CHECKING:
     from .._lib.typing import Floats
-    from ..assessment.assess import Assessment
     from ..assessment.classes import ClassTable, PredictedTable
+    from ..assessment.result import Assessment
     from ..assessment.risk_profile import RiskProfile
     from ..calibration.decomposition import Decomposition
     from ..calibration.errors import CalibrationErrors

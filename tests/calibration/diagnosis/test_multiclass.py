@@ -8,53 +8,17 @@ from scipy.integrate import quad
 from scipy.special import erfc
 from scipy.stats import chi2
 
+from many_classes import blocks, diagnose, prepared, simulate
 from unperplexed.calibration.diagnosis import class_rows, class_words
 from unperplexed.calibration.diagnosis.class_fit import Fitter
 from unperplexed.calibration.diagnosis.class_maps import ClassMap, information, slopes
-from unperplexed.calibration.diagnosis.class_rows import PreparedRows, RowBlock, count, tail
+from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
 from unperplexed.calibration.diagnosis.class_search import forward
 from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
 from unperplexed.calibration.diagnosis.class_tails import upper_tail
 from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.calibration.diagnosis.describe import lines
 from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
-from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
-
-
-def simulate(rng, n, classes, confidence=0.0, biases=0.0, tails=0.0, noise=0.0):
-    """Forecasts, and outcomes drawn from the map of these errors."""
-    z = 2 * rng.normal(size=(n, classes))
-    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
-    p = np.exp(log_p)
-    f = (1 + confidence) * log_p + biases + tails * tail(log_p - np.log1p(-p))
-    q = np.exp(f - f.max(axis=1, keepdims=True))
-    q = (1 - noise) * q / q.sum(axis=1, keepdims=True) + noise / classes
-    y = (q.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(max=classes - 1)
-    return p, y
-
-
-def blocks(p, y, weights=None, cluster=None, size=10**9):
-    """All rows in blocks of a size."""
-
-    def part(values, here):
-        return None if values is None else values[here]
-
-    def rows():
-        for first in range(0, len(y), size):
-            here = slice(first, first + size)
-            yield RowBlock(p[here], y[here], part(weights, here), part(cluster, here), np.arange(len(y))[here])
-
-    return rows
-
-
-def diagnose(p, y, weights=None, cluster=None, size=10**9, labels=None):
-    with np.errstate(all="raise"):
-        return diagnose_classes(blocks(p, y, weights, cluster, size), labels or tuple(range(p.shape[1])))
-
-
-def prepared(p, y, **kinds):
-    rows = blocks(p, y, **kinds)
-    return PreparedRows(rows, count(rows))
 
 
 def same(a, b, rel=1e-9):

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from ..._lib.typing import Floats, Ints
@@ -118,7 +118,7 @@ class ScoreFitter:
         used = np.flatnonzero(shape)
         own = known - across[:, used] @ np.linalg.solve(self._shape(shape)[2][np.ix_(used, used)], across[:, used].T)
         ridge = 1e-6 * float(np.trace(known)) / len(known) * np.eye(len(known))
-        back = cho_solve(cho_factor(own + ridge), direction)
+        back = _solved(own + ridge, direction)
         share = 1 / (float(direction @ back) + loose**-2)
         along = share * float(back @ (score - across @ shape))
         return _Seen(score - along * direction, across, known - share * np.outer(direction, direction))
@@ -151,6 +151,16 @@ class ScoreFitter:
             left = (1 - e) * p + e / self.classes
             total[2, 2] = weight @ (e * (1 - e) * (1 / self.classes - p) / left) ** 2
         return total
+
+
+def _solved(matrix: Floats, vector: Floats) -> Floats:
+    """Solve with a difference of two estimates, which of few rows need not be positive definite."""
+    try:
+        return np.asarray(cho_solve(cho_factor(matrix), vector))
+    except LinAlgError:
+        values, vectors = np.linalg.eigh(matrix)
+        least = max(1e-6 * float(np.abs(values).max()), 1e-300)
+        return np.asarray(vectors @ ((vectors.T @ vector) / np.maximum(values, least)))
 
 
 _AT = {"confidence": 0, "tail": 1}

@@ -1,0 +1,454 @@
+"""The frozen Assessment, and the tables in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import number_of
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats, ReadOnlyArrays
+from .._version import __version__
+from ..calibration.diagnosis.diagnose import diagnosis_of_tally
+from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.diagnosis.words import not_made
+from ..calibration.estimators import Estimator
+from ..forecasts.forecasts import Notes
+from ..forecasts.labels import Label
+from ..statistics.averages import Averages
+from ..statistics.intervals import Interval, Sampling, wilson
+from ..statistics.means import (
+    Limit,
+    t_quantile,
+)
+from ..statistics.standard_errors import LEAST_WORTH
+from ..tally.surprises import SurpriseTable
+from ..tally.tally import (
+    CLASS_PARTS,
+    Tally,
+    View,
+)
+from .classes import (
+    Bias,
+    ClassAverage,
+    ClassTable,
+    PredictedTable,
+)
+from .measured_profile import DivergenceProfile, MeasuredProfile, profiles_of
+from .risk_profile import RiskProfile
+from .uncertainty import Uncertainty, uncertainty
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+AxesOrder = Literal["reported", "nelson"]
+Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "surprises"]
+
+
+@dataclass(frozen=True, eq=False)
+class BinTable(ReadOnlyArrays):
+    """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
+
+    One array entry a bin. The three reported means are over the correct-class probabilities in the bin, NaN where
+    nothing in it happened.
+    """
+
+    lowest: Floats
+    highest: Floats
+    """Smallest and largest reported probability in the bin."""
+    mean_reported: Floats
+    """Arithmetic mean of all the bin's reported probabilities."""
+    decisiveness: Floats
+    geometric_accuracy: Floats
+    robustness: Floats
+    measured: Floats
+    """Measured probability: how often what the bin speaks of happened."""
+    happened: Floats
+    total: Floats
+    """Weight of the bin's pairs that happened, and of all its pairs."""
+    contribution: Floats
+    """Share of what happened in the bin times ln(geometric accuracy); the bins' sum is that of the whole.
+
+    In the top-label view, of what happened among the top classes.
+    """
+    label: tuple[Label | None, ...] = ()
+    """In the each-class view of more than two classes the class of each bin, which go by class and then by probability.
+
+    With two classes the bins are those of the positive class; only ``contribution`` is of both.
+    """
+
+    def __len__(self) -> int:
+        """Count the bins."""
+        return self.measured.size
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<BinTable of {number_of(len(self), 'bin')}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(ReadOnlyArrays):
+    """Measured probability as estimated, for up to some 500 of the reported ones."""
+
+    reported: Floats
+    measured: Floats
+    label: tuple[Label | None, ...] = ()
+    """In the each-class view of more than two classes the class of each point; their curves follow one another.
+
+    With two classes the curve is that of the positive class, of which the other's is the mirror image.
+    """
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Curve through {number_of(self.measured.size, 'point')}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(ReadOnlyArrays):
+    """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
+
+    edges: Floats
+    share: Floats
+
+
+class Observed(NamedTuple):
+    """How often what was given some probabilities happened."""
+
+    total: float
+    """Weight of the pairs that were given one of them."""
+    lowest: float
+    highest: float
+    mean_reported: float
+    """Of what was given."""
+    happened: float
+    """Share of the pairs that happened."""
+    interval: Interval
+    """Of that share, by itself (Wilson 1927); NaN of rows with weights or in groups."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an assessment was read from, for what is computed only when asked for."""
+
+    tally: Tally
+    headline: RiskProfile
+    estimator: Estimator
+    sampling: Sampling
+    diagnose: Callable[[], Diagnosis] | None = None
+    """Diagnoses the rows, where the counts do not suffice."""
+    measured: tuple[Floats, Floats] | None = None
+    """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
+
+    def diagnosis(self) -> Diagnosis:
+        """Find out what is wrong."""
+        return diagnosis_of_tally(self.tally) if self.diagnose is None else self.diagnose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the rows behind when it is pickled or copied: what they tell is told before."""
+        return {**vars(self), "diagnose": None}
+
+    def observed(self, low: float, high: float, view: View) -> Observed:
+        """Find out how often the outcome was observed where it was assigned some probability."""
+        tally = self.tally
+        pairs = tally.pairs("all-classes" if view == "each-class" else view)
+        if view == "each-class" and tally.positive is not None:
+            pairs = tally.positive.pairs()
+        reported, happened, total = (x[(low <= pairs.reported) & (pairs.reported <= high)] for x in pairs)
+        weight, nan = float(total.sum()), math.nan
+        if not weight:
+            return Observed(0.0, nan, nan, nan, nan, Interval(nan, nan))
+        share = float(happened.sum()) / weight
+        sure = not tally.weighted and not tally.grouped
+        interval = (
+            wilson(share, weight, float(t_quantile(self.sampling.confidence, math.inf))) if sure else Interval(nan, nan)
+        )
+        mean = float((reported * total).sum()) / weight
+        return Observed(weight, float(reported[0]), float(reported[-1]), mean, share, interval)
+
+    def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
+        """Find out how sure the figures are."""
+        return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
+
+    def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
+        """Measure the profile at the orders of the reported one."""
+        reported, limits = (profile.orders, profile.values), (profile.floor, profile.limit)
+        return profiles_of(self.tally, reported, self.measured, self.estimator, view, *limits, self.sampling)
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment(Reported):
+    """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    reported: Averages
+    """Means of the probabilities given to what happened. Larger is better."""
+    measured: Averages
+    """The same means of how often events given such probabilities happened; NaN in the top-label view."""
+    prediction_accuracy: float
+    """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
+    slope: float
+    """(measured D - R) / (reported D - R): 1 is best. No verdict: a bias moves it off 1, and so does the floor."""
+    orientation: float
+    """Angle of the D-R line in degrees, whose tangent is 1 / slope: 45 is best."""
+    divergence_probability: float
+    """Reported / measured geometric accuracy, exp of minus a divergence. Larger is better; 1 is best."""
+    scores: dict[str, float]
+    """Means of the scoring rules, unfloored. Smaller is better, but for the spherical score."""
+    score_standard_errors: dict[str, float]
+    """Of those means, by the delta method for independent rows; NaN where the mean is infinite."""
+    profile: RiskProfile
+    bins: BinTable
+    curve: Curve
+    """Measured against reported probability, as a line."""
+    distribution: Histogram
+    """How the correct-class probabilities, unfloored, are spread over [0, 1]."""
+    floor_sensitivity: dict[float, Averages]
+    """The reported means at other floors."""
+    n_rows: int
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    weighted: bool
+    effective_rows: float
+    """(sum w)^2 / sum w^2; the number of rows where all weights are equal."""
+    independent_rows: float
+    """The same, or of rows in groups how many groups of equal weight they are worth."""
+    grouped: bool
+    """Whether it was said which rows depend on one another."""
+    zero_given: float
+    """Weight of the rows in which what happened had been given exactly 0."""
+    notes: Notes
+    """What was left out or rescaled on the way in."""
+    floor: float
+    limit: Limit
+    view: View
+    estimator: str
+    """Name of the estimator of the measured probability."""
+    estimator_settings: dict[str, float]
+    """What the estimator was told, or found by its own rule: bins, neighbors, bandwidth, prior, share_of_isotonic."""
+    exact: bool
+    """Whether every distinct probability was counted by itself, not in cells."""
+    exact_limit: int
+    fraction_bits: int
+    classes: ClassTable | None = None
+    """In the each-class view: each class by itself, the worst first."""
+    class_average: ClassAverage | None = None
+    """In the each-class view: plain means over the classes, each counting once."""
+    predicted: PredictedTable | None = None
+    """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
+    bias: Bias | None = None
+    """With two classes the mean prediction of the positive one, and its observed frequency."""
+    surprises: SurpriseTable | None = None
+    """The twenty rows in which what happened had been given least. None for a tally without the part "surprises"."""
+    version: str = __version__
+    _source: Source | None = field(default=None, repr=False)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """How sure the figures are: intervals, bands and warnings. Made when first asked for, in a second."""
+        assert self._source is not None
+        return self._source.uncertainty(self.figures(), self.view)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Diagnose before the rows are left behind."""
+        try:
+            diagnosis = self.diagnosis
+        except InputError as error:  # the rows cannot be read any more
+            diagnosis = not_made(str(error).rstrip("."), self.n_rows, self.labels)
+        return {**vars(self), "diagnosis": diagnosis}
+
+    def diagnosed_by(self, diagnose: Callable[[], Diagnosis]) -> Assessment:
+        """Return the same assessment with another way to its diagnosis, which is made when asked for."""
+        assert self._source is not None
+        return replace(self, _source=replace(self._source, diagnose=diagnose))
+
+    @cached_property
+    def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
+        assert self._source is not None
+        return self._source.profiles(self.profile, self.view)
+
+    @property
+    def measured_profile(self) -> MeasuredProfile:
+        """Generalized means of the measured probabilities, with confidence limits, at the orders of ``profile``.
+
+        Made when first asked for. NaN in the top-label view.
+        """
+        return self._profiles[0]
+
+    @property
+    def divergence_profile(self) -> DivergenceProfile:
+        """Logarithm of the reported over the measured profile, with confidence limits. 0 is best."""
+        return self._profiles[1]
+
+    @property
+    def geometric_accuracy_standard_error(self) -> float:
+        """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
+        assert self._source is not None
+        _, error, _ = self._source.headline.standard_errors.tolist()
+        return error if self._source.tally.independent_rows >= LEAST_WORTH else math.nan
+
+    @property
+    def intervals(self) -> dict[str, Interval]:
+        """Lower and upper limit of each figure, by the names of `figures`; NaN where there is none."""
+        return self.uncertainty.intervals
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What is wrong with the forecasts, decided without floor, bins or seed; made when first asked for."""
+        assert self._source is not None
+        return self._source.diagnosis()
+
+    @property
+    def verdict(self) -> str:
+        """The diagnosis in one sentence: what is wrong, costliest first, or that there is no evidence of it."""
+        return self.diagnosis.verdict
+
+    def observed(self, low: float, high: float) -> Observed:
+        """How often what was given a probability from low to high happened, with an interval of its own.
+
+        Parameters
+        ----------
+        low, high : float
+            Limits, included. With two classes in the each-class view: of the positive class.
+
+        Returns
+        -------
+        Observed
+        """
+        assert self._source is not None
+        return self._source.observed(low, high, self.view)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
+        plain: dict[str, Any] = plain_values(replace(self, _source=None))
+        del plain["_source"], plain["surprises"]
+        plain["verdict"] = self.verdict
+        plain["diagnosis"] = self.diagnosis.to_dict()
+        plain["uncertainty"] = plain_values(self.uncertainty)
+        plain["measured_profile"] = plain_values(self.measured_profile)
+        plain["divergence_profile"] = plain_values(self.divergence_profile)
+        plain["floor_sensitivity"] = [
+            {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
+        ]
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self, what: Frame = "figures") -> pl.DataFrame:
+        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+
+        Parameters
+        ----------
+        what : {"figures", "bins", "profile", "floors", "surprises", "classes", "predicted"}, default "figures"
+            One row of headline figures, one row a bin, one row an order, one row a floor, or the rows in which what
+            happened had been given least; in the each-class view also one row a class, and one row a predicted class.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Raises
+        ------
+        InputError
+            For another name, or a table that this assessment does not have.
+        """
+        import polars as pl
+
+        check_choice("what", what, get_args(Frame))
+        if what in ("bins", "classes", "predicted", "surprises"):
+            return _frame(what, getattr(self, what))
+        if what == "profile":
+            low, high = self.profile.interval()
+            names = ("orders", "values", "standard_errors", "few_rows")
+            columns = {
+                name.removesuffix("s") if name != "few_rows" else name: getattr(self.profile, name) for name in names
+            }
+            columns |= {"lower": low, "upper": high}
+            for name, found in (("measured", self.measured_profile), ("divergence", self.divergence_profile)):
+                columns |= {name: found.values, f"{name}_lower": found.low, f"{name}_upper": found.high}
+            return pl.DataFrame(columns)
+        if what == "floors":
+            return pl.DataFrame(self.to_dict()["floor_sensitivity"])
+        return pl.DataFrame([self.figures()])
+
+    def figures(self) -> dict[str, float]:
+        """Headline figures by name, in the order of the printed table."""
+        return {
+            **{f"reported_{f.name}": getattr(self.reported, f.name) for f in fields(Averages)},
+            **{f"measured_{f.name}": getattr(self.measured, f.name) for f in fields(Averages)},
+            "prediction_accuracy": self.prediction_accuracy,
+            "slope": self.slope,
+            "orientation": self.orientation,
+            "divergence_probability": self.divergence_probability,
+            **self.scores,
+        }
+
+    def plot(self, ax: Axes | None = None, *, axes: AxesOrder = "reported") -> Axes:
+        """Draw measured against reported probability, with the distribution of what was reported beside it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. A strip is cut off the Axes for the distribution.
+        axes : {"reported", "nelson"}, default "reported"
+            Reported probability on x, as calibration plots have it, or on y, as [N17] has it.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The main Axes; ``.figure`` saves it.
+        """
+        from ..report.plots import plot_assessment
+
+        return plot_assessment(self, ax, axes)
+
+    def _page(self, name: str, command: str) -> str:
+        from ..report.page import assessment_page
+
+        return assessment_page(self, name=name, command=command)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        of = f"{number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes"
+        return f"<Assessment of {of}: geometric accuracy {self.reported.geometric_accuracy:.3f}>"
+
+    def __str__(self) -> str:
+        """Give the assessment as text for a terminal."""
+        from ..report.text import assessment_text
+
+        return assessment_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.notebook import assessment_card
+
+        return assessment_card(self)
+
+
+def _frame(name: str, table: BinTable | ClassTable | PredictedTable | SurpriseTable | None) -> pl.DataFrame:
+    import polars as pl
+
+    if table is None and name == "surprises":
+        raise InputError(
+            "what: 'surprises' takes a tally with parts=['surprises'] (--parts surprises), or rows to assess."
+        )
+    if table is None:
+        raise InputError(
+            f"what: {name!r} is a table of the each-class view; assess with view='each-class', a tally with"
+            f" parts={[*CLASS_PARTS]}."
+        )
+    columns = {f.name: getattr(table, f.name) for f in fields(table)}
+    texts = {key: values for key, values in columns.items() if isinstance(values, tuple)}
+    for key, values in texts.items():
+        columns[key] = pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+    first = {"label": columns.pop("label")} if texts.get("label") else {}
+    return pl.DataFrame(first | {key: column for key, column in columns.items() if key not in texts or len(column)})
