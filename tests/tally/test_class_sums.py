@@ -327,3 +327,19 @@ def test_blocks_of_rows_are_as_one(rng):
     for block in blocks(p, y, size=101)():
         whole.add(block.p, block.truth, None)
     same(whole.sums(), counted(p, y))
+
+
+def test_small_and_odd_data_have_a_bounded_diagnosis():
+    """Of few rows the differences that are solved with need not be positive definite; nothing may overflow."""
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        classes, n = int(rng.integers(3, 8)), int(rng.integers(1, 60))
+        p = rng.dirichlet(np.full(classes, rng.choice([0.05, 0.3, 1, 10])), n)
+        if rng.random() < 0.2:
+            p = np.eye(classes)[rng.integers(0, classes, n)]
+        y = rng.integers(0, classes, n) if rng.random() < 0.5 else p.argmax(axis=1)
+        weights = rng.exponential(size=n) + 0.01 if rng.random() < 0.3 else None
+        found = assess(Tally.of(y, p, labels=range(classes), sample_weight=weights), resamples=0).diagnosis
+        assert found.made
+        assert "nan" not in found.verdict
+        assert "inf" not in found.verdict.replace("in f", "")

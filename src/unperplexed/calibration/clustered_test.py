@@ -97,7 +97,8 @@ def independent_share(counts: CellCounts) -> float:
     first = np.flatnonzero(np.diff(near, prepend=-1))
     happened, total = (np.add.reduceat(x, first, axis=1) for x in counts.shards)
     of_cell = total.sum(axis=0)
-    together = (total**2).sum(axis=0) / of_cell  # of a shard, as a pair in this neighbourhood meets them
+    squares = (total**2).sum(axis=0)  # over the cells: of a shard, as a pair in this neighbourhood meets them
+    together = np.divide(squares, of_cell, out=np.zeros_like(of_cell), where=of_cell > 0)
     return float(_independent(together, of_cell, _alike(happened, total)).sum() / of_cell.sum())
 
 

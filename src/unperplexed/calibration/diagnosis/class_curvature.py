@@ -6,6 +6,7 @@ import numpy as np
 
 from ..._lib.typing import Floats
 from ...kernels.rows import COARSE
+from ...statistics.definite import definite
 from ...statistics.log_odds_tail import tail
 from ...tally.class_row_sums import HALF
 from ...tally.row_sample import RowSample
@@ -32,7 +33,9 @@ class Curvature:
         self._f -= np.einsum("aij,ij->ai", self._f, p)[:, :, None]
         own = np.einsum("i,ij,aij,bij->ab", self._count, p, self._f, self._f)
         jitter = 1e-9 * np.diag(np.maximum(np.diag(own), 1e-300))
-        self._stretch = np.linalg.solve(np.linalg.cholesky(own + jitter).T, np.linalg.cholesky(information + jitter).T)
+        self._stretch = np.linalg.solve(
+            np.linalg.cholesky(definite(own + jitter)).T, np.linalg.cholesky(definite(information + jitter)).T
+        )
 
     def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Value, gradient and Hessian."""

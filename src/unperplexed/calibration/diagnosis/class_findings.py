@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
+from ...statistics.definite import definite
 from . import class_words as say
 from .class_maps import SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
@@ -98,7 +99,7 @@ def _standard_errors(search: Search, candidate: Candidate) -> dict[str, float]:
     known[np.diag_indices_from(known)] += np.array(
         [1e-9] * len(scalars) + [candidate.sd**-2] * (len(at) - len(scalars))
     )
-    root = np.sqrt(np.diag(np.linalg.inv(known)))
+    root = np.sqrt(np.diag(np.linalg.inv(definite(known))))
     spread = dict(zip(scalars, root.tolist(), strict=False))
     if candidate.classes is not None and len(candidate.classes) == 1:
         spread["bias"] = float(root[-1])

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from ..._lib.typing import Floats, Ints
+from ...statistics.definite import definite
 from .class_maps import (
     SCALARS,
     ClassMap,
@@ -113,7 +114,7 @@ class Fitter:
             information[one], information[:, one] = 0.0, 0.0
             information[one, one] = max(noise, 0.1)
         information[np.diag_indices_from(information)] *= 1 + 1e-6
-        return np.asarray(np.linalg.cholesky(information + np.diag(prior)))
+        return np.asarray(np.linalg.cholesky(definite(information + np.diag(prior))))
 
     def _vector(self, mapping: ClassMap, errors: Errors) -> Floats:
         parts: list[Floats] = []

@@ -6,10 +6,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from ..._lib.typing import Floats, Ints
+from ...statistics.definite import definite
 from ...tally.row_sample import RowSample
 from .class_curvature import Curvature
 from .class_fit import (
@@ -23,6 +24,8 @@ from .class_maps import ClassMap, Errors, Slopes
 from .class_statistics import ClassStatistics
 
 _STEP = 0.5
+_FURTHEST = 3.0
+"""So far at most a step goes in confidence and tail; where few rows say next to nothing it would overflow."""
 _LOG_LAPSES = np.arange(-9.0, -0.5, _STEP).tolist()
 
 
@@ -73,8 +76,8 @@ class ScoreFitter:
             value, slope = value - 0.5 * far * float(shape @ shape), slope - far * shape
             step = np.zeros(2)
             bend = bend[np.ix_(scalars, scalars)] + far * np.eye(len(scalars))
-            step[scalars] = np.linalg.solve(bend, slope[scalars])
-            size = 1.0
+            step[scalars] = np.linalg.solve(definite(bend), slope[scalars])
+            size = min(1.0, _FURTHEST / max(float(np.abs(step).max()), 1e-300))
             while size > 1e-3 and self._height(shape + size * step, biases) < value:
                 size /= 2
             shape = shape + size * step
@@ -116,9 +119,10 @@ class ScoreFitter:
         if not loose * float(direction @ direction) > 0:
             return _Seen(score, across, known)
         used = np.flatnonzero(shape)
-        own = known - across[:, used] @ np.linalg.solve(self._shape(shape)[2][np.ix_(used, used)], across[:, used].T)
+        bend = definite(self._shape(shape)[2][np.ix_(used, used)])
+        own = known - across[:, used] @ np.linalg.solve(bend, across[:, used].T)
         ridge = 1e-6 * float(np.trace(known)) / len(known) * np.eye(len(known))
-        back = _solved(own + ridge, direction)
+        back = np.linalg.solve(definite(own + ridge), direction)
         share = 1 / (float(direction @ back) + loose**-2)
         along = share * float(back @ (score - across @ shape))
         return _Seen(score - along * direction, across, known - share * np.outer(direction, direction))
@@ -153,16 +157,6 @@ class ScoreFitter:
         return total
 
 
-def _solved(matrix: Floats, vector: Floats) -> Floats:
-    """Solve with a difference of two estimates, which of few rows need not be positive definite."""
-    try:
-        return np.asarray(cho_solve(cho_factor(matrix), vector))
-    except LinAlgError:
-        values, vectors = np.linalg.eigh(matrix)
-        least = max(1e-6 * float(np.abs(values).max()), 1e-300)
-        return np.asarray(vectors @ ((vectors.T @ vector) / np.maximum(values, least)))
-
-
 _AT = {"confidence": 0, "tail": 1}
 _MOVES, _LOOSE, _LEAST = 1.9, 0.6, 0.1
 """Beside confidence and tail, mean predictions of classes move 1 + 1.9 (g - 1) times as far as by the first derivative,
@@ -182,7 +176,7 @@ class _Biases:
 
     def __init__(self, seen: _Seen, prior: Floats) -> None:
         self._score, self._across = seen.score, seen.across
-        self._root = cho_factor(seen.known + np.diag(prior))
+        self._root = cho_factor(definite(seen.known + np.diag(prior)))
         self._bend = self._across.T @ cho_solve(self._root, self._across)
 
     def at(self, shape: Floats) -> Floats:

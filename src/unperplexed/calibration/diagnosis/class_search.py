@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 
 from ..._lib.typing import Floats, Ints
+from ...statistics.definite import definite
 from .class_fit import BIAS_SD, SMALL_SD, Fit
 from .class_maps import SCALARS, ClassMap, Errors
 from .class_statistics import ClassStatistics
@@ -168,7 +169,7 @@ class Search:
         effect = self.gate.effect
         score = self.found[errors].fit.slopes.bias
         precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
-        approximate = float(score @ cho_solve(cho_factor(precision), score)) / effect
+        approximate = float(score @ cho_solve(cho_factor(definite(precision)), score)) / effect
         return 1.5 * approximate + 10 < self._bias_cost(None, sd)
 
     def _forward(self, fit: Fit) -> Ints:
@@ -179,7 +180,7 @@ class Search:
             across = known[np.ix_(scalars, range(3, len(known)))]
             own = known[np.ix_(scalars, scalars)]
             own[np.diag_indices_from(own)] *= 1 + 1e-9
-            covariance = covariance - across.T @ np.linalg.solve(own, across)
+            covariance = covariance - across.T @ np.linalg.solve(definite(own), across)
         inflation = np.maximum(self.gate.class_effect, 1.0)
         s = self.statistics
         step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
