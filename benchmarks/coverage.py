@@ -7,8 +7,8 @@
 The forecasters are those of `coverage_designs.py`. Of each sample the intervals of slope, divergence probability,
 measured means and curve are made, from as many draws a world as --samples says. Recorded are how often they hold the
 truth, how often they lie above and below it, how often the figure itself lies on an end of its interval, how wide the
-interval is on median, and how often a warning came. With --test, only how often the calibration test rejects
-calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last runs are
+interval is on median, and how often a warning came. With --test, only how often the resampled calibration
+test rejects calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last runs are
 results/coverage.csv and results/calibration_test.csv.
 """
 
@@ -71,13 +71,14 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
 
 
 def sizes(task: tuple[int, int, int]) -> list[dict[str, Any]]:
-    """How often the calibration test rejects a calibrated forecaster, at level 5 %."""
+    """How often the resampled calibration test rejects a calibrated forecaster, at level 5 %."""
     index, n, runs = task
     rejected = {"rows": 0, "tally in cells": 0}
     for run in range(runs):
         tally = sample(index, n, np.random.default_rng([20261122, index, n, run, 1]))
         for source, each in zip(rejected, (tally, tally.in_cells()), strict=True):
-            rejected[source] += calibration_test(each, resamples=99, seed=run).p_value <= 0.05
+            found = calibration_test(each, test="resampled", resamples=99, seed=run)
+            rejected[source] += found.p_value <= 0.05
     name = DESIGNS[index].name
     print(f"{name}, N = {n:,}", file=sys.stderr, flush=True)
     return [

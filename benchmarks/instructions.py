@@ -111,7 +111,7 @@ CASES: dict[str, tuple[int, Callable[[Any], Callable[[], object]]]] = {
 
 def kernel_at(path: str) -> ModuleType:
     """Load the kernel without the package, which would load NumPy."""
-    spec = importlib.util.spec_from_file_location("unperplexed._kernel", path)
+    spec = importlib.util.spec_from_file_location("unperplexed.kernels._kernel", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -144,7 +144,11 @@ def main() -> None:
         return
     package = importlib.util.find_spec("unperplexed")
     assert package is not None
-    kernels = [path for folder in package.submodule_search_locations or [] for path in Path(folder).glob("_kernel*.so")]
+    kernels = [
+        path
+        for folder in package.submodule_search_locations or []
+        for path in (Path(folder) / "kernels").glob("_kernel*.so")
+    ]
     if not kernels:
         sys.exit("instructions: the kernel was not built.")
     worse = []

@@ -1,6 +1,6 @@
 """Make the example data of the project from scikit-learn's bundled sets; run from the project's root.
 
-Writes ``examples/breast_cancer.csv``, ``examples/gallery/`` and ``src/unperplexed/example/digits.npz``. Every
+Writes ``examples/breast_cancer.csv``, ``examples/gallery/`` and ``src/unperplexed/cli/example/digits.npz``. Every
 probability is by a model that had not seen the case. The same versions of scikit-learn and NumPy give the same figures,
 to the last digits that a processor may round otherwise.
 """
@@ -115,6 +115,6 @@ if __name__ == "__main__":
     for name, logits in zip(("network_validation", "network_test"), network(), strict=True):
         np.savez_compressed(gallery / f"{name}.npz", allow_pickle=False, **logits)
     digit, probability = train_digits()
-    target = ROOT / "src" / "unperplexed" / "example" / "digits.npz"
+    target = ROOT / "src" / "unperplexed" / "cli" / "example" / "digits.npz"
     target.parent.mkdir(exist_ok=True)
     np.savez_compressed(target, digit=digit.astype(np.int8), probability=probability)

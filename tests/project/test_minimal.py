@@ -51,7 +51,7 @@ def test_the_profile(capsys):
     assert "robustness" in capsys.readouterr().out
 
 
-if find_spec("sklearn") is None:  # elsewhere test_api.py takes it away first
+if find_spec("sklearn") is None:  # elsewhere test_public_names.py takes it away first
 
     def test_what_needs_an_extra_says_which():
         exec("from unperplexed import *", {})

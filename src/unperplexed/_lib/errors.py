@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
@@ -48,3 +49,12 @@ def check_whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**53:
         raise InputError(f"{name}: expected a whole number of at least 1, got {value!r}.")
     return int(value)
+
+
+def refuse_unknown(function: str, given: Collection[str], known: Collection[str]) -> None:
+    """Refuse keyword arguments that a function does not have, as Python does, with the nearest that it has."""
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            also = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{also}")

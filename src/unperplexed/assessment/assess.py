@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,9 +53,6 @@ from .intervals import of_groups
 from .result import Assessment, BinTable, Curve, Histogram, Source
 from .risk_profile import RiskProfile, profile_of_points, sensitivity_of_points
 from .settings import AssessmentSettings, Auto
-
-if TYPE_CHECKING:
-    pass
 
 _INTERVALS = 50
 

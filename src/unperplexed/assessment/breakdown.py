@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of, short_name
 from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
@@ -23,7 +24,7 @@ from ..statistics.means import t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
-from .assess import assess_tally, parts_for
+from .assess import assess, assess_tally, parts_for
 from .result import Assessment
 from .settings import AssessmentSettings
 
@@ -276,6 +277,9 @@ def assess_by(
     >>> result["sun"].prediction_accuracy
     1.0
     """
+    refuse_unknown("assess_by", options, signature(assess).parameters)
+    if options.pop("n_jobs", None) is not None:
+        raise InputError("n_jobs: groups are counted by one thread; leave it out.")
     check_choice("sort", sort, get_args(Sort))
     if sort == "cost" and options.get("view") == "top-label":
         raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")

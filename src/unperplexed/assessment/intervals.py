@@ -1,7 +1,7 @@
 """How sure we are: intervals for the figures of an assessment, and the bands of the picture.
 
 Reported figures and scores have standard errors in closed form (delta method), prediction accuracy Wilson's interval.
-What is measured has none: its intervals come from samples like the one at hand (`_resampling`).
+What is measured has none: its intervals come from samples like the one at hand (`calibration.worlds`).
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def _add_orders(command: argparse.ArgumentParser) -> None:
 
 
 def _add_error_bins(command: argparse.ArgumentParser) -> None:
-    # As calibration.DEFAULT_BINS; importing it would load NumPy for --help.
+    # As calibration.errors.DEFAULT_BINS; importing it would load NumPy for --help.
     command.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
 
 
@@ -247,7 +247,7 @@ def _add_input(command: argparse.ArgumentParser, pairs: bool = True) -> None:
 def _add_engine(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("where files are counted")
     add = group.add_argument
-    # The names are those of engines.arguments.EngineName; a test holds them together.
+    # The names are those of sources.arguments.EngineName; a test holds them together.
     add(
         "--engine",
         choices=("local", "dask", "spark"),

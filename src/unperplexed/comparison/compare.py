@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import as_array, by_column, check_indexes
-from .._lib.errors import InputError
+from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
 from ..assessment.assess import assess_tally
@@ -161,6 +161,7 @@ def compare(
     >>> result.verdict
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
+    refuse_unknown("compare", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
     forecasts = by_column(forecasts)
     names = _checked_names(forecasts)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .._lib.arrays import by_column, check_indexes
-from .._lib.errors import InputError
+from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
@@ -203,6 +203,7 @@ def compare_sequentially(
     >>> result.better, result.decided_after
     ('new', 386)
     """
+    refuse_unknown("compare_sequentially", reading, Reading.__annotations__)
     check_indexes(y_true=y_true, forecasts=forecasts)
     forecasts = by_column(forecasts)
     names = {str(name) for name in forecasts} if isinstance(forecasts, Mapping) else set()

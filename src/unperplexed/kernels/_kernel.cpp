@@ -1,5 +1,5 @@
 // What is computed from every probability: the primitives of each row and the counts of cells, row by row while it is
-// in the fastest cache. The NumPy functions of _kernels.py say what each result is; these give the same to the last
+// in the fastest cache. The NumPy functions of kernels/rows.py say what each result is; these give the same to the last
 // digit, which is why sums are made in NumPy's order and nothing may be contracted (-ffp-contract=off).
 
 #include <nanobind/nanobind.h>
@@ -1186,7 +1186,7 @@ class OneColumn {
     Index* others_ = nullptr;
 };
 
-// ---- sums for the diagnosis of several classes: _class_sums.py says what they are
+// ---- sums for the diagnosis of several classes: tally/class_sums.py says what they are
 
 constexpr double FINE = 0x1p40, COARSE_UNITS = 0x1p20, SCORE = 0x1p30, MOMENT = 0x1p24, THIRD = 0x1p20;
 constexpr Index CODE_BITS = 10, LOWEST_CODE = Index(1023 - 60) << CODE_BITS;

@@ -342,7 +342,9 @@ _SETTINGS = {
 
 def settings_text(a: Assessment) -> str:
     """Say what the estimator was told or found, each after a comma."""
-    return "".join(f", {_SETTINGS[name].format(value)}" for name, value in a.estimator_settings.items())
+    return "".join(
+        f", {_SETTINGS.get(name, name + ' {:g}').format(value)}" for name, value in a.estimator_settings.items()
+    )
 
 
 def _notes(a: Assessment | Tally) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, get_args
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, refuse_unknown
 from ..forecasts.reading import Reading
 from .files import FileReading, Selection
 
@@ -42,12 +42,13 @@ def described(
     **reading: Unpack[Reading],
 ) -> tuple[Selection, FileReading]:
     """Put into words of the readers what a caller says of columns and rows."""
+    refuse_unknown(
+        "tally_files", reading, [*Reading.__annotations__, "truth", "prob", "pairs", "weight", "groups", "by"]
+    )
     if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
         raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
     paired = [f"{p}={t}" for p, t in pairs]
     selection = Selection(names(truth), names(prob), paired, weight, names(groups or ()), names(by))
-    if unknown := sorted(reading.keys() - Reading.__annotations__):
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
     labels, pos_label, ignore_label = (reading.get(name) for name in _LABELS)
     return selection, FileReading(
         None if labels is None else names(labels),

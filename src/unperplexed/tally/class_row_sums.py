@@ -1,4 +1,4 @@
-"""Sums over a few rows for the diagnosis of more than two classes, as NumPy makes them: `_class_sums` has those of all.
+"""Sums over a few rows for the diagnosis of more than two classes, as NumPy makes them: `class_sums` has those of all.
 
 Sums over the classes of a row are made in their order, whatever the number of rows, and rounded to whole units, so that
 the sums over rows are the same in any split. Log-probabilities and the tail's direction are taken at the middle of

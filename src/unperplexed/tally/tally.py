@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of
 from .._lib.output import check_output, write_whole
 from .._lib.serialize import plain_values
@@ -212,6 +212,7 @@ class Tally:
         >>> Tally.of([2, 0], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]).prediction_accuracy
         1.0
         """
+        refuse_unknown("Tally.of", reading, RowReading.__annotations__)
         forecasts = Forecasts(y_true, y_prob, whole=False, source=source, first_row=first_row, **reading)
         return cls.count(
             forecasts,

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
-from .class_fit import BIAS_SD, SMALL_SD, Fit
+from .class_fit import BIAS_SD, SMALL_SD, Fit, information_of
 from .class_maps import SCALARS, ClassMap, Errors
 from .class_statistics import ClassStatistics
 from .class_tails import gamma_p_values
@@ -80,7 +80,7 @@ class Search:
         self.fitter, self.statistics, self.gate, self.alpha = fitter, statistics, gate, alpha
         self._variance = statistics.information / gate.effect
         self._unit = max(LEAST, math.log(max(2 * float(self._variance.sum()), 1.0)))  # sum of V is twice that of v
-        shape = statistics.shape_information
+        shape = _beside_biases(statistics.shape_information, information_of(statistics))
         possible = [x for x in PLAIN if fitter.known.issuperset(x) and _identifiable(x, shape)]
         self._plain = [x for x in possible if len(x) < 2 or fitter.alone.isdisjoint(x)]
         self._beside = [x for x in self._plain if fitter.alone.isdisjoint(x)]
@@ -185,6 +185,17 @@ class Search:
         s = self.statistics
         step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
         return forward(fit.slopes.bias, covariance, third_moments(s), inflation, step, self.alpha)
+
+
+def _beside_biases(shape: Floats, information: Floats) -> Floats:
+    """Information on confidence and tail, none where class biases explain them: where all rows predict the same."""
+    known, across = information[2:, 2:], information[:2, 2:]
+    scale = 1e-9 * float(np.trace(known)) / max(len(known), 1)
+    if not scale > 0:
+        return shape
+    explained = np.linalg.solve(definite(known + scale * np.eye(len(known))), across.T)
+    left = 1 - np.einsum("ij,ji->i", across, explained) / np.maximum(np.diag(information)[:2], 1e-300)
+    return shape if (left > NEW**2).any() else np.zeros_like(shape)
 
 
 def _identifiable(errors: Errors, shape: Floats) -> bool:

@@ -21,7 +21,7 @@ def remedy(error: str, value: float) -> str:
         "bias": f"Add one bias for each class to the log-probabilities. {where}",
         "confidence": f"Divide the log-probabilities by {1 / (1 + value):.2f} (temperature scaling). {where}"
         if 1 + value > 0.02
-        else f"Scale the log-probabilities by a temperature. {where}",
+        else "No temperature mends this. Look whether classes were mixed up; if not, predict the base rates.",
         "tail": f"Fit the tails apart (a curved map of the log-odds). {where}",
         "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {where}",
         "certainty": "Look at these rows, which the other findings leave out. If they are no slips of the data, mix the"
@@ -80,6 +80,8 @@ def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
 def confidence_words(slope: float, low: float, high: float) -> str:
     """The calibration slope with its interval, and the temperature."""
     name = "overconfident" if slope < 1 else "underconfident"
+    if slope <= 0:
+        name = "pointing away from the outcomes"
     if slope > 10:
         return f"{name} (calibration slope above 10: the most probable class nearly always occurs)"
     temperature = f"; temperature {1 / slope:.2f}" if slope > 0.05 else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
-from ..._lib.errors import InputError
+from ..._lib.errors import InputError, refuse_unknown
 from ...forecasts.forecasts import Forecasts
 from ...forecasts.labels import Label
 from ...forecasts.reading import RowReading
@@ -66,6 +66,7 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> 
     >>> diagnose(rain, 1 / (1 + np.exp(-truth))).miscalibrated
     False
     """
+    refuse_unknown("diagnose", reading, RowReading.__annotations__)
     if isinstance(y_true, Tally):
         refuse_rows({"y_prob": y_prob, **reading})
         return diagnosis_of_tally(y_true)

@@ -32,6 +32,9 @@ WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 _NEW = 0.03
 """A component of which less is new is left out."""
 
+_EVENTS_EACH = 4
+"""Sum of p (1 - p) in a cluster from which on its part in confidence is known well enough."""
+
 _MOST_DEPENDENT, _CLUSTERS_EACH = 4, 18
 """Of dependent rows there are so many components at most, and one for so many clusters."""
 
@@ -123,9 +126,17 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     """Test the first components of dependent rows: statistic, p-value, and how much all variances are inflated."""
     sums, shares = clusters.scores(q), cluster_shares(clusters.totals(rows.variance[None])[:, 0])
     covariance = cluster_covariance(sums, (q * rows.own_squares(expit(rows.s))) @ q.T, shares)
-    inflation, k = np.diag(covariance), max(1, min(len(q), len(shares) // _CLUSTERS_EACH))
+    inflation, k = np.diag(covariance), _components(rows, len(q), len(shares))
     z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), sums[:, :k].sum(axis=0))
-    return *squares_tested(z, weights[:k], degrees_of_freedom(shares, float(inflation[:k].mean()))), inflation
+    freedom = degrees_of_freedom(shares, float(inflation[:k].mean()))
+    # One more for each further component: few clusters show less of a covariance than these degrees of freedom say.
+    return *squares_tested(z, weights[:k], max(freedom - k + 1, 1.0)), inflation
+
+
+def _components(rows: Scored, most: int, clusters: int) -> int:
+    """Return how many components so many clusters bear: bias and confidence unless events are rare in each."""
+    least = 2 if rows.information / rows.design_effect >= _EVENTS_EACH * clusters else 1
+    return min(most, max(least, clusters // _CLUSTERS_EACH))
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:

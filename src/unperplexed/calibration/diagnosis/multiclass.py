@@ -158,8 +158,37 @@ def diagnose_class_sums(
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)
+            if _beyond_counts(more, gain, observed):
+                return told(labels, (*findings, _far_off(statistics, certain, opened, labels)), about)
             about = replace(about, alternatives=close_sets(search, best), gain=gain)
         return told(labels, (*findings, *more), about)
+
+
+def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Floats, Floats]) -> bool:
+    """Whether errors are so large that sums at the forecasts as they are say little of where they end."""
+    p, weight = observed
+    log_loss = float(weight @ -np.log(np.maximum(p, 1e-300))) / float(weight.sum())
+    slopes = [1 + finding.parameter for finding in findings if finding.error == "confidence"]
+    return not gain < 0.5 * log_loss or any(not 0.05 < slope < 5 for slope in slopes)
+
+
+def _far_off(
+    statistics: ClassStatistics, certain: Certain, opened: ClassGate, labels: tuple[Label | None, ...]
+) -> Finding:
+    """The finding where errors are too large for counts: the classes whose means are the furthest off, and no value."""
+    means = _means(statistics, certain, labels)
+    z = np.abs(statistics.observed - statistics.predicted) / np.sqrt(np.maximum(np.diag(statistics.covariance), 1e-9))
+    order = np.argsort(-z, kind="stable")
+    classes = order[z[order] > max(float(z.max()) / 2, 4.0)][:1].tolist()
+    words = say.bias_words(means, classes) if classes else "miscalibrated"
+    p_value = opened.p_value
+    return Finding(
+        "bias" if classes else "shape",
+        f"{words}; the errors are too large to be told apart or priced from counts",
+        p_value=p_value,
+        label=labels[classes[0]] if classes else None,
+        remedy="Diagnose the rows, or the files that hold them.",
+    )
 
 
 def _surprising_level(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import WRAPPER_ASSIGNMENTS
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +41,7 @@ class Estimator:
     function: Callable[..., Estimate] = field(repr=False)
     checks: Mapping[str, Check] = field(repr=False)
     """What can be set, and what refuses a value that cannot be."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """What is set; all else follows the estimator's own rule."""
 
     def __post_init__(self) -> None:
@@ -47,6 +49,14 @@ class Estimator:
         for name in WRAPPER_ASSIGNMENTS:
             object.__setattr__(self, name, getattr(self.function, name, None))
         object.__setattr__(self, "__wrapped__", self.function)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the name and the settings."""
+        return isinstance(other, Estimator) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        """Hash the name and the settings."""
+        return hash(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the name and the settings."""
@@ -69,7 +79,7 @@ class Estimator:
                 del given[name]
             else:
                 given[name] = self.checks[name](name, value)
-        return Estimator(self.name, self.function, self.checks, given)
+        return Estimator(self.name, self.function, self.checks, MappingProxyType(given))
 
     def measure(self, reported: Floats, happened: Floats, total: Floats, *, floor: float = 0.0) -> Estimate:
         """Measure pairs.
@@ -123,17 +133,21 @@ def named_estimator(measured: str | Estimator) -> Estimator:
     --------
     >>> from unperplexed.calibration.estimators import named_estimator
     >>> named_estimator("bayesian:bins=20,prior=0.5").settings
-    {'bins': 20, 'prior': 0.5}
+    mappingproxy({'bins': 20, 'prior': 0.5})
     """
     if isinstance(measured, Estimator):
         return measured
-    name, _, settings = measured.partition(":") if isinstance(measured, str) else (measured, "", "")
+    name, colon, settings = measured.partition(":") if isinstance(measured, str) else (measured, "", "")
     if not isinstance(name, str) or name not in REGISTERED:
+        near = get_close_matches(str(name).lower().replace("_", "-"), REGISTERED, 1)
         raise InputError(
             f"measured: expected one of {', '.join(REGISTERED)}, with settings as in 'equal-width:bins=20', got"
-            f" {measured!r}."
+            f" {measured!r}{f'; did you mean {near[0]!r}?' if near else '.'}"
         )
-    return REGISTERED[name](**dict(map(_setting, settings.split(",") if settings else ())))
+    given = [_setting(text) for text in settings.split(",")] if colon else []
+    if twice := [key for at, (key, _) in enumerate(given) if key in dict(given[:at])]:
+        raise InputError(f"measured: {twice[0]} is set twice in {measured!r}.")
+    return REGISTERED[name](**dict(given))
 
 
 def _setting(text: str) -> tuple[str, Any]:
