@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -575,3 +577,29 @@ def test_values_that_only_last_digits_tell_apart_are_one():
 @settings(max_examples=300, deadline=None)
 def test_curves_that_never_fall(counts, name):
     assert (np.diff(ESTIMATORS[name].measure(*counts).measured) >= -1e-12).all()
+
+
+def test_estimators_are_values():
+    """Equal by name and settings, also after a pickle; their settings cannot be changed by the way."""
+    tens = ESTIMATORS["equal-width"](bins=10)
+    assert tens == ESTIMATORS["equal-width"](bins=10) == pickle.loads(pickle.dumps(tens))
+    assert tens != ESTIMATORS["equal-width"]
+    assert len({tens, ESTIMATORS["equal-width"](bins=10)}) == 1
+    with pytest.raises(TypeError):
+        ESTIMATORS["equal-width"].settings["bins"] = 5
+    assert tens(bins="auto") == ESTIMATORS["equal-width"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "message"),
+    [
+        ("equal_width", "did you mean 'equal-width'"),
+        ("Isotonic", "did you mean 'isotonic'"),
+        ("equal-width:bins=20,bins=30", "bins is set twice"),
+        ("equal-width:", "expected a setting as in bins=20"),
+        ("equal-width:bins", "expected a setting as in bins=20"),
+    ],
+)
+def test_misspelt_estimators_say_what_is_meant(measured, message):
+    with pytest.raises(InputError, match=message):
+        assess([1, 0], [0.5, 0.4], measured=measured)

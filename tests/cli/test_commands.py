@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -723,3 +724,19 @@ Biased                0.4"""
         assert coloured(verdict + rest) == f"\x1b[{colour}m{verdict}\x1b[0m{rest}"
     assert coloured(f"12 forecasts{rest}") == f"12 forecasts{rest}"
     assert coloured("No verdict: it needs rows.") == "No verdict: it needs rows."
+
+
+def test_merging_says_what_is_lost(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), 60)
+    y = rng.integers(0, 3, 60)
+    for name, tally in (
+        ("with", Tally.of(y, p, labels=range(3))),
+        ("without", replace(Tally.of(y, p, labels=range(3)), diagnosis=None)),
+    ):
+        tally.save(tmp_path / f"{name}.tally")
+    files = [tmp_path / "with.tally", tmp_path / "without.tally"]
+    assert run("merge", *files, "-o", tmp_path / "both.tally") == 0
+    assert f"the part diagnosis is not in {files[1]}, and so not in the sum" in capsys.readouterr().err
+    assert run("merge", files[0], "-o", tmp_path / "one.tally") == 0
+    assert capsys.readouterr().err == ""

@@ -86,3 +86,19 @@ from unperplexed import {name}"""
 
 def test_package_is_typed():
     assert (Path(unperplexed.__file__).parent / "py.typed").exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **more: unperplexed.diagnose([1, 0], [0.6, 0.3], **more),
+        lambda **more: unperplexed.Tally.of([1, 0], [0.6, 0.3], **more),
+        lambda **more: unperplexed.compare({"a": [0.6, 0.3], "b": [0.5, 0.4]}, [1, 0], **more),
+        lambda **more: unperplexed.compare_sequentially({"a": [0.6, 0.3], "b": [0.5, 0.4]}, [1, 0], **more),
+        lambda **more: unperplexed.assess_by([1, 0], [0.6, 0.3], by=[1, 2], **more),
+        lambda **more: unperplexed.tally_files("x.csv", truth="y", prob="p", **more),
+    ],
+)
+def test_misspelt_options_name_the_function_and_what_is_meant(call):
+    with pytest.raises(TypeError, match=r"\w\(\) got an unexpected keyword argument 'lables'; did you mean 'labels'\?"):
+        call(lables=[0, 1])

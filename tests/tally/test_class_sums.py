@@ -343,3 +343,28 @@ def test_small_and_odd_data_have_a_bounded_diagnosis():
         assert found.made
         assert "nan" not in found.verdict
         assert "inf" not in found.verdict.replace("in f", "")
+
+
+def test_errors_too_large_for_counts_have_no_size_and_no_cost():
+    """One step from forecasts that are far off ends anywhere: it once cost 2e4 nats a row."""
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(1000, 4))
+    q = np.exp(logits)
+    q /= q.sum(axis=1, keepdims=True)
+    y = (q.cumsum(axis=1) < rng.random((1000, 1))).sum(axis=1)
+    p = q * np.exp([3.0, 0, 0, 0])
+    p /= p.sum(axis=1, keepdims=True)
+    found = diagnose_tally(Tally.of(y, p, labels=range(4)))
+    assert found.verdict.startswith("Overpredicts '0' (mean prediction")
+    assert "too large to be told apart or priced from counts" in found.verdict
+    assert not found.gain > 0
+    assert diagnose_tally(y, p).gain > 0.3  # of the rows
+
+
+def test_forecasts_that_never_change_are_biased_and_not_overconfident():
+    """A slope that the classes' biases explain altogether cannot be seen."""
+    rng = np.random.default_rng(6)
+    y, p = rng.choice(3, 500, p=[0.5, 0.3, 0.2]), np.tile([0.2, 0.3, 0.5], (500, 1))
+    for found in (diagnose_tally(y, p), diagnose_tally(Tally.of(y, p, labels=range(3)))):
+        assert found.errors == ("bias",)
+        assert "'2'" in found.verdict

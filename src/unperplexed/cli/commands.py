@@ -190,7 +190,13 @@ def tally(arguments: argparse.Namespace) -> None:
 def merge(arguments: argparse.Namespace) -> None:
     """Add up tally files."""
     _check_outputs(arguments)
-    merged = _merged(matching(arguments.files))
+    names = matching(arguments.files)
+    merged = _merged(names)
+    without = [name for name in names if Tally.load(name).diagnosis is None] if merged.diagnosis is None else names
+    if merged.n_classes > 2 and 0 < len(without) < len(names):
+        _sayer(arguments)(
+            f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
+        )
     write_whole(arguments.output, merged.to_bytes())
     _print(arguments, tally_text(merged))
 

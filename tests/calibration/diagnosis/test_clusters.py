@@ -157,3 +157,14 @@ def test_large_clusters_leave_fewer_degrees_of_freedom():
     equal, unequal = np.full(50, 0.02), np.concatenate([[0.5], np.full(49, 0.5 / 49)])
     assert degrees_of_freedom(equal, 10.0) == pytest.approx(49)
     assert degrees_of_freedom(unequal, 1.0) > degrees_of_freedom(unequal, 10.0) >= 1
+
+
+@pytest.mark.parametrize("clusters", [12, 30])
+def test_overconfidence_is_seen_with_few_clusters(clusters):
+    found = 0
+    for seed in range(10):
+        rng = np.random.default_rng([clusters, seed])
+        s = rng.normal(0, 2, clusters * 50)
+        y = (rng.random(s.size) < 1 / (1 + np.exp(-s))).astype(int)
+        found += diagnose(y, 1 / (1 + np.exp(-2 * s)), groups=np.repeat(np.arange(clusters), 50)).miscalibrated
+    assert found >= 8

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..._lib.formatting import p_value_text, short_name
 from ...forecasts.labels import Label
 from .result import (
+    COUNTS,
     Detectable,
     Diagnosis,
     ErrorName,
@@ -51,7 +52,7 @@ def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: T
     if [finding.error for finding in findings] == ["certainty"] and about.p_value == about.p_value:
         words.append(f"no evidence of miscalibration in the other rows ({tested})")
     return Diagnosis(
-        verdict=sentence("; ".join(words) or nothing_found(n, about.clusters, tested)),
+        verdict=sentence("; ".join(words) or nothing_found(n, about.clusters, tested, at_least=about.by == COUNTS)),
         headline=headline(findings, about.mostly_rest and rest),
         findings=tuple(findings),
         alternatives=about.alternatives,
@@ -79,9 +80,9 @@ def _tested(p_value: float, n_classes: int) -> str:
     return "p > 0.5" if n_classes > 2 and p_value > 0.5 else p_value_text(p_value)
 
 
-def nothing_found(n: int, clusters: int | None, tested: str) -> str:
-    """Say that there is no evidence, and from how many rows."""
-    among = "" if clusters is None else f" in {clusters:,} clusters"
+def nothing_found(n: int, clusters: int | None, tested: str, at_least: bool = False) -> str:
+    """Say that there is no evidence, and from how many rows; of counts, clusters may share a shard."""
+    among = "" if clusters is None else f" in {'at least ' if at_least else ''}{clusters:,} clusters"
     return f"no evidence of miscalibration (n = {n:,}{among}, {tested})"
 
 
