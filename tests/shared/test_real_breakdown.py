@@ -121,7 +121,7 @@ def test_small_groups_are_marked(capsys):
     table = out.partition("\nwhole ")[2].splitlines()[1:6]
     rows = {line.split()[0]: line.split() for line in table}
     assert set(rows) == {"1", "2", "3*", "4*", "5*"}  # extra time and penalties are rare
-    assert out.startswith("No verdict: ")  # with more than two classes files are read in one pass by group
+    assert out.startswith("Overpredicts 'probtie'")  # read in one pass by group, and diagnosed from counts
     assert "* small" in out
 
 
