@@ -377,6 +377,7 @@ def test_keys_in_frames(values, dtype):
     assert frame["key"].null_count() == values.count(None)
 
 
+@pytest.mark.slow
 def test_text_fits_a_terminal(rng):
     y, p = softmax_forecasts(rng, 3000, 3)
     teams = np.array([f"team {i} " + "x" * (3 * i) for i in range(25)])

@@ -163,6 +163,7 @@ def test_what_part_of_copied_rows_is_independent(rng, groups):
     assert independent_share(coarse_counts(mixed)) > 0.95
 
 
+@pytest.mark.slow
 def test_measured_figures_of_groups_are_in_their_intervals():
     """A group's rows say the same and go the same way; measured are forecasts that are too sure by half."""
     odds = np.random.default_rng(1).normal(0, 3, 100_000)

@@ -193,6 +193,7 @@ def test_a_bias_widens_no_interval_of_clusters(rng):
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
 
 
+@pytest.mark.slow
 def test_intervals_of_biased_clusters_hold_the_truth_and_are_as_wide_as_it_varies():
     odds = -2 + 1.5 * np.random.default_rng(1).normal(size=200_000)
     q = expit(odds)

@@ -133,6 +133,7 @@ def test_p_values_are_adjusted_over_the_pairs_of_a_score(data):
     assert two.adjusted_p_value == two.p_value
 
 
+@pytest.mark.slow
 def test_each_assessment_is_that_of_the_forecaster_alone(data):
     y, p = data
     w = np.linspace(0.5, 2, 300)
@@ -811,6 +812,7 @@ def test_refused_with_reason_and_remedy(case):
 # Outputs
 
 
+@pytest.mark.slow
 def test_frames_and_json_hold_the_same_figures(data):
     y, p = data
     comparison = compare(p, y, scores=FURTHER)

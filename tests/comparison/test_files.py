@@ -91,6 +91,7 @@ def assert_same(found, other):
         (["--resamples", "0"], {"resamples": 0}),
     ],
 )
+@pytest.mark.slow
 def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, options, settings, small_batches):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
@@ -171,6 +172,7 @@ def test_whole_numbers_among_others_are_spelled_as_whole():
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.slow
 def test_ids_of_every_type_pair(data, tmp_path, capsys, spelling):
     ours, theirs = frame(data, "ours"), frame(data, "theirs")
     ours.write_parquet(tmp_path / "ours.parquet")
@@ -194,6 +196,7 @@ def test_several_columns_make_an_id(data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("small_batches", [False, True])
+@pytest.mark.slow
 def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
@@ -276,6 +279,7 @@ def test_each_file_tells_its_own_columns(data, tmp_path, capsys):
     assert "theirs: probabilities from 'probs'" in err
 
 
+@pytest.mark.slow
 def test_a_forecaster_may_have_several_files(data, files, tmp_path, capsys):
     ours = frame(data, "ours")
     for at in range(3):

@@ -111,6 +111,7 @@ FURTHER = ("ranked_probability_score", "power_score(-0.5)", "power_score(2)", "g
 
 @pytest.mark.parametrize("classes", [2, 3, 31, 33, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.slow
 def test_score_sums_are_the_same_to_the_last_digit(rng, classes, dtype):
     y, p = softmax_forecasts(rng, 100, classes, dtype=dtype)
     p[::7] = np.eye(classes)[rng.integers(0, classes, p[::7].shape[0])]  # with infinite scores and huge ones
