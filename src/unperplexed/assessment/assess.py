@@ -225,8 +225,10 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
     # Counted in rows of equal weight, so that what an estimator makes of their number depends on the weights' ratios.
     rows = independent_rows(tally, view)
 
+    estimator = settings.estimator
+
     def measure(pairs: Pairs) -> Estimate:
-        return settings.estimator.measure(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
+        return estimator.measure(pairs.reported, pairs.happened * rows, pairs.total * rows, floor=floor)
 
     points = tally.points()
 
@@ -276,7 +278,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         floor=float(floor),
         limit=limit,
         view=view,
-        estimator=settings.estimator.name,
+        estimator=estimator.name,
         estimator_settings=dict(estimate.settings),
         exact=tally.exact,
         exact_limit=tally.exact_limit,
@@ -284,7 +286,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=Source(tally, headline, settings.estimator, settings.sampling, measured=occurred),
+        _source=Source(tally, headline, estimator, settings.sampling, measured=occurred),
     )
 
 

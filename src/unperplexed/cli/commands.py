@@ -191,8 +191,8 @@ def merge(arguments: argparse.Namespace) -> None:
     """Add up tally files."""
     _check_outputs(arguments)
     names = matching(arguments.files)
-    merged = _merged(names)
-    without = [name for name in names if Tally.load(name).diagnosis is None] if merged.diagnosis is None else names
+    without: list[str] = []
+    merged = _merged(names, without=without)
     if merged.n_classes > 2 and 0 < len(without) < len(names):
         _sayer(arguments)(
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
@@ -336,10 +336,13 @@ def _refuse_reading(arguments: argparse.Namespace, name: str) -> None:
         raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
 
 
-def _merged(names: Sequence[str], start: Tally | None = None) -> Tally:
+def _merged(names: Sequence[str], start: Tally | None = None, without: list[str] | None = None) -> Tally:
+    """Add up tally files; ``without`` collects the names of those that lack the part "diagnosis"."""
     merged = Tally() if start is None else start
     for name in names:
         loaded = Tally.load(name)
+        if without is not None and loaded.diagnosis is None:
+            without.append(name)
         try:
             merged = merged + loaded
         except InputError as error:

@@ -20,7 +20,7 @@ from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes
 from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
-from ..kernels.rows import SUM_TOLERANCE, moments
+from ..kernels.rows import moments, sums_to_one
 from ..scores.registry import SCORES
 from ..scores.rules import PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
@@ -236,7 +236,7 @@ class ForecastMetric(Metric):
         truth = torch.where(inside, y, 0).long()
         rows = primitives_where_they_are(p, torch.arange(len(p), device=p.device), truth, _TORCH)
         usual = (p >= 0) & (p <= 1)
-        sound = inside & usual.all(dim=1) & ((rows.total - 1).abs() <= SUM_TOLERANCE * (1 + 1e-9))
+        sound = inside & usual.all(dim=1) & sums_to_one(rows.total)
         if given is not None:
             sound &= (given >= 0) & given.isfinite()
         counted = kept & sound
@@ -244,7 +244,7 @@ class ForecastMetric(Metric):
         p = torch.where(usual, p, 0.0)
         zero = torch.zeros_like(rows.correct)
         correct, top, squares = (torch.where(sound, x, zero) for x in (rows.correct, rows.highest, rows.squares))
-        hit = torch.where(sound, (rows.correct == rows.highest) / rows.ties, zero)
+        hit = torch.where(sound, rows.hit, zero)
 
         weighted = counted if given is not None else torch.zeros_like(counted)
         invalid = kept & ~sound

@@ -253,6 +253,11 @@ class DevicePrimitives(NamedTuple):
     total: Any
     squares: Any
 
+    @property
+    def hit(self) -> Any:
+        """1/ties if the observed class is one of the highest, else 0."""
+        return (self.correct == self.highest) / self.ties
+
 
 def primitives_where_they_are(p: Any, index: Any, truth: Any, library: Library) -> DevicePrimitives:
     """Compute primitives of rows on their device; ``index`` numbers the rows, ``truth`` has their observed classes."""

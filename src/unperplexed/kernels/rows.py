@@ -36,6 +36,11 @@ SUM_TOLERANCE = 1e-3
 _FEW_CLASSES = 32
 
 
+def sums_to_one(total: Any) -> Any:
+    """Whether sums are 1 within the tolerance; of arrays of any library."""
+    return abs(total - 1) <= SUM_TOLERANCE * (1 + 1e-9)
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Per-row primitives: the contract between rows, kernel and scores. All vectors of one length."""
@@ -63,7 +68,7 @@ class Rows:
     @property
     def usual(self) -> Bools:
         """Whether a row is a distribution."""
-        return (self.lowest >= 0) & (self.highest <= 1) & (np.abs(self.total - 1) <= SUM_TOLERANCE * (1 + 1e-9))
+        return np.asarray((self.lowest >= 0) & (self.highest <= 1) & sums_to_one(self.total))
 
 
 PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]

@@ -88,7 +88,7 @@ _LARGEST = 10.0
 
 UNTOLD = (
     "From counts: outcomes at random beside another error, and what the named errors leave, are not looked for;"
-    " assess the rows, without groups, for these."
+    " assess the rows, without --by, for these."
 )
 """What a tally of more than two classes does not tell."""
 

@@ -131,7 +131,7 @@ def equal_width(
     >>> equal_width(bins=10).measure(np.array([0.1, 0.12, 1.0]), np.array([0.0, 1, 1]), np.array([1.0, 1, 1])).measured
     array([0.5, 0.5, 1. ])
     """
-    number = 100 if bins is None else check_whole("bins", bins)
+    number = 100 if bins is None else bins
     bin_ = np.floor(reported * number)
     # Compared with k / number, not multiplied alone: 0.29 * 100 is below 29.
     bin_ += (bin_ + 1) / number <= reported
@@ -224,10 +224,9 @@ def bayesian(
     >>> bayesian.measure(np.array([0.2]), np.array([1.0]), np.array([3.0])).measured
     array([0.3])
     """
-    strength = checked_positive("prior", prior)
     _, bin_, settings = equal_population(bins="auto" if bins is None else bins).measure(
         reported, happened, total, floor=floor
     )
     given, pairs, weight = (np.bincount(bin_, x) for x in (happened, total * reported, total))
-    measured = (given + strength * pairs / weight) / (weight + strength)
-    return Estimate(measured[bin_], bin_, {**settings, "prior": strength})
+    measured = (given + prior * pairs / weight) / (weight + prior)
+    return Estimate(measured[bin_], bin_, {**settings, "prior": prior})

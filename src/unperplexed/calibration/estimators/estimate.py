@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from ..._lib.errors import InputError, check_whole
+from ..._lib.errors import InputError
 from ..._lib.typing import Floats, Ints
 
 Check = Callable[[str, Any], Any]
@@ -192,7 +192,7 @@ def number_of_bins(bins: int | None, happened: Floats) -> int:
     """Give the number asked for, or (2N)^(1/3) rounded up (Terrell and Scott 1985), N the weight of what happened."""
     if bins is None:
         return max(int(np.ceil(round((2 * float(happened.sum())) ** (1 / 3), 9))), 1)
-    return check_whole("bins", bins)
+    return bins
 
 
 def checked_positive(name: str, value: float) -> float:

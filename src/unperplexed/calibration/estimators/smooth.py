@@ -38,11 +38,7 @@ def nearest_neighbors(
     >>> nearest_neighbors(neighbors=2).measure(p, np.array([1.0, 1, 3, 3]), np.full(4, 4.0)).measured
     array([0.25, 0.25, 0.75, 0.75])
     """
-    wanted = (
-        int(np.ceil(np.sqrt(round(float(happened.sum()), 9))))
-        if neighbors is None
-        else check_whole("neighbors", neighbors)
-    )
+    wanted = int(np.ceil(np.sqrt(round(float(happened.sum()), 9)))) if neighbors is None else neighbors
     measured = with_ends_apart(
         reported, happened, total, lambda odds, some, all_: _among_neighbors(odds, some, all_, max(wanted, 1))
     )
@@ -106,18 +102,17 @@ def kernel(
     >>> kernel(bandwidth=0.2).measure(p, np.array([1.0, 1, 3]), np.array([4.0, 6, 4])).measured.round(3)
     array([0.221, 0.183, 0.75 ])
     """
-    used = None if bandwidth is None else checked_positive("bandwidth", bandwidth)
 
     def curve(odds: Floats, happened: Floats, total: Floats) -> Floats:
-        nonlocal used
+        nonlocal bandwidth
         if not happened.any():
             return np.zeros(odds.size)
-        used = _silverman(odds, happened) if used is None else used
-        return _smoothed(odds, happened, total, used)
+        bandwidth = _silverman(odds, happened) if bandwidth is None else bandwidth
+        return _smoothed(odds, happened, total, bandwidth)
 
     measured = with_ends_apart(reported, happened, total, curve)
     bin_ = equal_population.measure(reported, happened, total, floor=floor).bin
-    return Estimate(measured, bin_, {"bandwidth": used or 0.0})
+    return Estimate(measured, bin_, {"bandwidth": bandwidth or 0.0})
 
 
 def _silverman(odds: Floats, weight: Floats) -> float:
