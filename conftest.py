@@ -15,6 +15,8 @@ else:
     import tempfile
     from pathlib import Path
 
+    from printed import differs
+
     os.environ.setdefault("MPLBACKEND", "Agg")  # the examples draw, and no window is to open
     os.environ.setdefault("KERAS_BACKEND", "torch")
     ROOT = Path(__file__).parent
@@ -48,7 +50,7 @@ else:
             shutil.rmtree(namespace["_folder"])
 
     def run(example: Example) -> str | None:
-        """Run a block's commands, and compare what they print with the block of text behind it, if there is one."""
+        """Run a block's commands, and compare their output with the block of text behind it, if there is one."""
         commands = re.sub(r"\\\n", " ", str(example.parsed)).splitlines()
         script = "\n".join([COMMAND, *(command for command in commands if not NOT_RUN.search(command))])
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -58,7 +60,7 @@ else:
         if done.returncode:
             return f"{script}\nended with {done.returncode}:\n{done.stderr}"
         shown = re.match(r"```\n\n```text\n(.*?)```", _rest(example.document, example), re.DOTALL)
-        if script != COMMAND and shown and done.stdout != shown[1]:
+        if script != COMMAND and shown and differs(done.stdout, shown[1]):
             return f"{script}\nprinted:\n{done.stdout}\nnot:\n{shown[1]}"
         return None
 

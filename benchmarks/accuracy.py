@@ -20,7 +20,8 @@ import numpy as np
 import scipy
 from scipy import stats
 
-from unperplexed import CoupledExponential, CoupledGaussian, MultivariateCoupledGaussian, __version__
+from unperplexed import __version__
+from unperplexed.theory import CoupledExponential, CoupledGaussian, MultivariateCoupledGaussian
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fifty_digits import exponential_pdf, exponential_sf, gaussian_pdf, gaussian_sf, multivariate_pdf, relative

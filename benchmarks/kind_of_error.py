@@ -23,7 +23,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unperplexed import ClassParameters, TwoClassModel, diagnose
+from unperplexed import diagnose
+from unperplexed.theory import ClassParameters, TwoClassModel
 
 Findings = Sequence[tuple[str, float]]
 """Error and parameter of each."""

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from unperplexed import Forecasts, score_named
+from unperplexed import Forecasts
+from unperplexed.scores import score_named
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 Array = NDArray[np.float64]

@@ -28,7 +28,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from unperplexed import ClassParameters, TwoClassModel
+from unperplexed.theory import ClassParameters, TwoClassModel
 
 Array = NDArray[np.float32]
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import footer
+
 import gallery
 from unperplexed import __version__
 
@@ -48,8 +50,20 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep, priority=400)
     app.connect("autodoc-process-docstring", restore, priority=600)
 
+    def public(app, env, node, contnode):
+        """Find the home of a name that a docstring mentions by itself."""
+        domain, name = env.domains["py"], node.get("reftarget", "")
+        full = [each for each in domain.objects if each.endswith(f".{name}")] if name.isidentifier() else []
+        if node.get("refdomain") != "py" or len(full) != 1:
+            return None
+        target = (env, node["refdoc"], app.builder, "obj", full[0], node, contnode)
+        return domain.resolve_xref(*target)
+
+    app.connect("missing-reference", public)
+
     def reports(app, exception):
         if exception is None and app.builder.name == "html":
             gallery.write_reports(Path(app.outdir) / "gallery")
 
+    app.connect("source-read", footer.add)
     app.connect("build-finished", reports)

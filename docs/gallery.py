@@ -73,7 +73,7 @@ def _groups() -> Figure:
     ):
         group = data.filter(pl.col("bmi") == bmi)
         found = assess(group["progressed"], group["without_bmi"], pos_label="yes", resamples=0)
-        found.plot(part.subplots())
+        found.plot(part.subplots(), kind="averages")
         part.suptitle(f"body mass index {bmi}", y=1.08)
     return figure
 

@@ -10,17 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from unperplexed import (
-    Assessment,
-    Averages,
-    ClassParameters,
-    TwoClassAverages,
-    TwoClassModel,
-    assess,
-    generalized_mean,
-    log_std_factor,
-    total_probability,
-)
+from unperplexed import assess
+from unperplexed.assessment import Assessment
+from unperplexed.statistics import Averages, generalized_mean, log_std_factor
+from unperplexed.theory import ClassParameters, TwoClassAverages, TwoClassModel, total_probability
 
 from . import ten_dimensions
 from .drawing import BROWN, DIAGONAL, GREEN, GREY, ORANGE, ORDER_MARKS, panels, printed

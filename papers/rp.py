@@ -9,20 +9,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unperplexed import (
+from unperplexed.scores import generalized_surprisal
+from unperplexed.statistics import coupling_from_order, generalized_mean, log_std_factor
+from unperplexed.theory import (
     CoupledExponential,
     CoupledGaussian,
     average_probability,
     coupled_entropy,
     coupled_log,
-    coupling_from_order,
     cross_entropy,
     divergence,
     entropy,
     escort,
-    generalized_mean,
-    generalized_surprisal,
-    log_std_factor,
     normalized_tsallis_entropy,
     renyi_entropy,
     risk_exp,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from unperplexed import brier_score, log_loss, penalized_brier_score, penalized_log_loss
+from unperplexed.scores import brier_score, log_loss, penalized_brier_score, penalized_log_loss
 
 from .drawing import GREEN, GREY, ORANGE, panels
 from .exhibits import DEFINITION, Exhibit, Line, Made, Report

@@ -10,11 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from unperplexed import (
-    MultivariateCoupledGaussian,
-    coupling_from_order,
-    generalized_mean,
-)
+from unperplexed.statistics import coupling_from_order, generalized_mean
+from unperplexed.theory import MultivariateCoupledGaussian
 
 from .drawing import GREY, printed
 from .exhibits import Line, Report
@@ -64,7 +61,9 @@ class Model:
 
     def probabilities(self, known: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:
         """Posterior probabilities of two classes, the first and the second half of what is known."""
-        from unperplexed import CoupledDiscriminantAnalysis  # needs scikit-learn, which other exhibits do without
+        from unperplexed.theory import (
+            CoupledDiscriminantAnalysis,  # needs scikit-learn, which other exhibits do without
+        )
 
         d = new.shape[1]
         classes = np.repeat([0, 1], LEARNED)

@@ -52,10 +52,11 @@ def test_intervals_of_scores_and_of_reported_means_are_those_of_means(rng):
     assert result.intervals["prediction_accuracy"] == wilson(result.prediction_accuracy, 400, stats.norm.ppf(0.975))
 
 
+@pytest.mark.slow
 def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
-    y, p = binary(rng, 3000)
-    low, middle, high = (assess(y, p, confidence=c).intervals for c in (0.5, 0.95, 0.999))
-    many = assess(np.tile(y, 16), np.tile(p, 16)).intervals
+    y, p = binary(rng, 1000)
+    low, middle, high = (assess(y, p, confidence=c, resamples=100).intervals for c in (0.5, 0.95, 0.999))
+    many = assess(np.tile(y, 16), np.tile(p, 16), resamples=100).intervals
     for name in low:
         a, b, c, d = (x[name].high - x[name].low for x in (low, middle, high, many))
         assert a < b < c, name
@@ -75,6 +76,7 @@ def test_two_classes_are_drawn_once_a_row(rng):
     assert (sample.happened[:, low] == (sample.total - sample.happened)[:, high][:, ::-1]).all()
 
 
+@pytest.mark.slow
 def test_calibrated_samples_happen_as_often_as_was_said(rng):
     y, p = softmax_forecasts(rng, 3000, 4)
     tally = Tally.of(y, p)
@@ -125,10 +127,12 @@ def test_many_samples_are_measured_as_one_by_one(rng, name):
         np.testing.assert_allclose(found[some], one, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_groups_of_copies_are_one_row_each(rng):
     """Rows written down eight times, each as a group, are worth what they are once; unknown groups would hide it."""
     y, p = binary(rng, 700)
-    once, copies = assess(y, p), assess(np.repeat(y, 8), np.repeat(p, 8), groups=np.repeat(np.arange(700), 8))
+    groups = np.repeat(np.arange(700), 8)
+    once, copies = assess(y, p), assess(np.repeat(y, 8), np.repeat(p, 8), groups=groups)
     blind = assess(np.repeat(y, 8), np.repeat(p, 8))
     for name in (*[*SAMPLED][:4], "reported_robustness", "reported_decisiveness", "log_loss", "prediction_accuracy"):
         widths = [result.intervals[name].high - result.intervals[name].low for result in (once, copies, blind)]
@@ -138,12 +142,12 @@ def test_groups_of_copies_are_one_row_each(rng):
     assert copies.verdict.startswith("No evidence of miscalibration")
     assert not blind.verdict.startswith("No evidence of miscalibration")
     repeated = np.repeat(y, 8), np.repeat(p, 8)
-    groups = np.repeat(np.arange(700), 8)
     assert resampled_test(*repeated, groups=groups).p_value > 0.05 > resampled_test(*repeated).p_value
     assert copies.score_standard_errors["log_loss"] == pytest.approx(once.score_standard_errors["log_loss"], rel=0.1)
     np.testing.assert_allclose(copies.profile.standard_errors, once.profile.standard_errors, rtol=0.2)
 
 
+@pytest.mark.slow
 def test_groups_of_one_row_are_no_groups(rng):
     y, p = softmax_forecasts(rng, 900, 3)
     alone, grouped = assess(y, p), assess(y, p, groups=np.arange(900))
@@ -181,6 +185,7 @@ def test_measured_figures_of_groups_are_in_their_intervals():
     assert min(held.values()) >= stats.binom.ppf(0.001, 50, 0.93), held
 
 
+@pytest.mark.slow
 def test_few_groups_are_said(rng):
     y, p = binary(rng, 600)
     assert any("few groups (7" in each for each in assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings)
@@ -189,6 +194,7 @@ def test_few_groups_are_said(rng):
     assert one.diagnosis.findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sharpness", "shift", "errors", "verdict"),
     [
@@ -201,7 +207,7 @@ def test_few_groups_are_said(rng):
 )
 def test_verdicts(sharpness, shift, errors, verdict):
     y, p = binary(np.random.default_rng(7), 3000, sharpness, shift)
-    result = assess(y, p)
+    result = assess(y, p, resamples=0)
     assert result.verdict.startswith(verdict)
     assert result.diagnosis.errors == errors
     assert " ".join(str(result).split()).startswith(result.verdict)
@@ -217,6 +223,7 @@ def test_verdicts(sharpness, shift, errors, verdict):
         assert (resampled_test(y, p).p_value < 0.05) == bool(errors)
 
 
+@pytest.mark.slow
 def test_a_bias_moves_the_slope_and_is_not_called_confidence():
     """The verdict that was read off the slope's interval called it overconfident, or underconfident."""
     y, p = binary(np.random.default_rng(6), 5000, 1.0, 1.2)
@@ -227,6 +234,7 @@ def test_a_bias_moves_the_slope_and_is_not_called_confidence():
     assert "confident" not in result.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 40}, {"confidence": 0.999}, {"seed": 9}])
 def test_the_verdict_takes_no_samples_and_no_confidence(rng, settings):
     y, p = binary(rng, 400, 3.0)
@@ -282,29 +290,31 @@ def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
     assert stats.binom.ppf(0.001, 100, 0.7) <= found <= stats.binom.ppf(0.999, 100, 0.95)
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers_and_the_seed_is_told(rng):
     y, p = binary(rng, 500)
-    a, b, c = assess(y, p, seed=3), assess(y, p, seed=3), assess(y, p, seed=4)
+    a, b, c = (assess(y, p, seed=seed, resamples=100) for seed in (3, 3, 4))
     assert a.to_json() == b.to_json() != c.to_json()
     assert a.uncertainty.seed == 3
     assert a.to_dict()["uncertainty"]["seed"] == 3
     for name, (low, high) in a.intervals.items():
-        assert c.intervals[name] == pytest.approx((low, high), abs=0.15 * (high - low)), name
+        assert c.intervals[name] == pytest.approx((low, high), abs=0.2 * (high - low)), name
 
 
 def test_the_order_of_rows_means_nothing(rng):
     y, p = softmax_forecasts(rng, 400, 3)
     order = rng.permutation(400)
-    assert assess(y, p).intervals == assess(y[order], p[order]).intervals
+    assert assess(y, p, resamples=40).intervals == assess(y[order], p[order], resamples=40).intervals
 
 
 def test_weights_of_one_size_are_no_weights(rng):
     y, p = binary(rng, 500)
-    plain, weighted = assess(y, p), assess(y, p, sample_weight=np.full(500, 7.0))
+    plain, weighted = (assess(y, p, sample_weight=w, resamples=40) for w in (None, np.full(500, 7.0)))
     for name, (low, high) in plain.intervals.items():
         assert weighted.intervals[name] == pytest.approx((low, high), rel=1e-6), name
 
 
+@pytest.mark.slow
 def test_unequal_weights_widen(rng):
     """Half the rows at a weight next to nothing are worth half the rows."""
     y, p = binary(rng, 2000)
@@ -378,6 +388,7 @@ def test_the_resampled_test_by_itself(rng):
         calibration_test(y, p, test="chi-squared")
 
 
+@pytest.mark.slow
 def test_bands_hold_the_curve_and_the_diagonal(rng):
     y, p = binary(rng, 4000)
     u = assess(y, p).uncertainty
@@ -435,12 +446,13 @@ def test_the_test_is_right_about_calibrated_groups():
     assert rejected[2.5] > 240 < rejected[0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 30])
 @pytest.mark.parametrize("sureness", [0.0, 7.0])
 def test_the_test_of_groups_of_many_classes(sureness, size):
     """Of sure forecasts most samples have no group that went wrong, or one or two: drawn are they as often."""
     rejected = 0
-    for run in range(300):
+    for run in range(100):
         rng = np.random.default_rng([30, run])
         z = rng.normal(0, 1.5, (60, 5))
         z[:, 0] += sureness
@@ -449,26 +461,27 @@ def test_the_test_of_groups_of_many_classes(sureness, size):
         group = np.repeat(np.arange(60), rng.integers(1, size + 1, 60))
         tally = Tally.of(y[group], p[group], labels=range(5), groups=group, parts=["shards"])
         rejected += resampled_test(tally, resamples=99, seed=run).p_value <= 0.05
-    assert rejected <= stats.binom.ppf(0.9999, 300, 0.05)
+    assert rejected <= stats.binom.ppf(0.9999, 100, 0.05)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 6, 10])
 def test_what_cannot_vary_is_calibrated(classes):
     """Everybody gets 1/C: what comes out is the same however it goes, and rounding decides nothing."""
-    for n in range(20, 60):
+    for n in range(20, 60, 5):
         y = np.arange(n) % classes
         assert resampled_test(y, np.full((n, classes), 1 / classes), labels=range(classes)).p_value == 1
 
 
+@pytest.mark.slow
 def test_one_row_said_many_times_does_not_decide():
     """More rows than are kept, of which 5 in 6 are one: of those that are kept it is nearly all, or none."""
     p_values = []
-    for run in range(40):
+    for run in range(20):
         rng = np.random.default_rng([31, run])
         p = np.repeat(rng.dirichlet(np.ones(20), 6001), [1] * 6000 + [30_000], axis=0)
         y = (p.cumsum(axis=1)[:, :-1] < rng.random((36_000, 1))).sum(axis=1)
         p_values.append(resampled_test(y, p, labels=range(20), resamples=99, seed=run).p_value)
-    most = stats.binom.ppf(0.9999, 40, 0.05)
+    most = stats.binom.ppf(0.9999, 20, 0.05)
     assert np.count_nonzero(np.array(p_values) <= 0.05) <= most >= np.count_nonzero(np.array(p_values) > 0.95)
     sharper = p**1.2 / (p**1.2).sum(axis=1, keepdims=True)
     assert resampled_test(y, sharper, labels=range(20), resamples=99).p_value == 0.01
@@ -538,20 +551,22 @@ def test_always_right_and_too_careful_is_not_overconfident_in_groups():
     assert resampled_test(y, p, groups=groups).statistic > 0
 
 
+@pytest.mark.slow
 def test_the_test_of_independent_rows_in_groups():
     """Rows that are told to be of a group need not depend on one another for the test to be right, and to see much."""
-    rejected = dict.fromkeys([(0.95, 0.95), (0.95, 0.99), (0.99, 0.99), (0.99, 0.999)], 0)
+    rejected = dict.fromkeys([(0.95, 0.95), (0.95, 0.99), (0.99, 0.999)], 0)
     for said, true in rejected:
-        for run in range(200):
+        for run in range(60):
             y = np.random.default_rng([40, run]).random(5000) < true
             test = grouped_test(y, np.full(5000, said), np.arange(5000) // 100, resamples=99, seed=run)
             rejected[said, true] += test.p_value <= 0.05
         if said == true:
-            assert rejected[said, true] <= stats.binom.ppf(0.9999, 200, 0.05)
+            assert rejected[said, true] <= stats.binom.ppf(0.9999, 60, 0.05)
         else:
-            assert rejected[said, true] > 190
+            assert rejected[said, true] > 55
 
 
+@pytest.mark.slow
 def test_logit_of_the_curve_band_narrows_with_rows(rng):
     widths = []
     for n in (500, 8000):

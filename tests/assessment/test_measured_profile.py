@@ -16,6 +16,7 @@ def rows(rng):
     return rng.random(600) < expit(odds), expit(1.5 * odds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["each-class", "all-classes"])
 def test_at_the_named_orders_it_is_the_measured_means(rows, view):
     result = assess(*rows, view=view, orders=[-2 / 3, 0, 1])
@@ -30,6 +31,7 @@ def test_at_the_named_orders_it_is_the_measured_means(rows, view):
     assert np.exp([found.low[1], found.high[1]]) == pytest.approx(result.intervals["divergence_probability"], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_overconfident_claim_more_than_they_bear_out(rows):
     result = assess(*rows, view="each-class")
     found = result.divergence_profile

@@ -1,18 +1,11 @@
 import numpy as np
 import pytest
 
-from unperplexed import (
-    InputError,
-    assess,
-    decisiveness,
-    floor_sensitivity,
-    generalized_mean,
-    geometric_accuracy,
-    log_loss,
-    risk_profile,
-    robustness,
-)
+from unperplexed import InputError, assess, decisiveness, geometric_accuracy, risk_profile, robustness
+from unperplexed.assessment import floor_sensitivity
 from unperplexed.assessment.risk_profile import profile_of_points
+from unperplexed.scores import log_loss
+from unperplexed.statistics import generalized_mean
 
 
 def test_named_means(rng):
@@ -60,32 +53,34 @@ def test_orders_do_not_touch_one_another(rng, n, floor):
             assert getattr(together, name)[at] == pytest.approx(getattr(alone, name)[0], rel=1e-10, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_sampling():
-    """Delta-method errors against the spread of the mean over 4000 samples of 500 probabilities."""
+    """Delta-method errors against the spread of the mean over 1500 samples of 500 probabilities."""
     rng = np.random.default_rng(1)
     orders = np.array([-1.0, -2 / 3, 0.0, 1e-6, 1.0, 2.5])
-    samples = rng.beta(4, 2, (4000, 500))
+    samples = rng.beta(4, 2, (1500, 500))
     means = [[generalized_mean(p, r) for r in orders] for p in samples]
     profiles = [risk_profile(np.ones(500, dtype=int), p, orders=orders, floor=0) for p in samples[:50]]
     errors = np.mean([profile.standard_errors for profile in profiles], axis=0)
-    assert errors == pytest.approx(np.std(means, axis=0), rel=0.06)
+    assert errors == pytest.approx(np.std(means, axis=0), rel=0.08)
 
 
+@pytest.mark.slow
 def test_coverage_of_intervals_and_the_flag_where_it_falls_short():
     """SPEC section 2: uniform p, r = -2/3, n = 400: 95 % intervals cover 77 % at floor 0; there few rows carry it."""
     rng = np.random.default_rng(2)
     for floor, target in ((0.0, 1 / 3.0 ** (3 / 2)), (0.005, None)):
         exact = target if target else (0.005 ** (1 / 3) + 3 * (1 - 0.005 ** (1 / 3))) ** -1.5
         covered, flagged = 0, 0
-        for _ in range(600):
+        for _ in range(200):
             profile = risk_profile(np.ones(400, dtype=int), rng.uniform(size=400), orders=[-2 / 3, 1], floor=floor)
             low, high = profile.interval()
             covered += low[0] <= exact <= high[0]
             flagged += profile.few_rows[0]
             assert not profile.few_rows[1]
-        assert covered / 600 == pytest.approx(0.77 if floor == 0 else 0.93, abs=0.05)
+        assert covered / 200 == pytest.approx(0.77 if floor == 0 else 0.93, abs=0.08)
         if floor == 0:
-            assert flagged / 600 > 0.9
+            assert flagged / 200 > 0.9
 
 
 def test_standard_errors_are_continuous_through_order_0(rng):

@@ -2,13 +2,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from helpers import pairs_by_rows, sixteenths, softmax_forecasts
-from unperplexed import Decomposition, InputError, Tally, assess, brier_score, decompose, log_loss
+from unperplexed import InputError, Tally, assess, decompose
+from unperplexed.calibration import Decomposition
 from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
+from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import Table, pooled
 from unperplexed.tally.views import PAIR_VIEWS
 
@@ -99,8 +101,8 @@ def forecasts(draw):
     return (*sixteenths(rng, draw(st.integers(1, 60)), draw(st.integers(2, 5))), rng)
 
 
+@pytest.mark.slow
 @given(forecasts(), st.sampled_from(SCORES), st.sampled_from(PAIR_VIEWS))
-@settings(max_examples=150)
 def test_laws_of_every_decomposition(case, score, view):
     y, p, rng = case
     n, classes = p.shape
@@ -128,8 +130,8 @@ def test_laws_of_every_decomposition(case, score, view):
     assert parts(whole, score=score, view=view) == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.slow
 @given(forecasts())
-@settings(max_examples=60)
 def test_the_score_is_the_score(case):
     y, p, _ = case
     labels = range(p.shape[1])
@@ -140,8 +142,8 @@ def test_the_score_is_the_score(case):
         )
 
 
+@pytest.mark.slow
 @given(forecasts())
-@settings(max_examples=60)
 def test_uncertainty_is_that_of_the_reference(case):
     y, p, _ = case
     classes = p.shape[1]
@@ -276,6 +278,7 @@ def test_subnormal_probabilities_have_finite_parts():
     assert math.isfinite(parts.miscalibration)
 
 
+@pytest.mark.slow
 def test_parts_are_never_below_0(rng):
     for n in (1, 2, 20):
         for _ in range(50):

@@ -2,19 +2,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import norm as normal
 
 from helpers import pairs_by_rows, sixteenths, softmax_forecasts
-from unperplexed import (
-    InputError,
-    Tally,
-    calibration_errors,
-    expected_calibration_error,
-    smooth_calibration_error,
-)
+from unperplexed import InputError, Tally, calibration_errors
+from unperplexed.calibration import expected_calibration_error, smooth_calibration_error
 from unperplexed.calibration.errors import binned_error, smooth_error
 from unperplexed.tally.binary import mirror
 from unperplexed.tally.tables import Pairs
@@ -101,16 +96,17 @@ def reflected_kernel(t, p, width):
     return sum(normal.pdf(t - image, scale=width) for image in images)
 
 
-def smooth_by_definition(p, o, w, points=4000):
+def smooth_by_definition(p, o, w, points=1000):
     t = (np.arange(points) + 0.5) / points
 
     def smoothed(width):
         residual = (w * (p - o)) @ reflected_kernel(t[None, :], p[:, None], width)
         return np.abs(residual).mean() / w.sum()
 
-    return brentq(lambda width: smoothed(width) - width, 0.002, 3)
+    return brentq(lambda width: smoothed(width) - width, 0.002, 3, xtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spread", "atoms at the ends", "few values", "close to the ends"])
 def test_smooth_error_is_that_of_the_definition(rng, kind):
     p = np.unique(
@@ -148,7 +144,7 @@ def test_smooth_error_is_continuous_where_bins_are_not():
 def test_errors_of_many_rows():
     """Reported p where p^2 is true: |p - p^2| is 1/6 on average, and always on one side."""
     rng = np.random.default_rng(8)
-    p = np.sort(rng.uniform(size=400_000))
+    p = np.sort(rng.uniform(size=200_000))
     pairs = Pairs(p, (rng.uniform(size=p.size) < p * p).astype(float), np.ones(p.size))
     for binning in BINNINGS:
         assert binned_error([pairs], 50, binning) == pytest.approx(1 / 6, abs=2e-3)
@@ -179,8 +175,8 @@ def everything(*arguments, **keywords):
     return np.array([list(vars(of_view).values()) for of_view in errors.values()])
 
 
+@pytest.mark.slow
 @given(forecasts(), st.integers(1, 20))
-@settings(max_examples=25)
 def test_laws_of_every_error(case, bins):
     y, p, rng = case
     n, classes = p.shape
@@ -207,8 +203,8 @@ def test_laws_of_every_error(case, bins):
     assert everything(sum(parts, Tally()), bins=bins) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(forecasts(), st.integers(1, 20))
-@settings(max_examples=60)
 def test_errors_by_size(case, bins):
     """The mean is at most the root mean square, and that at most the largest; a smoothed error lies between the bias
     and the mean distance of single values."""

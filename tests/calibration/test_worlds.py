@@ -71,6 +71,7 @@ def test_the_hull_holds_what_either_world_needs():
     assert hull(np.array([1.0]), [lost, two], 2.0, np.ones(1))[0] == -math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [3, 10])
 def test_rows_of_classes_are_drawn_as_row_by_row(rng, classes):
     """Counts by cell have the means and standard deviations of rows drawn one by one, one class a row."""
@@ -80,15 +81,16 @@ def test_rows_of_classes_are_drawn_as_row_by_row(rng, classes):
     curve = two_curves(cells.reported, cells.counted.happened, cells.total)[0]
     world = ClassRows.of(tally.row_sample, cells.codes, True).world(curve, cells.total)
     assert world.expected.happened.sum() == pytest.approx(600)
-    drawn = world.drawn(4000, rng)
+    runs = 1500
+    drawn = world.drawn(runs, rng)
     n, size = 600, world.company.shape[0]
     level = np.bincount(world.fine, cells.total * curve, size) / np.bincount(world.fine, cells.total, size)
     rows = np.repeat(tally.row_sample.cells, tally.row_sample.count.astype(int), axis=0)
     coarse = np.searchsorted(np.unique(cells.codes), rows)
     q = level[coarse]
     up_to = np.cumsum(q / q.sum(axis=1, keepdims=True), axis=1)
-    exact = np.zeros((2, 4000, size))
-    for at in range(4000):
+    exact = np.zeros((2, runs, size))
+    for at in range(runs):
         some = rng.integers(0, n, n)
         observed = np.count_nonzero(up_to[some][:, :-1] <= rng.random((n, 1)), axis=1)
         exact[0, at] = np.bincount(coarse[some, observed], minlength=size)
@@ -97,7 +99,8 @@ def test_rows_of_classes_are_drawn_as_row_by_row(rng, classes):
         by_cell = np.array([np.bincount(world.fine, row, size) for row in found])
         deviation = wanted.std(axis=0)
         assert (np.abs(by_cell.mean(axis=0) - wanted.mean(axis=0)) < 0.15 * deviation + 0.15).all()
-        np.testing.assert_allclose(by_cell.std(axis=0), deviation, rtol=0.2, atol=0.2)
+        np.testing.assert_allclose(by_cell.std(axis=0), deviation, rtol=0.3, atol=0.3)
+        assert by_cell.std(axis=0).mean() == pytest.approx(deviation.mean(), rel=0.15)
 
 
 @pytest.mark.parametrize("view", ["each-class", "all-classes"])
@@ -109,15 +112,16 @@ def test_figures_lie_within_their_intervals(rng, view):
         assert low < result.figures()[name] < high, name
 
 
+@pytest.mark.slow
 def test_the_mirror_image_has_the_same_intervals(rng):
     """Whether a class or its opposite is the positive one, in either view."""
     odds = rng.normal(0.5, 2, 600)
     y, p = rng.random(600) < expit(odds), expit(1.3 * odds)
     for view in ("each-class", "all-classes"):
-        one, other = (assess(*each, view=view) for each in ((y, p), (~y, 1 - p)))
+        one, other = (assess(*each, view=view, resamples=100) for each in ((y, p), (~y, 1 - p)))
         for name in SAMPLED:
             (a, b), (c, d) = one.intervals[name], other.intervals[name]
-            assert (c, d) == pytest.approx((a, b), abs=0.2 * (b - a)), name
+            assert (c, d) == pytest.approx((a, b), abs=0.25 * (b - a)), name
 
 
 def test_a_bias_shows_in_the_positive_class_alone():
@@ -143,7 +147,7 @@ def test_other_estimators_have_figures_less_their_bias(rng, name):
     for figure, value in corrected.items():
         low, high = result.intervals[figure]
         assert low < value < high, figure
-    assert assess([1, 0] * 50, [0.8, 0.3] * 50).uncertainty.corrected == {}
+    assert assess([1, 0] * 50, [0.8, 0.3] * 50, resamples=40).uncertainty.corrected == {}
 
 
 def test_what_was_not_seen_among_the_extremes_is_warned_about():

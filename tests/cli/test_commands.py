@@ -9,19 +9,20 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose, row_scores
+from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose
 from unperplexed.calibration.errors import DEFAULT_BINS
-from unperplexed.cli.parser import _FLAGS, _parser, main
+from unperplexed.cli.options import FLAGS
+from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.terminal import coloured
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
-from unperplexed.sources.arguments import EngineName
+from unperplexed.scores import row_scores
+from unperplexed.sources.engine import ENGINES
 from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
 
 
@@ -43,14 +44,17 @@ def forecasts(tmp_path, rng):
 
 
 def run(*arguments):
-    return main([str(argument) for argument in arguments])
+    """Of the command line, with the fewest replicates where their number is not what is tested."""
+    few = ["--resamples", 40] if arguments[:1] == ("assess",) and "--resamples" not in arguments else []
+    return main([str(argument) for argument in [*arguments, *few]])
 
 
+@pytest.mark.slow
 def test_assess_prints_the_assessment(forecasts, capsys):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", "probability") == 0
     out, err = capsys.readouterr()
-    assert out == str(assess(frame["happened"], frame["probability"])) + "\n"
+    assert out == str(assess(frame["happened"], frame["probability"], resamples=40)) + "\n"
     assert err == ""
 
 
@@ -68,17 +72,20 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "settings"), SETTINGS)
 def test_json_is_that_of_python(forecasts, capsys, options, settings):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-", *options) == 0
     if "sample_weight" in settings:
         settings = settings | {"sample_weight": frame[settings["sample_weight"]]}
+    settings = {"resamples": 40, **settings}
     assert json.loads(capsys.readouterr().out) == json.loads(
         assess(frame["happened"], frame["probability"], **settings).to_json()
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "flag", "argument"), [("percentage", "--percent", "percent"), ("logit", "--from-logits", "from_logits")]
 )
@@ -89,16 +96,18 @@ def test_other_forms(forecasts, capsys, column, flag, argument):
     assert json.loads(capsys.readouterr().out)["reported"]["robustness"] == expected.reported.robustness
 
 
+@pytest.mark.slow
 def test_outputs_are_written(forecasts, tmp_path, capsys):
     path, frame = forecasts
     for suffix, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         picture, numbers = tmp_path / f"out{suffix}", tmp_path / "out.json"
-        assert run("assess", path, "--json", numbers, "--plot", picture, "--axes", "nelson") == 0
+        assert run("assess", path, "--resamples", 0, "--json", numbers, "--plot", picture, "--axes", "nelson") == 0
         assert picture.read_bytes().startswith(start)
         assert json.loads(numbers.read_text())["n_rows"] == 400
     assert "prediction accuracy" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_guessed_columns_are_said_on_stderr(forecasts, capsys):
     path, _ = forecasts
     assert run("assess", path, "--json", "-") == 0
@@ -123,8 +132,9 @@ def test_profile(forecasts, tmp_path, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[4:7]] == ["-0.001", "-inf", "inf"]
 
 
+@pytest.mark.slow
 def test_demo(tmp_path, capsys):
-    assert run("demo", "--plot", tmp_path / "d.png") == 0
+    assert run("demo", "--resamples", 0, "--plot", tmp_path / "d.png") == 0
     out, err = capsys.readouterr()
     assert " ".join(out.split()).startswith("Certain and wrong 164 times (0.0002 expected in ")
     assert "overconfident (calibration slope 0.33, " in " ".join(out.split())
@@ -184,8 +194,9 @@ def test_input_and_outputs_never_overwrite_one_another(forecasts, tmp_path, caps
     assert "not a regular file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said(forecasts):
-    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} > /dev/full"
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} --resamples 0 > /dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, text=True)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "unperplexed: cannot write the output: No space left on device"
@@ -212,8 +223,9 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
     assert set(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(forecasts):
-    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} --json - | head -c 10"
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} --resamples 0 --json - | head -c 10"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
     assert done.stdout == b'{\n  "repor'
     assert b"Traceback" not in done.stderr
@@ -243,11 +255,13 @@ def test_choices_are_those_of_the_library():
         assert all(name in measured_help(command) for name in ESTIMATORS)
         assert set(choices(command, "--view")) == {"auto", *VIEWS}
     assert choices("tally", "--parts") == PARTS
-    assert choices("assess", "--engine") == get_args(EngineName)
-    for flag in _FLAGS:
+    assert choices("assess", "--engine") == ENGINES
+    assert {"local", "dask", "spark"} <= {*ENGINES}
+    for flag in FLAGS:
         assert flag.replace("-", "_") in Forecasts.__init__.__kwdefaults__
 
 
+@pytest.mark.slow
 def test_the_each_class_view_of_tallies(forecasts, tmp_path, capsys):
     path, _ = forecasts
     columns = ["--truth", "happened", "--prob", "probability"]
@@ -280,6 +294,7 @@ def test_the_each_class_view_of_tallies_of_three_classes(tmp_path, capsys):
     assert "(--parts classes predictions)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypatch):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", "probability", "--json", "-") == 0
@@ -326,6 +341,7 @@ def test_only_this_process_has_standard_input(forecasts, capsys, monkeypatch):
     assert "standard input: only the engine local reads it" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_decimal_comma_and_format(forecasts, tmp_path, capsys):
     path, frame = forecasts
     columns = ["--truth", "happened", "--prob", "probability", "--json", "-"]
@@ -369,13 +385,18 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
 TALLY_INPUT = ("--truth", "happened", "--prob", "probability")
 
 
+@pytest.mark.slow
 def test_tallies_of_parts_are_the_whole(forecasts, tmp_path, capsys):
-    """Counted by processes of their own, merged in any order, assessed: the same JSON as that of the file."""
+    """Counted apart, one of them by a process of its own, merged in any order: the same JSON as that of the file."""
     path, frame = forecasts
     for at, part in enumerate((frame[:150], frame[150:150], frame[150:151], frame[151:])):
         part.write_csv(tmp_path / f"{at}.csv")
-        command = [sys.executable, "-m", "unperplexed", "tally", tmp_path / f"{at}.csv", *TALLY_INPUT, "-o"]
-        subprocess.run([*command, tmp_path / f"{at}.tally"], check=True, capture_output=True)
+        command = ["tally", tmp_path / f"{at}.csv", *TALLY_INPUT, "-o", tmp_path / f"{at}.tally"]
+        if at:
+            assert run(*command) == 0
+        else:
+            subprocess.run([sys.executable, "-m", "unperplexed", *command], check=True, capture_output=True)
+    capsys.readouterr()
     assert run("assess", path, *TALLY_INPUT, "--json", "-") == 0
     expected = capsys.readouterr().out
     assert run("merge", *(tmp_path / f"{at}.tally" for at in (2, 0, 3, 1)), "-o", tmp_path / "all.tally") == 0
@@ -503,11 +524,12 @@ def holds_data(folder):
         return any(path.stat().st_size > 1000 for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_termination_leaves_no_copy_of_standard_input(tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "unperplexed", "assess", "-", *TALLY_INPUT]
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
-        process.stdin.write(b"happened,probability\n" + b"1,0.5\n" * 1_000_000)
+        process.stdin.write(b"happened,probability\n" + b"1,0.5\n" * 300_000)
         process.stdin.flush()
         deadline = time.monotonic() + 60
         while not holds_data(tmp_path) and time.monotonic() < deadline:
@@ -521,8 +543,9 @@ def test_termination_leaves_no_copy_of_standard_input(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_closed_standard_output_is_no_traceback(forecasts):
-    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} {' '.join(TALLY_INPUT)} >&-"
+    command = f"{sys.executable} -m unperplexed assess {forecasts[0]} {' '.join(TALLY_INPUT)} --resamples 0 >&-"
     done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stderr == b""
@@ -561,6 +584,7 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
     assert "from coarse cells" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "unneeded"),
     [
@@ -591,15 +615,16 @@ def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
 EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 
 
+@pytest.mark.slow
 def test_quiet_prints_nothing_but_what_is_asked_for(tmp_path, capsys):
     columns = ["--truth", "diagnosis", "--prob", "malignant"]
     tally, numbers = tmp_path / "a.tally", tmp_path / "a.json"
-    assert main(["assess", str(EXAMPLE), *columns, "--json", str(numbers), "--quiet"]) == 0
+    assert run("assess", EXAMPLE, *columns, "--json", numbers, "--quiet") == 0
     assert main(["tally", str(EXAMPLE), *columns, "-q", "-o", str(tally)]) == 0
     assert main(["show", str(tally), "-q"]) == 0
     assert capsys.readouterr() == ("", "")
     assert tally.exists()
-    assert main(["assess", str(EXAMPLE), *columns, "--json", "-", "--quiet"]) == 0
+    assert run("assess", EXAMPLE, *columns, "--json", "-", "--quiet") == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out) == json.loads(numbers.read_text())
     assert printed.err == ""
@@ -661,22 +686,26 @@ def test_the_profile_is_drawn(capsys):
     assert "|" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_surprises_are_in_the_report_and_kept_by_a_tally_when_asked(forecasts, tmp_path, capsys):
     path, _ = forecasts
-    assert run("assess", path, *TALLY_INPUT, "--report", tmp_path / "rows.html") == 0
+    assert run("assess", path, *TALLY_INPUT, "--resamples", 0, "--report", tmp_path / "rows.html") == 0
     shown = "The most surprising forecasts"
     assert shown in (tmp_path / "rows.html").read_text("utf-8")
     for parts, there in (((), False), (("--parts", "surprises"), True)):
         assert run("tally", path, *TALLY_INPUT, *parts, "-o", tmp_path / "a.tally") == 0
         for others in ((), (path, *TALLY_INPUT)):
-            assert run("assess", tmp_path / "a.tally", *others, "--report", tmp_path / "tally.html") == 0
+            assert (
+                run("assess", tmp_path / "a.tally", *others, "--resamples", 0, "--report", tmp_path / "tally.html") == 0
+            )
             assert (shown in (tmp_path / "tally.html").read_text("utf-8")) == there
 
 
+@pytest.mark.slow
 def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
     path, _ = forecasts
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert run("assess", path, *TALLY_INPUT) == 0
+    assert run("assess", path, *TALLY_INPUT, "--resamples", 0) == 0
     plain = capsys.readouterr().out
     assert "\x1b" not in plain
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -687,7 +716,7 @@ def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
         ("TERM", "dumb", False),
     ):
         monkeypatch.setenv(variable, value)
-        assert run("assess", path, *TALLY_INPUT) == 0
+        assert run("assess", path, *TALLY_INPUT, "--resamples", 0) == 0
         shown = capsys.readouterr().out
         assert ("\x1b[" in shown) == painted
         assert re.sub(r"\x1b\[\d+m", "", shown) == plain
@@ -695,6 +724,7 @@ def test_colour_is_for_terminals_alone(forecasts, capsys, monkeypatch):
         assert "\x1b" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["svg", "pdf"])
 def test_pictures_are_the_same_each_time(forecasts, tmp_path, monkeypatch, suffix):
     path, _ = forecasts

@@ -4,31 +4,22 @@ import itertools
 import json
 import math
 import re
+from dataclasses import asdict
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy import stats
 
 from helpers import softmax_forecasts
-from unperplexed import (
-    SCORES,
-    InputError,
-    assess,
-    compare,
-    compare_sequentially,
-    diagnose,
-    generalized_surprisal,
-    log_loss,
-    row_scores,
-    score_named,
-)
+from unperplexed import SCORES, InputError, assess, compare, compare_sequentially, diagnose
 from unperplexed.report.comparison_text import _estimate
+from unperplexed.scores import generalized_surprisal, log_loss, row_scores, score_named
 from unperplexed.statistics.intervals import Interval
 
 FURTHER = ["ranked_probability_score", "power_score(0.5)", "generalized_surprisal(-0.5)"]
@@ -141,13 +132,15 @@ def test_each_assessment_is_that_of_the_forecaster_alone(data):
     for name, each in comparison.forecasters.items():
         alone = assess(y, p[name], floor=0.01, scores=FURTHER, sample_weight=w).to_dict()
         found = each.assessment.to_dict()
-        del found["uncertainty"], alone["uncertainty"]
+        del found["uncertainty"], alone["uncertainty"], found["remedy"], alone["remedy"]  # a remedy takes the rows
         for profile in ("measured_profile", "divergence_profile"):
             for limit in ("low", "high"):  # with weights, more is counted when one forecaster is assessed
                 del found[profile][limit], alone[profile][limit]
         assert json.dumps(found, default=str) == json.dumps(alone, default=str)
     for name, each in compare(p, y).forecasters.items():
-        assert each.assessment.to_json() == assess(y, p[name]).to_json()
+        assert json.loads(each.assessment.to_json()) | {"remedy": None} == json.loads(assess(y, p[name]).to_json()) | {
+            "remedy": None
+        }
 
 
 # Laws
@@ -163,8 +156,9 @@ def small(draw):
     return np.array(y), *(q / q.sum(axis=1, keepdims=True) for q in p)
 
 
+@pytest.mark.slow
 @given(small())
-@settings(max_examples=60)
+@example((np.array([0, 0]), np.array([[0.0, 0, 1], [0, 0, 1]]), np.array([[1.0, 0, 0], [1, 0, 0]])))
 def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
     y, a, b = case
     comparison = compare({"a": a, "b": b}, y, floor=0.01, scores=FURTHER)
@@ -177,14 +171,18 @@ def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
         assert found.difference == pytest.approx(means["a"][rule].mean - means["b"][rule].mean, abs=1e-12)
         other = back.differences[rule]
         assert (other.difference, other.standard_error) == (-found.difference, found.standard_error)
-        assert other.interval == (-found.interval.high, -found.interval.low)
-        assert other.p_value == found.p_value
-        assert 0 <= found.p_value <= found.adjusted_p_value <= 1
+        np.testing.assert_array_equal(other.interval, (-found.interval.high, -found.interval.low))
         again = swapped.between("a", "b").differences[rule]
         assert again.difference == found.difference
-        assert again.p_value == found.p_value
+        np.testing.assert_array_equal([other.p_value, again.p_value], found.p_value)
+        if found.difference and not found.standard_error:  # the same in every row: nothing can be tested
+            assert np.isnan([found.p_value, found.adjusted_p_value, *found.interval]).all()
+        else:
+            assert 0 <= found.p_value <= found.adjusted_p_value <= 1
     assert back.contributions.first.tolist() == there.contributions.second.tolist()
-    assert there.mirrored().mirrored().differences == there.differences
+    np.testing.assert_equal(*(
+        {rule: asdict(each) for rule, each in pair.differences.items()} for pair in (there.mirrored().mirrored(), there)
+    ))
 
 
 @pytest.mark.parametrize("dependence", [{}, {"lag": 3}, {"groups": np.arange(300) // 7}])
@@ -289,8 +287,8 @@ def test_contributions_are_the_largest_parts_of_the_difference(data):
             c.share[0] = 1
 
 
+@pytest.mark.slow
 @given(small())
-@settings(max_examples=40)
 def test_the_rows_that_turn_it_are_the_fewest(case):
     y, a, b = case
     n = min(len(y), 8)
@@ -548,6 +546,7 @@ def softmax(z):
     return e / e.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_the_truth_beats_an_overconfident_forecaster_of_a_thousand_classes(rng):
     """A floor of 0.005, raised for free in hundreds of classes, would turn the verdict around."""
     y, p, q = calibrated_and_overconfident(rng)
@@ -637,6 +636,7 @@ def test_the_verdict_on_several_names_who_is_first_by_which_rule(rng):
     )
 
 
+@pytest.mark.slow
 def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     """Text, page, plot, JSON, frames and notebook have the same verdict, figures and floor."""
     y, p = data
@@ -666,12 +666,14 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     assert "without a floor" in without.plot(Figure().subplots()).figure.axes[-1].get_xlabel()
     for where in (str(without), without.to_html()):
         assert "without a floor" in " ".join(where.split())
-        assert "assigned" not in where.split("<script", 1)[0]
+        assert "assigned 0" not in where
+        assert "probability 0 assigned" not in where
 
 
 # Calibration of each forecaster
 
 
+@pytest.mark.slow
 def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
     y, p = softmax_forecasts(rng, 2000, 3)
     powers = {"right": 1.0, "bold": 2.0, "timid": 0.4}
@@ -738,6 +740,7 @@ def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, 
 # Data frames
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_arrow()])
 def test_a_data_frame_has_a_column_for_each_forecaster(rng, frame):
     columns = {"yes": rng.uniform(size=50), "no": rng.uniform(size=50)}  # called like the outcomes
@@ -854,6 +857,7 @@ def test_the_text_fits_and_says_it(data):
     assert "&lt;b&gt; minus c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
 
 
+@pytest.mark.slow
 def test_long_names_and_many_forecasters_stay_apart(data):
     y, p = data
     many = {f"\x1b[31m-model-of-the-year-2024-run-{at:02}": p["f0"] ** (1 + at / 30) for at in range(25)}

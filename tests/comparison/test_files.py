@@ -45,11 +45,13 @@ COLUMNS = ("--truth", "y", "--prob", "p0", "p1", "p2")
 
 
 def expected(data, **settings):
+    settings = {"resamples": 0, **settings}
     return compare({name: data[name] for name in ("ours", "theirs")}, data["y"], **settings)
 
 
 def found(capsys, *arguments):
-    assert run("compare", *arguments, "--json", "-") == 0, capsys.readouterr().err
+    few = [] if "--resamples" in arguments or "--sequential" in arguments else ["--resamples", 0]
+    assert run("compare", *arguments, "--json", "-", *few) == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
 
 
@@ -82,13 +84,12 @@ def assert_same(found, other):
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        ([], {}),
+        (["--resamples", "200"], {"resamples": 200}),
         (["--floor", "0.02", "--scores", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
         (["--lag", "4"], {"lag": 4}),
         (["--groups", "place"], {"groups": "place"}),
         (["--confidence", "0.8"], {"confidence": 0.8}),
         (["--resamples", "40", "--seed", "3"], {"resamples": 40, "seed": 3}),
-        (["--resamples", "0"], {"resamples": 0}),
     ],
 )
 @pytest.mark.slow
@@ -102,6 +103,7 @@ def test_files_in_order_are_arrays_in_order(data, files, capsys, monkeypatch, op
     assert_same(found(capsys, *files, *COLUMNS, "--in-order", *options), plain(expected(data, **settings)))
 
 
+@pytest.mark.slow
 def test_groups_by_several_columns(data, files, capsys):
     """Rows with the same values in all of them are one group: as by one column that holds both."""
     both = [f"{place} {heft}" for place, heft in zip(data["place"], data["heft"], strict=True)]
@@ -212,6 +214,7 @@ def test_columns_of_one_file(data, tmp_path, capsys, monkeypatch, small_batches)
     assert "both.csv: no column 'qx'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small_batches", [False, True])
 @pytest.mark.parametrize("mixed", [False, True])
 def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkeypatch, small_batches, mixed):
@@ -231,6 +234,7 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
             data["y"][first],
             groups=data["place"][first],
             ids=data["id"][first].astype(str),
+            resamples=0,
         )
     )
     for pair, other in zip(long["pairs"], reference["pairs"], strict=True):
@@ -241,9 +245,10 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
     for name in ("ours", "theirs"):
         rows = [row % N for row in order if row // N == (name == "theirs")]
         alone = json.loads(assess(data["y"][rows], data[name][rows], resamples=0).to_json())
-        for dependent in ("uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis"):
+        for dependent in ("uncertainty", "measured_profile", "divergence_profile", "verdict", "diagnosis", "remedy"):
             del alone[dependent]  # rows of a place may depend on one another
         assessment = long["forecasters"][name]["assessment"]
+        assert assessment.pop("remedy") is None  # which takes the rows
         verdict, diagnosis = assessment.pop("verdict"), assessment.pop("diagnosis")
         assert assessment == alone
         assert verdict == diagnosis["verdict"] == reference["forecasters"][name]["assessment"]["verdict"]
@@ -258,12 +263,16 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
 def test_what_is_read_is_what_assess_reads(data, files, capsys):
     comparison = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft", "--floor", "0.01")
     for path in files:
-        assert run("assess", path, *COLUMNS, "--weight", "heft", "--floor", "0.01", "--json", "-") == 0
+        assert (
+            run("assess", path, *COLUMNS, "--weight", "heft", "--floor", "0.01", "--resamples", 0, "--json", "-") == 0
+        )
         alone = json.loads(capsys.readouterr().out)
         for sampled in ("uncertainty", "measured_profile", "divergence_profile"):
             del alone[sampled]  # which takes more than is counted here where rows have weights
         assessment = comparison["forecasters"][path.stem]["assessment"]
         assert near(assessment.pop("diagnosis"), alone.pop("diagnosis"))
+        assert assessment.pop("remedy") is None  # which takes the rows
+        alone.pop("remedy")
         assert assessment == alone
 
 
@@ -271,7 +280,11 @@ def test_each_file_tells_its_own_columns(data, tmp_path, capsys):
     np.savez(tmp_path / "a.npz", truth=data["y"], scores=data["ours"])
     np.savez(tmp_path / "b.npz", labels=data["y"], probs=data["theirs"])
     assert (
-        run("compare", f"ours={tmp_path / 'a.npz'}", f"theirs={tmp_path / 'b.npz'}", "--in-order", "--json", "-") == 0
+        run(
+            *("compare", f"ours={tmp_path / 'a.npz'}", f"theirs={tmp_path / 'b.npz'}"),
+            *("--in-order", "--resamples", 0, "--json", "-"),
+        )
+        == 0
     )
     out, err = capsys.readouterr()
     assert json.loads(out) == plain(expected(data))
@@ -339,6 +352,7 @@ def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsy
     assert result["forecasters"]["ours"]["assessment"]["measured"] == vars(assessment.measured)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairing", [["--in-order"], ["--on", "id"]])
 def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monkeypatch, pairing):
     monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 3000)
@@ -349,7 +363,8 @@ def test_invalid_rows_of_one_file_are_dropped_for_all(data, files, capsys, monke
     assert re.search(r"theirs.csv: probabilities: NaN in .*--drop-invalid", capsys.readouterr().err)
     result = found(capsys, *files, *COLUMNS, *pairing, "--drop-invalid")
     settings = {"ids": data["id"].astype(str)} if "--on" in pairing else {}
-    reference = compare({"ours": data["ours"], "theirs": holes}, data["y"], drop_invalid=True, **settings)
+    forecasts = {"ours": data["ours"], "theirs": holes}
+    reference = compare(forecasts, data["y"], drop_invalid=True, resamples=0, **settings)
     assert_same(result, plain(reference))
 
 
@@ -451,8 +466,9 @@ def test_tallies_have_no_rows_to_pair(files, tmp_path, capsys):
 # Outputs
 
 
+@pytest.mark.slow
 def test_outputs_are_written_and_inputs_are_kept(data, files, tmp_path, capsys):
-    outputs = ["--json", tmp_path / "c.json", "--plot", tmp_path / "c.png"]
+    outputs = ["--resamples", 0, "--json", tmp_path / "c.json", "--plot", tmp_path / "c.png"]
     assert run("compare", *files, *COLUMNS, "--in-order", *outputs) == 0
     assert capsys.readouterr().out == str(expected(data)) + "\n"
     assert json.loads((tmp_path / "c.json").read_text()) == plain(expected(data))

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 
 import fifty_digits  # noqa: F401  (sets the digits)
 from helpers import softmax_forecasts
-from unperplexed import InputError, compare_sequentially, row_scores, score_named
+from unperplexed import InputError, compare_sequentially
 from unperplexed.forecasts.forecasts import Forecasts
+from unperplexed.scores import row_scores, score_named
 from unperplexed.scores.registry import scores_by_outcome
 from unperplexed.statistics.confidence_sequences import LOG_WEIGHTS, RATES, bets, evidence, log_wealth
 
@@ -82,9 +83,9 @@ def courses(first, second, score):
 class TestPromise:
     """No rule for stopping makes the e-value of one who is not better larger than 1 in the mean."""
 
-    @settings(max_examples=25)
+    @pytest.mark.slow
     @given(
-        st.lists(st.tuples(probability, probability), min_size=6, max_size=6),
+        st.lists(st.tuples(probability, probability), min_size=4, max_size=4),
         st.sampled_from(["brier_score", "spherical_score", "penalized_brier_score", "power_score(2)"]),
     )
     def test_where_neither_is_better_in_any_row(self, pairs, score):
@@ -93,16 +94,17 @@ class TestPromise:
         for e in courses(first, second, score):
             assert best_stop(e, chance) <= 1 + 1e-9
 
+    @pytest.mark.slow
     @settings(max_examples=15)
-    @given(st.lists(st.tuples(probability, probability), min_size=3, max_size=3))
+    @given(st.lists(st.tuples(probability, probability), min_size=2, max_size=2))
     def test_where_the_second_only_ever_catches_up(self, pairs):
         """On average over the rows so far the second is never better, though in half of the rows it is."""
         first = [x for p, q in pairs for x in (p, q)]
         second = [x for p, q in pairs for x in (q, p)]
-        chance = [np.full(2**t, pairs[t // 2][0]) for t in range(6)]  # as the first says, then as the second says
+        chance = [np.full(2**t, pairs[t // 2][0]) for t in range(4)]  # as the first says, then as the second says
         assert best_stop(courses(first, second, "brier_score")[1], chance) <= 1 + 1e-9
 
-    @settings(max_examples=25)
+    @pytest.mark.slow
     @given(st.lists(st.tuples(probability, probability, probability), min_size=6, max_size=6), st.integers(0, 2**6 - 1))
     def test_limits_whatever_the_truth_and_whatever_it_depends_on(self, rows, swaps):
         """Wealth at the true sum of means, where the order of the two and the truth turn on what happened before."""
@@ -123,6 +125,7 @@ class TestPromise:
                 evidence_at[t][int("".join(map(str, course[:t])), 2)] = e[t - 1]
         assert best_stop(evidence_at, chance) <= 1 + 1e-9
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("score", ["brier_score", "log_loss"])
     def test_false_alarms_of_one_who_watches(self, score):
         """At level .2, neither better in any row, 250 runs of 600 rows."""
@@ -137,6 +140,7 @@ class TestPromise:
 
 
 class TestReference:
+    @pytest.mark.slow
     def test_limits_and_e_values_in_fifty_digits(self, rng):
         """The formula of the docstring as it stands, and its root, by mpmath."""
         y, (p, q) = [1, 0, 1, 1, 0, 1, 1], rng.uniform(size=(2, 7))
@@ -258,6 +262,7 @@ class TestLaws:
         np.testing.assert_allclose(result.e_first[200:], result.e_first[199], rtol=1e-12)
         np.testing.assert_allclose(result.e_second[200:], result.e_second[199], rtol=1e-12)
 
+    @pytest.mark.slow
     def test_limits_close_on_the_truth(self):
         """Where it happens with .6, saying .7 is no better than .5, and saying .6 is better by .02 in Brier score."""
         y = np.random.default_rng(3).uniform(size=60_000) < 0.6
@@ -280,6 +285,7 @@ class TestLaws:
         assert result.better_now is None
         assert result.high[-1] - result.low[-1] < 1.5 * 690 / 1000
 
+    @pytest.mark.slow
     def test_rows_needed_are_not_many_more_than_those_of_a_fixed_test(self):
         """Log odds doubled: the paired test needs 472 rows for a power of 80 % (benchmarks/sequential.py)."""
         taken = []
@@ -506,6 +512,7 @@ class TestResult:
             assert ax.lines[2].get_ydata()[0] < 0
             assert "calibrated minus sure" in str(result)
 
+    @pytest.mark.slow
     def test_picture_of_many_rows_and_of_one(self, rng):
         p = rng.uniform(size=50_000)
         result = compare_sequentially({"a": p, "b": rng.permutation(p)}, rng.integers(0, 2, 50_000))

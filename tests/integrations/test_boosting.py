@@ -32,7 +32,9 @@ def data(request, rng):
 
 
 def expected(name, y, p, w, classes):
-    return getattr(unperplexed, name)(y, p, sample_weight=w, labels=range(classes))
+    packages = (unperplexed, unperplexed.scores, unperplexed.calibration)
+    home = next(package for package in packages if hasattr(package, name))
+    return getattr(home, name)(y, p, sample_weight=w, labels=range(classes))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +114,7 @@ class TestMargins:
             feval=lightgbm_metric("log_loss", from_logits=True),
             callbacks=[lightgbm.record_evaluation(found)],
         )
-        told = unperplexed.log_loss(y, expit(model.predict(x)))
+        told = unperplexed.scores.log_loss(y, expit(model.predict(x)))
         assert found["training"]["log_loss"][-1] == pytest.approx(told, rel=1e-9)
 
     def test_xgboost(self):
@@ -133,13 +135,13 @@ class TestMargins:
             evals_result=found,
             verbose_eval=False,
         )
-        told = unperplexed.log_loss(y, expit(model.predict(train, output_margin=True)))
+        told = unperplexed.scores.log_loss(y, expit(model.predict(train, output_margin=True)))
         assert found["train"]["log_loss"][-1] == pytest.approx(told, rel=1e-5)
 
     def test_of_many_classes_and_far_out(self, rng):
         z, y = 5 * rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
         _, found, _ = lightgbm_classifier_metric("log_loss", from_logits=True)(y, z, None)
-        assert found == pytest.approx(unperplexed.log_loss(y, softmax(z, axis=1), labels=range(4)), rel=1e-12)
+        assert found == pytest.approx(unperplexed.scores.log_loss(y, softmax(z, axis=1), labels=range(4)), rel=1e-12)
         _, far, _ = lightgbm_classifier_metric("log_loss", from_logits=True)([0, 1], [700.0, -700.0], None)
         assert far == pytest.approx(700)
 

@@ -11,18 +11,7 @@ import pytest
 import torch
 from keras import ops
 
-from unperplexed import (
-    InputError,
-    assess,
-    brier_score,
-    decisiveness,
-    geometric_accuracy,
-    log_loss,
-    penalized_brier_score,
-    penalized_log_loss,
-    robustness,
-    row_scores,
-)
+from unperplexed import InputError, assess, decisiveness, geometric_accuracy, refinement_loss, robustness
 from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.keras import (
     AssessmentCallback,
@@ -34,6 +23,7 @@ from unperplexed.integrations.keras import (
     PowerLoss,
     RiskLoss,
 )
+from unperplexed.scores import brier_score, log_loss, penalized_brier_score, penalized_log_loss, row_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras' own, of torch
 LOSSES = {
@@ -296,6 +286,14 @@ class TestCallback:
         best = keras.saving.load_model(tmp_path / "best.keras")
         told = assess(y[150:], best.predict(x[150:], verbose=0), resamples=0).reported.geometric_accuracy
         assert told == pytest.approx(max(found), rel=1e-6)
+
+    def test_early_stopping_goes_by_the_loss_after_the_best_temperature(self, data):
+        x, y = data
+        callback = AssessmentCallback(x, y, figures=["refinement_loss"], resamples=0, sample_weight=np.arange(300))
+        stopping = keras.callbacks.EarlyStopping("val_refinement_loss", mode="min", patience=2)
+        model, history = self.fitted((x[:150], y[:150]), [callback, stopping], epochs=3)
+        expected = refinement_loss(y, model.predict(x, verbose=0), sample_weight=np.arange(300))
+        assert history.history["val_refinement_loss"][-1] == pytest.approx(expected, abs=1e-6)
 
     def test_batches_and_two_classes(self, data):
         x, y = data[0], data[1] % 2

@@ -8,7 +8,7 @@ from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger, Logger
 from torch.utils.data import DataLoader, TensorDataset
 
-from unperplexed import InputError, assess
+from unperplexed import InputError, assess, refinement_loss
 from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.lightning import AssessmentCallback
 
@@ -80,6 +80,16 @@ def test_checkpoints_and_early_stopping_go_by_it(data, tmp_path):
     trainer, _ = fitted(data, [callback, checkpoint, stopping], tmp_path, epochs=40)
     assert checkpoint.best_model_score.item() >= trainer.callback_metrics["val_reported_geometric_accuracy"].item()
     assert stopping.best_score.item() <= trainer.callback_metrics["val_penalized_brier_score"].item()
+
+
+def test_early_stopping_goes_by_the_loss_after_the_best_temperature(data, tmp_path):
+    callback = AssessmentCallback("logits", from_logits=True, figures=["refinement_loss"], picture=False)
+    stopping = EarlyStopping("val_refinement_loss", mode="min", patience=3)
+    trainer, model = fitted(data, [callback, stopping], tmp_path, epochs=3)
+    x, y = data[1].tensors
+    expected = refinement_loss(y.numpy(), model.layer(x).double().detach().numpy(), from_logits=True)
+    assert trainer.callback_metrics["val_refinement_loss"].item() == pytest.approx(expected, abs=1e-5)
+    assert stopping.best_score.item() >= expected - 1e-5
 
 
 def test_functions_say_where_things_are(data, tmp_path):

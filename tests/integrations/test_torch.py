@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from unperplexed import InputError, row_scores
+from unperplexed import InputError
 from unperplexed.integrations import torch as losses
 from unperplexed.scores import differentiable as _rules
+from unperplexed.scores import row_scores
 
 RULES = {
     "brier_score": (losses.brier_loss, losses.BrierLoss()),

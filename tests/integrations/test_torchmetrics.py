@@ -10,7 +10,7 @@ from torch import distributed
 from torchmetrics import MetricCollection, MetricTracker
 from torchmetrics.classification import MulticlassAccuracy
 
-from unperplexed import SCORES, InputError, Tally, assess, diagnose
+from unperplexed import SCORES, InputError, Tally, assess, diagnose, refinement_loss
 from unperplexed.integrations.figures import HEADLINE
 from unperplexed.integrations.torchmetrics import ForecastMetric
 
@@ -431,3 +431,31 @@ def test_other_numbers_of_classes_are_refused_until_reset():
 def test_nothing_counted():
     with pytest.raises(InputError):
         ForecastMetric().assessment()
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_refinement_is_the_loss_after_the_best_temperature(classes):
+    z, y = forecasts(1000, classes)
+    w = torch.rand(1000, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    for given, from_logits in ((z, True), (torch.softmax(z, dim=1), False)):
+        metric = in_batches(ForecastMetric("refinement_loss", from_logits=from_logits), given, y, w)
+        expected = refinement_loss(y.numpy(), torch.softmax(z, dim=1).numpy(), sample_weight=w.numpy())
+        assert metric.compute().item() == pytest.approx(expected, abs=1e-5)
+    assert metric.higher_is_better is False
+    metric.merge_state(in_batches(ForecastMetric("refinement_loss"), given, y, w))
+    assert metric.compute().item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_refinement_of_one_column_zeros_and_invalid_rows():
+    z, y = forecasts(400, 2)
+    one = ForecastMetric(["refinement_loss", "log_loss"], from_logits=True)
+    one.update(z[:, 1] - z[:, 0], y)
+    expected = refinement_loss(y.numpy(), torch.softmax(z, dim=1).numpy())
+    assert one.compute()["refinement_loss"].item() == pytest.approx(expected, abs=1e-5)
+    zeros = ForecastMetric("refinement_loss")
+    zeros.update(torch.tensor([[1.0, 0.0], [0.4, 0.6], [0.7, 0.3]]), torch.tensor([1, 1, 0]))
+    assert np.isfinite(zeros.compute().item())
+    nan = ForecastMetric("refinement_loss")
+    nan.update(torch.tensor([[torch.nan, 0.5]]), torch.tensor([0]))
+    with pytest.warns(UserWarning, match="NaN"):
+        assert np.isnan(nan.compute().item())

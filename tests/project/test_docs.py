@@ -1,12 +1,15 @@
 """Pages of reference name all there is, and nothing else."""
 
 import argparse
+import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import unperplexed
+from unperplexed._lib.public_names import listed
 from unperplexed.cli.parser import _parser
 from unperplexed.comparison.sequential import SequentialSettings
 from unperplexed.statistics.means import DEFAULT_ORDERS
@@ -124,8 +127,23 @@ def test_defaults_are_those_that_the_page_says():
     assert stated == meant
 
 
-def test_every_public_name_is_in_the_reference():
-    pages = "\n".join(path.read_text("utf-8") for path in DOCS.glob("*.md"))
-    documented = set(re.findall(r"(?:auto(?:class|function|data|exception|method)|py:data):: ([\w.]+)", pages))
-    names = {name.rpartition(".")[2] for name in documented}
-    assert {*unperplexed.__all__, *unperplexed._EXTRAS} - {"__version__"} <= names
+def documented():
+    """Yield the full name of each object that a page documents."""
+    for path in DOCS.glob("*.md"):
+        module = ""
+        for kind, name in re.findall(r"^\.\. ([\w:]+):: ([\w.]+)", path.read_text("utf-8"), re.MULTILINE):
+            if kind == "currentmodule":
+                module = name
+            elif re.fullmatch(r"auto(class|function|data|exception|method)|py:data", kind):
+                yield name if name.startswith("unperplexed.") else f"{module}.{name}"
+
+
+def test_every_public_name_is_in_the_reference_under_its_home():
+    subjects = [name for name in unperplexed.__all__ if inspect.ismodule(getattr(unperplexed, name))]
+    public = {f"unperplexed.{name}" for name in listed("unperplexed") if name not in {*subjects, "__version__"}}
+    for name in {*subjects} - {"integrations"}:
+        home = f"unperplexed.{name}"
+        public |= {
+            f"{home}.{each}" for each in listed(home) if not inspect.ismodule(getattr(sys.modules[home], each, 0))
+        }
+    assert public <= {*documented()}

@@ -68,6 +68,7 @@ def test_rows_and_classes(patients, digits):
         assert set(found["digit"]) == set(range(10))
 
 
+@pytest.mark.slow
 def test_patients_are_what_the_script_makes(make, patients):
     made = make.diabetes()
     models = ["logistic", "boosted", "without_bmi"]
@@ -76,10 +77,12 @@ def test_patients_are_what_the_script_makes(make, patients):
         np.testing.assert_allclose(made[name], patients[name], atol=1.001e-6)
 
 
+@pytest.mark.slow
 def test_digits_are_what_the_script_makes(make, digits):
     same(make.digits(), digits)
 
 
+@pytest.mark.slow
 def test_logits_are_what_the_script_makes(make):
     for made, name in zip(make.network(), ("network_validation", "network_test"), strict=True):
         same(made, logits(name))
@@ -109,6 +112,7 @@ def test_what_the_gallery_says_of_the_neighbors(digits):
     assert round(happened[said == np.float32(0.8)].mean(), 2) == 0.91
 
 
+@pytest.mark.slow
 def test_what_the_gallery_says_chance_costs_in_groups(patients):
     rng = np.random.default_rng(0)
     means, limits = [], []

@@ -57,4 +57,4 @@ if find_spec("sklearn") is None:  # elsewhere test_public_names.py takes it away
         exec("from unperplexed import *", {})
         assert "CoupledDiscriminantAnalysis" not in dir(unperplexed)
         with pytest.raises(ImportError, match=r"pip install 'unperplexed\[sklearn\]'"):
-            unperplexed.CoupledDiscriminantAnalysis
+            unperplexed.theory.CoupledDiscriminantAnalysis

@@ -1,4 +1,6 @@
+import ast
 import inspect
+import pkgutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -7,9 +9,18 @@ from pathlib import Path
 import pytest
 
 import unperplexed
+from unperplexed._lib.public_names import listed
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
-FUNCTIONS = [name for name in unperplexed.__all__ if inspect.isfunction(getattr(unperplexed, name))]
+SUBJECTS = [
+    name for name in unperplexed.__all__ if inspect.ismodule(getattr(unperplexed, name)) and name != "integrations"
+]
+PACKAGES = [unperplexed, *(getattr(unperplexed, name) for name in SUBJECTS)]
+HOMES = [(package, name) for package in PACKAGES for name in package.__all__]
+FUNCTIONS = [(package, name) for package, name in HOMES if inspect.isfunction(getattr(package, name))]
+EXTRAS = {
+    name: (package, extra) for package in PACKAGES for name, (_, extra) in listed(package.__name__).items() if extra
+}
 
 
 def loaded_by(code):
@@ -19,17 +30,46 @@ def loaded_by(code):
     return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
 
 
-def test_all_is_complete_and_sorted():
-    assert len(set(unperplexed.__all__)) == len(unperplexed.__all__)
-    for name in unperplexed.__all__:
-        assert getattr(unperplexed, name) is not None
-    homes = {name for names in unperplexed._HOMES.values() for name in names} | {"__version__"}
-    assert homes == {*unperplexed.__all__, *unperplexed._EXTRAS}
-    installed = {name for name, package in unperplexed._EXTRAS.items() if find_spec(package)}
-    assert set(dir(unperplexed)) == {*unperplexed.__all__, *installed}
-    assert not set(unperplexed.__all__) & set(unperplexed._EXTRAS)
-    with pytest.raises(AttributeError, match="nothing"):
-        unperplexed.nothing
+@pytest.mark.parametrize("package", PACKAGES)
+def test_names_are_those_of_the_stub(package):
+    stub = ast.parse((Path(package.__file__).parent / "__init__.pyi").read_text("utf-8"))
+    names = [alias.name for statement in stub.body for alias in statement.names]
+    assert len(stub.body) == len(names) == len(set(names))
+    assert set(names) == listed(package.__name__).keys()
+    assert [alias.asname for statement in stub.body for alias in statement.names] == names
+    assert package.__all__ == sorted(set(names) - EXTRAS.keys())
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    installed = {name for name in names if name in EXTRAS and find_spec(EXTRAS[name][1])}
+    assert dir(package) == sorted({*package.__all__, *installed})
+    with pytest.raises(AttributeError, match=rf"^module '{package.__name__}' has no attribute 'asess'$"):
+        package.asess
+
+
+def test_every_name_has_one_home():
+    names = [name for _, name in HOMES] + [*EXTRAS]
+    assert len(set(names)) == len(names)
+    assert len(unperplexed.__all__) - len(SUBJECTS) <= 32
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_hides_a_name(package):
+    """A module becomes an attribute of its package when anything imports it."""
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert modules & {*dir(package)} == {name for name in package.__all__ if inspect.ismodule(getattr(package, name))}
+
+
+def test_a_star_import_and_all_subjects_load_nothing_heavy():
+    assert "scipy" not in loaded_by(f"import unperplexed; {'; '.join(f'unperplexed.{name}' for name in SUBJECTS)}")
+    assert (
+        "log_loss"
+        in subprocess.run(
+            [sys.executable, "-c", "from unperplexed.scores import *; print(log_loss.__name__)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
 
 
 def test_importing_costs_nothing():
@@ -40,48 +80,57 @@ def test_importing_costs_nothing():
     )
 
 
+@pytest.mark.slow
 def test_counting_files_loads_no_other_engine():
-    arguments = ["assess", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]
+    arguments = ["assess", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--resamples", "0"]
     loaded = loaded_by(f"from unperplexed.cli.parser import main; main({arguments})")
     assert not {"dask", "distributed", "pyspark", "pandas"} & loaded
 
 
+@pytest.mark.slow
 def test_assessing_arrays_loads_neither_files_nor_pictures():
-    loaded = loaded_by("import unperplexed; print(unperplexed.assess([1, 0], [0.6, 0.3]))")
+    loaded = loaded_by("import unperplexed; print(unperplexed.assess([1, 0], [0.6, 0.3], resamples=40))")
     assert not {"polars", "matplotlib", "pandas", "sklearn"} & loaded
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_docstrings_say_what_is_needed(name):
-    text = inspect.getdoc(getattr(unperplexed, name))
+@pytest.mark.parametrize(("package", "name"), FUNCTIONS)
+def test_docstrings_say_what_is_needed(package, name):
+    text = inspect.getdoc(getattr(package, name))
     for section in ("Parameters", "Returns", "Raises", "Examples"):
         assert f"\n{section}\n---" in text, section
     assert ">>> " in text
 
 
 @pytest.mark.parametrize(
-    "name",
+    "function",
     [
-        *unperplexed.SCORES,
-        *("decisiveness", "geometric_accuracy", "robustness", "risk_profile"),
-        *("calibration_errors", "expected_calibration_error", "smooth_calibration_error"),
+        *(getattr(unperplexed.scores, name) for name in unperplexed.SCORES),
+        *(unperplexed.decisiveness, unperplexed.geometric_accuracy, unperplexed.robustness, unperplexed.risk_profile),
+        unperplexed.calibration_errors,
+        *(unperplexed.calibration.expected_calibration_error, unperplexed.calibration.smooth_calibration_error),
     ],
 )
-def test_direction_is_in_the_first_line(name):
-    first = inspect.getdoc(getattr(unperplexed, name)).splitlines()[0]
+def test_direction_is_in_the_first_line(function):
+    first = inspect.getdoc(function).splitlines()[0]
     assert "Smaller is better" in first or "Larger is better" in first
 
 
-@pytest.mark.parametrize("name", unperplexed._EXTRAS)
-def test_without_its_extra_a_name_says_what_to_install(name):
+@pytest.mark.slow
+def test_without_its_extra_a_name_says_what_to_install():
     code = f"""import sys
-sys.modules[{unperplexed._EXTRAS[name]!r}] = None  # as if it were not installed
-from unperplexed import *
-from unperplexed import {name}"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    extra = {"pyspark": "spark"}.get(unperplexed._EXTRAS[name], unperplexed._EXTRAS[name])
-    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
-    assert done.stderr.endswith(f" pip install 'unperplexed[{extra}]'\n")
+sys.modules |= dict.fromkeys({sorted({library for _, library in EXTRAS.values()})!r})  # as if they were not installed
+for name, package in {[(name, package.__name__) for name, (package, _) in EXTRAS.items()]!r}:
+    exec(f"from {{package}} import *")
+    try:
+        exec(f"from {{package}} import {{name}}")
+    except ImportError as error:
+        print(name, error)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    messages = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert messages.keys() == EXTRAS.keys()
+    for name, (_, library) in EXTRAS.items():
+        extra = {"pyspark": "spark"}.get(library, library)
+        assert messages[name].endswith(f" pip install 'unperplexed[{extra}]'")
 
 
 def test_package_is_typed():

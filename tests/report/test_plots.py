@@ -23,6 +23,7 @@ def marks(ax):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("axes", "swap"), [("reported", False), ("nelson", True)])
 def test_marks_and_bubbles_are_where_the_numbers_say(result, axes, swap):
     ax = Figure().subplots()
@@ -56,7 +57,7 @@ def test_two_classes_have_one_colour_and_one_curve(rng):
     y, p = softmax_forecasts(rng, 200, 2)
     result = assess(y, p, view="each-class")
     ax = Figure().subplots()
-    result.plot(ax)
+    result.plot(ax, kind="averages")
     [(offsets, _)] = bubbles_of(ax).values()
     assert result.bins.label == result.curve.label == ()
     np.testing.assert_allclose(offsets[:, 1], result.bins.measured)
@@ -99,6 +100,7 @@ def test_many_classes_are_the_largest_bubbles_of_each_tenth(rng):
     assert f"{counts.sum()} of {len(result.bins):,} bins, by contribution" in texts
 
 
+@pytest.mark.slow
 def test_the_distribution_lies_along_the_reported_axis(result):
     figure = Figure()
     result.plot(figure.subplots())
@@ -111,6 +113,7 @@ def test_the_distribution_lies_along_the_reported_axis(result):
     assert "reported" in figure.axes[-1].get_ylabel()
 
 
+@pytest.mark.slow
 def test_nothing_global_is_changed(result):
     before, figures = dict(mpl.rcParams), plt.get_fignums()
     result.plot(Figure().subplots())
@@ -119,6 +122,7 @@ def test_nothing_global_is_changed(result):
     assert plt.get_fignums() == figures
 
 
+@pytest.mark.slow
 def test_new_figure_when_no_axes_are_given(result):
     for draw in (result.plot, result.profile.plot):
         ax = draw()
@@ -126,6 +130,7 @@ def test_new_figure_when_no_axes_are_given(result):
         plt.close(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_it_can_be_saved(result, kind):
     figure = Figure(layout="tight")
@@ -135,6 +140,7 @@ def test_it_can_be_saved(result, kind):
     assert stream.getvalue()[:5] in {b"\x89PNG\r"[:5], b"<?xml", b"%PDF-"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "p", "settings"),
     [
@@ -150,7 +156,7 @@ def test_corners_draw_without_a_warning(y, p, settings):
     result = assess(y, p, **settings)
     figure = Figure(layout="tight")
     a, b = figure.subplots(1, 2)
-    result.plot(a)
+    result.plot(a, kind="averages")
     result.profile.plot(b)
     figure.savefig(io.BytesIO(), format="png")
 
@@ -168,6 +174,7 @@ def test_unknown_axes(result):
         result.plot(Figure().subplots(), axes="x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a$x^$b", r"$\frac{$", "_hidden", "$5 to $10", "one\nline\ttwo"])
 def test_names_are_drawn_as_they_are(name):
     """A dollar would begin a formula, and a label that begins with "_" is in no legend."""
@@ -194,6 +201,7 @@ def test_what_does_not_fit_is_said(rng):
     assert ax.figure.axes[-1].get_xlabel().endswith("10 of 36 pairs")
 
 
+@pytest.mark.slow
 def test_the_legend_of_narrow_axes_stays_beside_the_next_ones(result):
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4.5))
     result.plot(left)

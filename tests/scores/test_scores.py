@@ -10,13 +10,11 @@ import scoringrules
 import sklearn.metrics as skm
 
 from helpers import softmax_forecasts
-from unperplexed import (
-    SCORES,
-    InputError,
-    Tally,
-    assess,
+from unperplexed import SCORES, InputError, Tally, assess
+from unperplexed.forecasts.forecasts import Block, Notes
+from unperplexed.kernels.rows import row_primitives
+from unperplexed.scores import (
     brier_score,
-    generalized_mean,
     generalized_surprisal,
     log_loss,
     penalized_brier_score,
@@ -27,8 +25,7 @@ from unperplexed import (
     score_named,
     spherical_score,
 )
-from unperplexed.forecasts.forecasts import Block, Notes
-from unperplexed.kernels.rows import row_primitives
+from unperplexed.statistics import generalized_mean
 
 ORDERS = (-0.95, -0.5, -1e-12, 0.0, 1e-9, 0.5, 1.0, 2.0, 5.0)
 PUBLISHED = {"variant": "published-code"}
@@ -83,9 +80,9 @@ def rows_through(mean):
 class TestPropriety:
     def truths(self, rng, classes):
         """Random ones, on a grid with ties and zeros, ties at the top, and points a hair from such ties."""
-        yield from rng.dirichlet(np.ones(classes), 15)
-        yield from rng.dirichlet(np.full(classes, 0.2), 10)
-        yield from rng.multinomial(4, np.full(classes, 1 / classes), 10) / 4
+        yield from rng.dirichlet(np.ones(classes), 5)
+        yield from rng.dirichlet(np.full(classes, 0.2), 4)
+        yield from rng.multinomial(4, np.full(classes, 1 / classes), 5) / 4
         tied = np.r_[0.4, 0.4, np.full(classes - 2, 0.2 / max(1, classes - 2))] if classes > 2 else np.full(2, 0.5)
         yield tied
         for step in (1e-12, 1e-9, 1e-3):
@@ -462,19 +459,19 @@ class TestPenalty:
             assert brier_score([1], row[None]) == pytest.approx(brier, abs=1e-12)
             assert log_loss([1], row[None]) / np.log(10) == pytest.approx(log, abs=5e-5)
 
-    @pytest.mark.parametrize("classes", range(2, 11))
+    @pytest.mark.parametrize("classes", [2, 3, 10])
     @pytest.mark.parametrize("variant", ["proper", "published-code"])
     @pytest.mark.parametrize("rule", [penalized_brier_score, penalized_log_loss])
     def test_strictly_wrong_is_worse_than_strictly_right(self, rng, classes, variant, rule):
         p = np.concatenate(
             [
-                rng.dirichlet(np.ones(classes), 300),
-                rng.dirichlet(np.full(classes, 50.0), 300),  # near-uniform: the worst that is right
+                rng.dirichlet(np.ones(classes), 150),
+                rng.dirichlet(np.full(classes, 50.0), 150),  # near-uniform: the worst that is right
                 [np.r_[0.5 + 1e-9, 0.5 - 1e-9, np.zeros(classes - 2)]],  # the best that is wrong
             ]
         )
-        y = np.r_[rng.integers(0, classes, 600), 1]
-        values = np.array([rule(y[i : i + 1], p[i : i + 1], variant=variant) for i in range(601)])
+        y = np.r_[rng.integers(0, classes, 300), 1]
+        values = np.array([rule(y[i : i + 1], p[i : i + 1], variant=variant) for i in range(301)])
         right = p.argmax(axis=1) == y
         assert values[right].max() < values[~right].min()
         if classes == 10:

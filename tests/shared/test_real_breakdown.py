@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from printed import without_code
 from real_data import DATA, run
 from unperplexed import Tallies, assess, assess_by, tally_files_by
 
@@ -50,6 +51,13 @@ SETS = {
 }
 
 
+def without_remedy(assessment):
+    """Leave out the remedy: with more than two classes it takes the rows, which a group's counts do not keep."""
+    found = assessment.to_dict()
+    del found["remedy"]
+    return json.dumps(found, default=str)
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
     load, by = SETS[name]
@@ -57,7 +65,7 @@ def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
     y, p = (x.to_numpy() if isinstance(x, pl.Series) else x for x in (y, p))
     whole = assess(y, p, resamples=40)
     result = assess_by(y, p, by=frame.select(by), resamples=40)
-    assert result.whole.to_json() == whole.to_json()
+    assert without_remedy(result.whole) == without_remedy(whole)
     assert len(result) == frame.select(by).n_unique()
     assert sum(group.assessment.n_rows for group in result.groups) == whole.n_rows
     settings = {} if np.ndim(y) == 2 else {"labels": list(whole.labels)}
@@ -66,7 +74,7 @@ def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
             [(frame[c].cast(pl.String) == str(v)).to_numpy() for c, v in zip(by, group.key, strict=True)]
         )
         alone = assess(y[here], p[here], resamples=40, **settings)
-        assert group.assessment.to_json() == alone.to_json()
+        assert without_remedy(group.assessment) == without_remedy(alone)
 
 
 @pytest.mark.parametrize("name", ["seasons", "models and prompts", "locations", "matches"])
@@ -83,7 +91,9 @@ def test_seasons_from_the_file_and_from_rows(capsys):
     frame, y, p = games()
     assert run("assess", NBA, "--truth", "prob1_outcome", "--prob", "prob1", "--by", "season", "--shrink") == 0
     expected = assess_by(y, p, by=frame.select("season"), shrink=True)
-    assert capsys.readouterr().out == str(expected) + "\n"
+    printed, lines = capsys.readouterr().out, str(expected) + "\n"
+    assert printed.count("  unperplexed recalibrate ") == 2 * lines.count("  recalibrated = ") == 2
+    assert without_code(printed) == without_code(lines)
     # Seasons hardly differ: half of each one's distance from the others is chance.
     assert expected.shrinkage.between < 0.02
     assert all(0.4 < group.shrunken.own_share < 0.6 for group in expected.groups)

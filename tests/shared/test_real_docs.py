@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from real_data import DATA
-from unperplexed import assess, compare, ranked_probability_score
+from unperplexed import assess, compare
+from unperplexed.scores import ranked_probability_score
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEAMS = ["Delphi-Stat", "NEU", "KOT", "4Sight"]
@@ -37,8 +38,8 @@ def in_words(number):
     return words.get(number, f"{number:,}")
 
 
-def percent(values, digits=0, unit=" %"):
-    return f"{100 * np.mean(values):.{digits}f}{unit}"
+def percent(values, digits=0):
+    return f"{100 * np.mean(values):.{digits}f}%"
 
 
 def slope_of(finding):
@@ -70,20 +71,20 @@ def test_weather_teams(team):
     cells.append(f"{result.prediction_accuracy:.3f}")
     cells.append(f"{ranked_probability_score(y, p, labels=range(27)):.2f}")
     states("weather", f"| {team} | {' | '.join(cells)} |")
-    states("weather", f"in {p.shape[1]} bins of half a percentage point", f"{len(y) + invalid:,} forecasts each")
+    states("weather", f"{p.shape[1]} bins of half a percentage point", f"{len(y) + invalid:,} forecasts each")
     assert (invalid > 0) == (team == "NEU")
 
 
 def test_weather_season():
     _, p, week, _ = flusight("KOT")
-    worth = f"{season('KOT').independent_rows:.0f}"
-    states("weather", f"There are {np.unique(week).size} weeks of it, worth {worth} when independent")
+    size = f"{season('KOT').independent_rows:.0f}"
+    states("weather", f"It has {np.unique(week).size} weeks, an effective sample size of {size}")
     states("weather", f"1/{p.shape[1]}, or {1 / p.shape[1]:.3f}")
     rows, weeks = assess(*flusight("Delphi-Stat")[:2], resamples=0).diagnosis, season("Delphi-Stat").diagnosis
     assert "bias" in rows.errors
     assert weeks.errors == ("bias", "tail", "confidence")
     assert {("tail",), ("confidence", "tail")} < set(weeks.alternatives)
-    states("weather", f"its calibration slope is {slope_of(weeks.findings[2])}")
+    states("weather", f"Its calibration slope is {slope_of(weeks.findings[2])}")
     kot = season("KOT")
     assert kot.diagnosis.errors == ("bias",)
     states("weather", f"KOT's slope is {kot.slope:.2f} (95% CI {limits(kot, 'slope', 2)})")
@@ -91,7 +92,7 @@ def test_weather_season():
     y, p, _, _ = flusight("KOT")
     top = [2, 3, 4]
     assert all(f"'{each}'" in kot.verdict for each in top)
-    share, assigned = percent(np.isin(y, top), unit="%"), percent(p[:, top].sum(axis=1), unit="%")
+    share, assigned = percent(np.isin(y, top)), percent(p[:, top].sum(axis=1))
     states("weather", f"one of three bins {share} of the time, and KOT assigned them {assigned} together")
     slow, *_ = season("4Sight").diagnosis.findings
     states("weather", f"its calibration slope is {slope_of(slow)}")
@@ -122,14 +123,14 @@ def test_elections_games():
     nba = assess(y, p)
     assert (drawn, nba.diagnosis.errors) == (0, ("bias", "confidence"))
     bias, slope = nba.diagnosis.findings
-    accuracy = f"{nba.reported.geometric_accuracy:.3f} ({limits(nba, 'reported_geometric_accuracy', 3)})"
+    accuracy = f"{nba.reported.geometric_accuracy:.3f} (95% CI {limits(nba, 'reported_geometric_accuracy', 3)})"
     states(
         "elections",
         f"{nba.n_rows:,} NBA games of the seasons 2016 to 2022 have a geometric accuracy of {accuracy}",
         f"mean prediction is {p.mean():.3f} and observed frequency {y.mean():.3f}",
         f"the calibration slope is {slope_of(slope)}",
-        f"The bias costs {bias.gain:.4f} nats a game, overconfidence {slope.gain:.4f}",
-        f"by −{-bias.parameter:.2f} in log-odds",
+        f"The bias costs {bias.gain:.4f} nats a game, the overconfidence {slope.gain:.4f}",
+        f"by adding −{-bias.parameter:.2f} to the log-odds",
     )
     y, p, drawn = games("nfl_games.csv")
     nfl = assess(y, p)
@@ -140,7 +141,7 @@ def test_elections_games():
         f"{nfl.n_rows:,} NFL games show the same bias (mean prediction {p.mean():.3f}, observed frequency "
         f"{y.mean():.3f}), which costs {nfl.diagnosis.gain:.4f} nats",
     )
-    states("elections", f"NFL games {in_words(drawn)} were drawn")
+    states("elections", f"{in_words(drawn).capitalize()} of FiveThirtyEight's NFL games were drawn")
 
 
 THREE = ["prob1", "probtie", "prob2"]
@@ -173,24 +174,24 @@ def test_elections_world_cup():
     assert found.findings == ()
     bias, slope = found.detectable.bias, found.detectable.calibration_slope
     assert not (p.argmax(axis=1) == 1).any()
-    accuracy = f"{result.reported.geometric_accuracy:.3f} ({limits(result, 'reported_geometric_accuracy', 3)})"
+    accuracy = f"{result.reported.geometric_accuracy:.3f} (95% CI {limits(result, 'reported_geometric_accuracy', 3)})"
     states(
         "elections",
         f"the {len(y)} group matches of the World Cups of 2014, 2018 and 2022 have {accuracy}",
         f"no evidence of miscalibration (n = {len(y)}, p = {found.p_value:.2f})",
         f"a bias of {bias:.2g} in log-odds or a calibration slope below {1 - slope:.2g} or above {1 + slope:.2g}",
-        f"mean prediction of {percent(p[:, 1], unit='%')} and an observed frequency of {percent(y[:, 1], unit='%')}",
+        f"mean prediction of {percent(p[:, 1])} and an observed frequency of {percent(y[:, 1])}",
     )
     two = assess(knock_out["prob1_outcome"].to_numpy(), knock_out["prob1"].to_numpy())
     low, high = two.intervals["reported_geometric_accuracy"]
     assert low < 0.5 < high
-    accuracy = f"{two.reported.geometric_accuracy:.3f} ({limits(two, 'reported_geometric_accuracy', 3)})"
+    accuracy = f"{two.reported.geometric_accuracy:.3f} (95% CI {limits(two, 'reported_geometric_accuracy', 3)})"
     every = assess(*of_three(pl.concat([groups, knock_out])), resamples=0)
     states(
         "elections",
-        f"The file has {every.n_rows} matches; of 2014 it has the group stage alone.",
-        f"In the other {two.n_rows}, the knock-out matches of 2018 and 2022,",
-        f"they have {accuracy}",
+        f"The file has {every.n_rows} matches; for 2014 it contains only the group stage.",
+        f"The other {two.n_rows} are the knock-out matches of 2018 and 2022.",
+        f"They have {accuracy}",
         f"All {every.n_rows} together would have {every.reported.geometric_accuracy:.3f},",
     )
 
@@ -204,11 +205,11 @@ def test_elections_during_matches():
     slope = whole.diagnosis.detectable.calibration_slope
     states(
         "elections",
-        f"minute by minute of the {groups.select(MATCH).n_unique()} group matches of the World Cups of 2018 and 2022",
+        f"minute by minute, of the {groups.select(MATCH).n_unique()} group matches of the World Cups of 2018 and 2022",
         f"| as rows | {rows.n_rows:,} | {rows.slope:.2f}, {limits(rows, 'slope', 2)} | {rows.diagnosis.headline} |",
         f"team1 team2` | {whole.independent_rows:.0f} | {whole.slope:.2f}, {limits(whole, 'slope', 2)} "
         f"| {whole.diagnosis.headline} |",
-        f"{groups.select(MATCH).n_unique()} matches show, with 80% power, no more than a calibration slope below "
+        f"{groups.select(MATCH).n_unique()} matches show, with 80% power, a calibration slope below "
         f"{1 - slope:.2g} or above {1 + slope:.2g}",
     )
 
@@ -221,7 +222,7 @@ def test_elections_2018():
     assert frame["version"].n_unique() == 3
     states("elections", f"calibration slope {slope_of(rows.findings[0])}")
     states("elections", f"the interval is {slope_of(races.findings[0]).split('CI ')[1].rstrip(')')}")
-    states("elections", f"as one and not as {frame['race'].n_unique()}", "all three models")
+    states("elections", f"as one cluster and not as {frame['race'].n_unique()} races", "all three models")
     night = assess(y, p, groups=frame["cycle"])
     assert not night.diagnosis.findings
     assert np.isnan(night.intervals["slope"]).all()
@@ -229,9 +230,9 @@ def test_elections_2018():
     six, others = (assess(y[some], p[some], resamples=0, labels=[0, 1]) for some in (uncalled, ~uncalled))
     races = in_words(frame.filter(uncalled)["race"].n_unique())
     states(
-        "elections", f"{races} House races had not been called", f"{in_words(six.n_rows)} rows ({races} races, three"
+        "elections", f"{races} House races had not been called", f"{in_words(six.n_rows)} uncalled rows ({races} races"
     )
-    found = f"{six.reported.geometric_accuracy:.2f}, the others of {others.reported.geometric_accuracy:.2f}"
+    found = f"{six.reported.geometric_accuracy:.2f}, the others {others.reported.geometric_accuracy:.2f}"
     states("elections", f"have a geometric accuracy of {found}")
     models = frame.pivot(on="version", index=["race", "Democrat_Won"], values="Democrat_WinProbability")
     result = compare(models.select("deluxe", "classic", "lite"), models["Democrat_Won"], resamples=0)
@@ -239,8 +240,8 @@ def test_elections_2018():
     low, high = first.accuracy_ratio_interval
     states(
         "elections",
-        f"*deluxe* is {first.accuracy_ratio:.3f} times as good as *classic* ({low:.3f} to {high:.3f})",
-        f"*classic* {second.accuracy_ratio:.3f} times as good as *lite*",
+        f"*deluxe* would be {first.accuracy_ratio:.3f} times that of *classic* (95% CI {low:.3f} to {high:.3f})",
+        f"*classic* would be {second.accuracy_ratio:.3f} times that of *lite*",
     )
 
 
@@ -253,7 +254,7 @@ def test_elections_bracket_and_markets():
     states(
         "elections",
         f"{percent(~still_open)} of {p.size:,} rows",
-        f"geometric accuracy is {every:.3f}; that of the {still_open.sum():,} open ones is {some:.3f}",
+        f"geometric accuracy of all rows is {every:.3f}, and that of the {still_open.sum():,} open rows {some:.3f}",
     )
     frame = pl.read_csv(DATA / "replication_markets/aggregated.csv")
     result = compare(
@@ -263,9 +264,9 @@ def test_elections_bracket_and_markets():
     market, survey = (result.forecasters[name].assessment.reported.geometric_accuracy for name in ("market", "survey"))
     states(
         "elections",
-        f"of the {result.n_rows} findings of Replication Markets",
-        f"the market (geometric accuracy {market:.3f}) and the survey ({survey:.3f}) are not distinguishable",
-        f"(p = {pair.differences['log_loss'].p_value:.2f}), and without the "
+        f"Replication Markets forecast whether {result.n_rows} findings would replicate",
+        f"The market (geometric accuracy {market:.3f}) and the survey ({survey:.3f}) are not distinguishable",
+        f"(p = {pair.differences['log_loss'].p_value:.2f}). Without the "
         f"{in_words(pair.turning_rows)} rows most in its favour",
     )
 
@@ -279,14 +280,14 @@ def answers():
 def test_language_models(answers):
     unparsed, models = (answers["grade"] == "Unparseable").sum(), answers["model"].n_unique()
     assert (answers.filter(pl.col("grade") == "Unparseable")["confidence_level"] == 0).all()
-    states("language-models", f"Of {answers.height:,} answers {unparsed} could not be parsed")
+    states("language-models", f"Among {answers.height:,} answers, {unparsed} could not be parsed")
     states(
         "language-models",
         "in the data above it is 0",
         f"the answers of {models} language models "
         f"to {answers['row'].n_unique():,} questions of MMLU, in {in_words(answers['prompt'].n_unique())} phrasings",
     )
-    states("language-models", f"### {in_words(models).capitalize()} models", f"None of the {in_words(models)} models")
+    states("language-models", f"### Example: {in_words(models)} models", f"None of the {in_words(models)} models")
     parsed = answers.filter(pl.col("grade") != "Unparseable")
     over = slow = shown = 0
     for (model,), rows in parsed.group_by("model"):
@@ -305,7 +306,7 @@ def test_language_models(answers):
             shown += 1
         sure = p >= 0.99
         if model == "Mistral":
-            states("language-models", f"Mistral to {percent(sure)}, of which {percent(y[sure])} were right")
+            states("language-models", f"Mistral did so for {percent(sure)}, of which {percent(y[sure])} were right")
         if model == "gpt-4-turbo":
             words = f"0.99 or more to {percent(sure)} of its answers, and {percent(y[sure])} of these were right"
             states("language-models", words, f"geometric accuracy is {result.measured.geometric_accuracy:.3f}")
@@ -325,7 +326,7 @@ def test_language_models_zeros_and_floors(answers):
     right = parsed.filter(pl.col("right") & (pl.col("confidence_level") == 0)).height
     states("language-models", f"{wrong} wrong answers had a confidence of exactly 1, and {right} right ones 0")
     low = parsed.filter(pl.col("confidence_level") < 0.25).height
-    states("language-models", f"confidences {low:,} lie below a quarter")
+    states("language-models", f"{low:,} confidences lie below a quarter")
     means = assess(parsed["right"], parsed["confidence_level"], resamples=0).floor_sensitivity
     default, high, low = (means[floor].geometric_accuracy for floor in (0.005, 0.05, 0.001))
     states("language-models", f"is {default:.3f} at the floor of 0.005, {high:.3f} at 0.05 and {low:.3f} at 0.001")

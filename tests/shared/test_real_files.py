@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from real_data import SETS
-from unperplexed import Tally, assess, row_scores
+from unperplexed import Tally, assess
 from unperplexed.cli.parser import main
+from unperplexed.scores import row_scores
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from real_data import DATA, SETS, brackets, run
-from unperplexed import ESTIMATORS, Forecasts, InputError, Tally, assess, generalized_mean
+from unperplexed import ESTIMATORS, Forecasts, InputError, Tally, assess
+from unperplexed.statistics import generalized_mean
 
 # Prediction accuracy and log loss, clipped at 1e-12, as the data's own description prints them.
 PRINTED = {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -20,8 +21,10 @@ from unperplexed._lib.progress import ahead
 from unperplexed._lib.serialize import json_text
 from unperplexed.calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from unperplexed.forecasts.shards import shards_of_groups
+from unperplexed.sources import records as arrow_records
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
-from unperplexed.sources.readers import chunks, columnar
+from unperplexed.sources.readers import Options, chunks, parquet
+from unperplexed.sources.readers.formats import File, formats, open_source
 
 N = 211
 CLASSES = ("apple", "pear", "plum", "quince")
@@ -187,18 +190,29 @@ def first_error(paths, chosen, read=None):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_gives_the_same(tmp_path, either, rows, name):
-    path = FORMATS[name](tmp_path / name, rows)
+@pytest.fixture(scope="module")
+def of_arrays(rows):
+    """What is found of the rows in memory: by rows, by a tally and with weights."""
     y, p, w = rows
-    counted = tally([path], selection(path, False), reading(path))
-    result, expected = assess(counted, resamples=40), assess(y, p, labels=CLASSES, resamples=40)
-    assert but_for_the_diagnosis(result) == but_for_the_diagnosis(expected)
-    assert result.to_json() == assess(Tally.of(y, p, labels=CLASSES), resamples=40).to_json()
-    assert result.diagnosis.errors == expected.diagnosis.errors
-    assert diagnosed([path], selection(path, False), reading(path)).to_dict() == expected.diagnosis.to_dict()
-    weighted = assess(tally([path], selection(path, True), reading(path))).figures()
-    assert weighted == pytest.approx(assess(y, p, labels=CLASSES, sample_weight=w).figures(), rel=1e-12)
+    whole, counted = assess(y, p, labels=CLASSES, resamples=0), assess(Tally.of(y, p, labels=CLASSES), resamples=0)
+    weighted = assess(y, p, labels=CLASSES, sample_weight=w, resamples=0)
+    return but_for_the_diagnosis(whole), whole.figures(), whole.diagnosis, counted.to_json(), weighted.figures()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same(tmp_path, either, of_arrays, rows, name):
+    path = FORMATS[name](tmp_path / name, rows)
+    figures, figures_of_arrays, diagnosis, counted, weighted = of_arrays
+    result = assess(tally([path], selection(path, False), reading(path)), resamples=0)
+    if either == "whole":
+        assert but_for_the_diagnosis(result) == figures
+        assert result.to_json() == counted
+    else:
+        assert result.figures() == figures_of_arrays
+        assert diagnosed([path], selection(path, False), reading(path)).to_dict() == diagnosis.to_dict()
+    found = assess(tally([path], selection(path, True), reading(path)), resamples=0).figures()
+    assert found == pytest.approx(weighted, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -221,21 +235,26 @@ def test_batches_follow_one_another_and_progress_ends_at_the_file_s_size(tmp_pat
     assert [batch.first_row for batch in files] == [batch.first_row for batch in batches]  # twice the same
 
 
+@pytest.mark.slow
 def test_several_files_and_patterns(tmp_path, either, rows):
     y, p, _ = rows
-    expected = but_for_the_diagnosis(assess(y, p, labels=CLASSES))
-    diagnosis = assess(y, p, labels=CLASSES).diagnosis
+    whole = assess(y, p, labels=CLASSES, resamples=0)
+    expected, diagnosis = but_for_the_diagnosis(whole), whole.diagnosis
+
+    def counted(*arguments):
+        return but_for_the_diagnosis(assess(tally(*arguments), resamples=0))
+
     for number, start in enumerate(range(0, N, 60)):
         written(wide_frame, "write_parquet")(tmp_path / f"part{number}.parquet", [x[start : start + 60] for x in rows])
     pattern = tmp_path / "part*.parquet"
-    assert but_for_the_diagnosis(assess(tally([pattern], Selection(["y"], WIDE)))) == expected
+    assert counted([pattern], Selection(["y"], WIDE)) == expected
     parts = sorted(tmp_path.glob("part*.parquet"))
-    assert but_for_the_diagnosis(assess(tally(parts, Selection(["y"], WIDE)))) == expected
+    assert counted(parts, Selection(["y"], WIDE)) == expected
     found = diagnosed(parts, Selection(["y"], WIDE))
     assert (found.verdict, found.errors, found.p_value) == (diagnosis.verdict, diagnosis.errors, diagnosis.p_value)
     written(wide_frame, "write_csv")(tmp_path / "part0.csv", [x[:60] for x in rows])
     mixed = [tmp_path / "part0.csv", *parts[1:]]
-    assert but_for_the_diagnosis(assess(tally(mixed, Selection(["y"], WIDE)))) == expected
+    assert counted(mixed, Selection(["y"], WIDE)) == expected
     assert "no file matches" in first_error([tmp_path / "x*.parquet"], Selection(["y"], WIDE))
     assert "is named twice" in first_error([pattern, parts[0]], Selection(["y"], WIDE))
     pl.DataFrame({"y": ["apple"], "p_apple": [1.0]}).write_csv(tmp_path / "other.csv")
@@ -243,6 +262,7 @@ def test_several_files_and_patterns(tmp_path, either, rows):
     assert message.startswith(f"{tmp_path / 'other.csv'}: no column 'p_pear'")
 
 
+@pytest.mark.slow
 def test_pairs_and_one_hot_rows(tmp_path, either):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"p": rng.uniform(size=99), "q": rng.uniform(size=99)}).with_columns(
@@ -281,7 +301,7 @@ def test_what_outcomes_are_does_not_depend_on_batches(tmp_path, either, case, su
     getattr(pl.DataFrame({"y": spelled, "p": p}), f"write_{suffix}")(path)
     found = tally([path], Selection(["y"], ["p"]), FileReading(**settings, options={"drop_invalid": True}))
     expected = assess(meant, p, drop_invalid=True, resamples=0, **settings)
-    assert assess(found, resamples=0).to_json() == expected.to_json()
+    assert assess(found, resamples=0).figures() == expected.figures()
     assert found.labels == expected.labels
 
 
@@ -310,7 +330,7 @@ def test_parquet_s_statistics_tell_outcomes_only_where_reading_would_find_the_sa
     told, silent = tmp_path / "told.parquet", tmp_path / "silent.parquet"
     frame.write_parquet(told, row_group_size=50)
     frame.write_parquet(silent, row_group_size=50, statistics=False)
-    sources = [columnar.open_parquet(path, None) for path in (told, silent)]
+    sources = [parquet.open_parquet(path, None) for path in (told, silent)]
     found, nothing = (source.values("y") for source in sources)
     assert nothing is None
     assert (found is None) == (known is None)
@@ -342,7 +362,7 @@ def test_columns_of_one_name_are_refused_with_statistics_or_without(tmp_path):
 def test_statistics_that_are_wrong_are_found_out(tmp_path, tiny, monkeypatch):
     path = tmp_path / "f.parquet"
     pl.DataFrame({"y": [0, 1] * 40 + [7], "p": 0.5}).write_parquet(path)
-    monkeypatch.setattr("unperplexed.sources.readers.columnar._two_values", lambda *_: pl.Series([0, 1]))
+    monkeypatch.setattr("unperplexed.sources.readers.parquet._two_values", lambda *_: pl.Series([0, 1]))
     assert "outcomes that are no class: 1 × 7" in first_error([path], Selection(["y"], ["p"]))
 
 
@@ -621,7 +641,10 @@ STANDARD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize("name", STANDARD_INPUT)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("f.csv", "array.ipc") else pytest.param(name, marks=pytest.mark.slow) for name in STANDARD_INPUT],
+)
 def test_standard_input(tmp_path, rows, name):
     path = FORMATS[name](tmp_path / name, rows)
     chosen = selection(path, False)
@@ -706,13 +729,25 @@ def test_memory_does_not_grow_with_the_file(tmp_path, rows, monkeypatch, name):
     assert peaks[1] < 1.5 * peaks[0] + 100_000  # of data that grew by 2.4 MB
 
 
+def test_formats_are_found():
+    assert {"csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy"} <= formats().keys()
+    suffixes = [suffix for each in formats().values() for suffix in each.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    with pytest.raises(InputError) as error:
+        open_source(File("x.xlsx", Path(__file__)), None, Options(), print)
+    assert all(suffix in str(error.value) for suffix in suffixes)
+    with pytest.raises(InputError) as error:
+        open_source(File("x.csv", Path(__file__)), "xlsx", Options(), print)
+    assert str(error.value) == f"--format xlsx: known are {', '.join(formats())}."
+
+
 def test_record_batches_are_joined_and_cut(monkeypatch):
     monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 8)
     schema = pa.schema([("y", pa.int64())])
     records = [pa.record_batch([pa.array([k])], schema=schema) for k in range(10)]
-    assert [record.num_rows for record in columnar._gathered(records, 6)] == [3, 3, 3, 1]
+    assert [record.num_rows for record in arrow_records.gather(records, 6)] == [3, 3, 3, 1]
     (long,) = pa.table({"y": range(20)}).to_batches()
-    assert [record.num_rows for record in columnar._sliced([long])] == [8, 8, 4]
+    assert [record.num_rows for record in arrow_records.sliced([long])] == [8, 8, 4]
 
 
 def readers():

@@ -124,6 +124,7 @@ GROUPS = st.integers(4, 30).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(GROUPS)
 def test_laws(groups):
     mean, size, within, random = groups

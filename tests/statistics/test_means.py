@@ -1,11 +1,11 @@
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from unperplexed import (
-    InputError,
+from unperplexed import InputError
+from unperplexed.statistics import (
     coupling_from_order,
     generalized_mean,
     log_std_factor,
@@ -59,6 +59,7 @@ def test_against_50_digits(rng, kind, weighting, r):
         assert abs(mpmath.mpf(got) - expected) / expected <= 2e-13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [2, 7, 1000])
 def test_many_orders_at_once_against_50_digits(rng, kind, n):
@@ -106,6 +107,7 @@ def test_it_grows_with_the_order_and_stays_in_range(p, r, s):
     assert min(p) <= a <= b * (1 + 4e-13) <= max(p) * (1 + 4e-13)
 
 
+@pytest.mark.slow
 @given(probabilities, orders, st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(p, r, random):
     shuffled = random.sample(p, len(p))
@@ -120,12 +122,14 @@ def test_weight_2_is_the_row_twice_and_weight_0_is_no_row(p, r):
     )
 
 
+@pytest.mark.slow
 @given(probabilities.filter(lambda p: min(p) > 1e-100), st.floats(-20, 20), st.floats(1e-100, 1))
 def test_homogeneous(p, r, scale):
     scaled = generalized_mean([x * scale for x in p], r)
     assert scaled == pytest.approx(scale * generalized_mean(p, r), rel=4e-13)
 
 
+@pytest.mark.slow
 @given(probabilities.filter(lambda p: min(p) > 1e-12), st.floats(0.01, 8))
 def test_escort_duality(p, r):
     """M_r weighted by the escort p^(1-r)/sum p^(1-r) equals M_-r weighted by p (SPEC section 4)."""
@@ -198,7 +202,6 @@ def test_no_coupling_beyond_the_bounds():
         order_from_coupling(1.0, d=0)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20))
 def test_log_std_factor_is_the_population_deviation(p):
     assert log_std_factor(p) == pytest.approx(np.exp(-np.std(np.log(p))), rel=1e-9)

@@ -219,6 +219,7 @@ def autocorrelated(rng, n, rho):
     return x
 
 
+@pytest.mark.slow
 def test_a_lag_keeps_the_level_where_rows_follow_one_another(rng):
     """AR(1) with rho = 0.5, 400 rows, a mean of 0: of 1000 tests at level .05 about 5 % may reject."""
     rejected = {0: 0, 20: 0}

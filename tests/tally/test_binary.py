@@ -155,6 +155,7 @@ def test_layouts_and_logits_say_the_same(limit):
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_the_compiled_kernel_it_is_the_same(tmp_path):
     code = (
         "import sys; sys.path[:0] = ['tests', 'tests/tally']\n"

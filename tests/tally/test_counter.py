@@ -13,6 +13,7 @@ def matrix(rng, n=4000, classes=200):
     return rng.integers(0, classes, n), p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact_limit", [0, 1 << 16])
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 def test_same_tally(rng, exact_limit, n_jobs):
@@ -31,6 +32,7 @@ def test_parts_of_a_stream(rng):
     assert Tally.count(iter([]), n_jobs=4).n_rows == 0
 
 
+@pytest.mark.slow
 def test_weights_and_selections(rng):
     """Sums of weights by themselves differ in their last digits."""
     y, p = matrix(rng)
@@ -58,6 +60,7 @@ def test_errors_name_all_rows(rng):
         assess(Tally.of([1], [0.5]), n_jobs=2)
 
 
+@pytest.mark.slow
 def test_files(rng, tmp_path, capsys):
     """Batches of a file go to threads in turn."""
     y, p = rng.integers(0, 2, 400_000), rng.uniform(size=400_000).round(5)

@@ -27,6 +27,7 @@ def drawn(rng, p):
     return (p.cumsum(axis=1)[:, :-1] < rng.random((len(p), 1))).sum(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, ROOM // 4 + 5000])
 def test_the_same_in_any_split_and_order_of_rows(rng, n):
     y, p = forecasts(rng, n, 4)
@@ -85,6 +86,7 @@ def test_only_ratios_of_weights_matter(rng):
     assert weighted.statistic == pytest.approx(plain.statistic, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [400, ROOM])
 def test_one_class_happens_in_each_row(n):
     """Of rows that all say .5, .3, .2 what happens is multinomial, drawn row by row or together."""

@@ -52,7 +52,7 @@ def test_round_trip(rng, tmp_path, name):
         assert [type(label) for label in again.labels] == [type(label) for label in tally.labels]
         assert again.notes == tally.notes
         if tally.weight:
-            assert assess(again, resamples=40).to_json() == assess(tally, resamples=40).to_json()
+            assert assess(again, resamples=0).to_json() == assess(tally, resamples=0).to_json()
         assert (again + tally).to_bytes() == (tally + tally).to_bytes()
 
 
@@ -274,6 +274,7 @@ def test_bad_files_are_refused_in_constant_memory(tmp_path):
         assert peak < 4 << 20
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(rng):
     """A section that says it is small, and unpacks to a gigabyte."""
     content = Tally.of(*softmax_forecasts(rng, 20, 3)).to_bytes()

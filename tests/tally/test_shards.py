@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import softmax_forecasts
-from unperplexed import SCORES, InputError, Tally, generalized_mean, row_scores
+from unperplexed import SCORES, InputError, Tally
 from unperplexed.forecasts.shards import N_SHARDS, shards_of_groups, shards_of_rows
 from unperplexed.kernels.exact_sum import UNIT_BITS, exact_sum
 from unperplexed.kernels.rows import COARSE, COARSE_CELLS
+from unperplexed.scores import row_scores
+from unperplexed.statistics import generalized_mean
 from unperplexed.tally.class_tables import ClassCounter, GroupCells, GroupCounter, GroupTable, paired
 from unperplexed.tally.tables import points_of
 
@@ -38,6 +40,7 @@ def test_exact_sums_of_large_and_infinite_values():
     assert float(exact_sum(np.array([]))) == 0
 
 
+@pytest.mark.slow
 def test_coarse_cells():
     """Monotone, mirrored, of relative width 1/8, with exactly 0, 1/2 and 1 at their places."""
     u = np.geomspace(2.0**-17 * 1.375, 0.5, 20_000)
@@ -189,6 +192,7 @@ def test_any_split_in_any_order_is_the_whole(rng, kind, exact_limit):
         assert (parts[0] + sum(parts[:0:-1], Tally())).to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2), max_size=30), st.integers(0, 40), st.integers(0, 30), st.integers(1, 3))
 def test_exact_or_coarse_depends_on_the_union_alone(truth, exact_limit, cut, digits):
     rng = np.random.default_rng(len(truth) * 1000 + exact_limit)
@@ -310,6 +314,7 @@ def test_class_pairs_go_by_label():
             ask()
 
 
+@pytest.mark.slow
 def test_shards_with_ties_of_every_size_are_the_same_to_the_last_digit(rng):
     p = rng.multinomial(6, np.full(4, 0.25), 2000) / 6
     y, groups = rng.integers(0, 4, 2000), rng.integers(0, 50, 2000)
@@ -476,6 +481,7 @@ def test_sources_are_kept_and_bounded():
     assert halves.to_bytes() == merged.to_bytes()
 
 
+@pytest.mark.slow
 def test_many_classes_in_little_memory(rng):
     """A hundred thousand classes: counting them takes what their cells take, however many rows there are."""
     classes = 100_000

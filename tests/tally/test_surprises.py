@@ -46,6 +46,7 @@ def cases(rng):
     yield "ten classes, ties", rng.integers(0, 10, 300), np.full((300, 10), 0.1)
 
 
+@pytest.mark.slow
 def test_they_are_those_that_sorting_finds_however_the_rows_are_split(rng):
     for name, y, p in cases(rng):
         expected = by_sorting(y, p)
@@ -93,6 +94,7 @@ def test_rows_left_out_are_none(rng):
     assert [(row.row, row.probability) for row in tally.surprises] == [(0, 1 - 0.9), (3, 0.2), (2, 0.4)]
 
 
+@pytest.mark.slow
 def test_the_table_of_an_assessment(rng):
     y, p = softmax_forecasts(rng, 400, 4)
     labels = ["a", "b", "c", "d"]
@@ -122,7 +124,7 @@ def test_shares_of_a_log_loss_that_is_infinite_or_0(y, p):
     assert np.isnan(result.surprises.share).any()
     page = result.to_html()
     assert "nan %" not in page
-    assert f"The {len(y)} rows in which what happened had been given least." in page
+    assert "Rows whose outcome was assigned the lowest probability." in page
 
 
 def test_a_tally_without_them():

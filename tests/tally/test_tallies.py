@@ -71,6 +71,7 @@ def test_weights_and_shards_go_with_the_rows(rows, rng):
         assert sharded.whole().to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 60), max_size=6), st.randoms(use_true_random=False))
 def test_parts_add_up_in_any_split_and_order(cuts, random):
     rng = np.random.default_rng(7)
@@ -97,6 +98,7 @@ def test_nothing_adds_nothing(rows):
     assert len(Tallies.of([], [], by=[])) == 0
 
 
+@pytest.mark.slow
 def test_many_streamed_parts_are_merged_to_the_same(rng):
     p = rng.uniform(size=20_000)
     y, by = (rng.uniform(size=20_000) < p).astype(int), rng.integers(0, 3, 20_000)
@@ -230,6 +232,7 @@ def test_columns_that_cannot_be_used(by, expected):
     assert expected in message(Tallies.of, y_true, [0.7, 0.2, 0.4], by=by)
 
 
+@pytest.mark.slow
 def test_too_many_groups_are_refused_by_name():
     y, p = np.ones(2000, dtype=int), np.full(2000, 0.6)
     text = message(Tallies.of, y, p, by={"id": np.arange(2000)})

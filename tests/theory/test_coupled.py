@@ -5,16 +5,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import boxcox, inv_boxcox
 
-from unperplexed import (
-    InputError,
-    coupled_exp,
-    coupled_log,
-    generalized_mean,
-    generalized_surprisal,
-    order_from_coupling,
-    risk_exp,
-    risk_log,
-)
+from unperplexed import InputError
+from unperplexed.scores import generalized_surprisal
+from unperplexed.statistics import generalized_mean, order_from_coupling
+from unperplexed.theory import coupled_exp, coupled_log, risk_exp, risk_log
 from unperplexed.theory.coupled import expm1_ratio, log1p_ratio
 
 EPS = np.finfo(float).eps
@@ -129,6 +123,7 @@ def test_ordinary_functions_at_0(x):
     assert risk_exp(np.log(x), -0.0) == np.exp(np.log(x))
 
 
+@pytest.mark.slow
 @given(couplings(10), st.sampled_from(DIMENSIONS))
 def test_the_surprisal_averages_to_the_same(kappa, d):
     """Integral over p in (0, 1) of coupled_log(1/p, kappa, d) = 1/(1 + (d-1) kappa), which is 1 for d = 1."""
@@ -184,6 +179,7 @@ def test_relative_risk_sensitivity_is_the_order(x, r):
     assert (f[2] - f[1]) / (f[1] - f[0]) == pytest.approx(np.exp(r * h), rel=16 * EPS * rounding)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=20), st.floats(-0.95, 5))
 def test_the_generalized_surprisal_maps_back_to_the_generalized_mean(p, r):
     """risk_exp(-S_r, r) = M_r ([RP] eq. 3.5), S_r being also the public scoring rule."""

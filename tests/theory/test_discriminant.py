@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.base import clone
@@ -17,7 +17,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from unperplexed import CoupledDiscriminantAnalysis, InputError, assess, geometric_accuracy, robustness
+from unperplexed import InputError, assess, geometric_accuracy, robustness
+from unperplexed.theory import CoupledDiscriminantAnalysis
 
 PLAIN = {"shrinkage": None, "variance_floor": 0}
 COUPLINGS = [0.0, 0.3, 2.0, -0.05]
@@ -53,9 +54,10 @@ def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_scikit_learns_array_api_check():
     code = """from sklearn.utils.estimator_checks import estimator_checks_generator
-from unperplexed import CoupledDiscriminantAnalysis
+from unperplexed.theory import CoupledDiscriminantAnalysis
 for estimator, check in estimator_checks_generator(CoupledDiscriminantAnalysis()):
     if check.func.__name__ == "check_array_api_input":
         check(estimator)
@@ -93,6 +95,7 @@ def trial(rng, coupling, n_test=500):
     return np.transpose(figures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", OVERFITTED)
 def test_heavy_tails_temper_overfitted_covariances_as_published(coupling):
     trials = 12
@@ -212,7 +215,6 @@ def test_orders_of_rows_and_classes_do_not_matter(data, rng, model):
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-@settings(max_examples=25)
 @given(coupling=st.sampled_from(COUPLINGS), seed=st.integers(0, 10**6))
 def test_affine_maps_of_the_features_do_not_matter_without_shrinkage(pooled, coupling, seed):
     rng = np.random.default_rng(seed)
@@ -361,6 +363,7 @@ def test_cross_validation_finds_heavy_tails_where_covariances_are_overfitted(rng
     assert CoupledDiscriminantAnalysis(shrinkage=None).fit(x, y).coupling_ >= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_cross_validation_beats_normal_densities_on_real_data(load):
     x, y = load(return_X_y=True)

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import rel_entr
 
-from unperplexed import (
-    InputError,
+from unperplexed import InputError, risk_profile
+from unperplexed.scores import brier_score, log_loss
+from unperplexed.statistics import generalized_mean, order_from_coupling
+from unperplexed.theory import (
     average_probability,
-    brier_score,
     coupled_entropy,
     coupled_exp,
     coupled_log,
@@ -17,12 +18,8 @@ from unperplexed import (
     divergence,
     entropy,
     escort,
-    generalized_mean,
-    log_loss,
     normalized_tsallis_entropy,
-    order_from_coupling,
     renyi_entropy,
-    risk_profile,
     total_probability,
     tsallis_entropy,
 )
@@ -125,12 +122,14 @@ pairs = st.integers(2, 8).flatmap(lambda n: st.tuples(distributions(n, zeros=Tru
 orders = st.one_of(st.floats(-20, 20), st.sampled_from([0.0, 1e-300, -1e-12, 1e-9, -1e3, 1e3]))
 
 
+@pytest.mark.slow
 @given(distributions(zeros=True))
 def test_shannon_against_scipy(p):
     assert entropy(p) == pytest.approx(stats.entropy(p), rel=1e-13, abs=1e-15)
     assert entropy(p, scale="bits") == pytest.approx(stats.entropy(p, base=2), rel=1e-13, abs=1e-15)
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_divergence_against_scipy(pair):
     p, q = pair
@@ -138,6 +137,7 @@ def test_divergence_against_scipy(pair):
     assert divergence(p, q) == pytest.approx(rel_entr(p, q).sum(), rel=1e-13, abs=1e-14)
 
 
+@pytest.mark.slow
 @given(pairs, orders)
 def test_the_scales_are_of_one_average(pair, r):
     for measure, given_ in zip(MEASURES, (pair[:1], pair, pair), strict=True):
@@ -148,6 +148,7 @@ def test_the_scales_are_of_one_average(pair, r):
             assert perplexity == pytest.approx(1 / probability, rel=1e-13)
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_chain_at_order_0(pair):
     """P_cross = P_entropy P_divergence ([RP] eq. 2.5)."""
@@ -163,6 +164,7 @@ def test_the_chain_is_broken_at_other_orders():
         assert abs(cross_entropy(p, q, order=r) - entropy(p, order=r) - divergence(p, q, order=r)) > 0.01
 
 
+@pytest.mark.slow
 @given(pairs, st.floats(-20, 0.99))
 def test_divergence_is_0_for_equals_and_positive_for_others(pair, r):
     p, q = pair
@@ -184,6 +186,7 @@ def test_divergence_is_not_negative_by_rounding(rng):
             assert divergence(p, q, order=r, scale="probability") <= 1
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_named_divergences(pair):
     """At order 1/2, twice Bhattacharyya's; at -1, ln(1 + chi squared); at 1, the mass of q where p has some."""
@@ -197,6 +200,7 @@ def test_named_divergences(pair):
     assert divergence(p, q, order=1, scale="probability") == pytest.approx(q[p > 0].sum(), rel=1e-13, abs=1e-15)
 
 
+@pytest.mark.slow
 @given(pairs, orders, orders)
 def test_all_means_grow_with_the_order(pair, r, s):
     low, high = sorted((r, s))
@@ -205,6 +209,7 @@ def test_all_means_grow_with_the_order(pair, r, s):
         assert below <= above * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @given(distributions(zeros=True), st.floats(-1, 50), st.floats(-0.9, 0.99))
 def test_uniform_is_maximum_entropy_and_minimum_mean(p, order, r):
     n = len(p)
@@ -237,6 +242,7 @@ def test_drawn_outcomes_come_near_the_cross_entropy(rng):
     assert (np.abs(profile.values - entropy(p, scale="probability")) > 4 * profile.standard_errors).mean() > 0.5
 
 
+@pytest.mark.slow
 @given(pairs, st.floats(-1e-6, 1e-6))
 def test_no_jump_at_order_0(pair, r):
     """Half the variance of the logarithms is the slope of nats over the order."""
@@ -254,6 +260,7 @@ def test_no_jump_at_order_0(pair, r):
 # Escort and generalized entropies
 
 
+@pytest.mark.slow
 @given(distributions(zeros=True), st.floats(-15, 15))
 def test_escort_turns_the_order_round(p, r):
     """M_r weighted by the escort is M_-r weighted by p ([RP] eq. 2.8)."""
@@ -291,6 +298,7 @@ def power_sum(p, r):
         return mpmath.fsum(x ** (1 - mpmath.mpf(r)) for x in exact(p) if x > 0)
 
 
+@pytest.mark.slow
 @given(distributions(zeros=True), st.one_of(st.floats(-20, 20), st.sampled_from([1e-300, -1e-12, 1e-9])))
 def test_definitions(p, r):
     """The definitions as they are printed, in 50-digit arithmetic."""
@@ -307,6 +315,7 @@ def test_definitions(p, r):
         assert function(p, r) == pytest.approx(float(expected), rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.slow
 @given(
     distributions(zeros=True),
     st.one_of(st.floats(-0.3, 20), st.sampled_from([1e-300, -1e-300, 1e-12, -1e-9])),
@@ -336,6 +345,7 @@ ALL_FOUR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL_FOUR)
 @given(distributions(zeros=True), st.one_of(st.floats(0.1, 3), st.floats(-1.5, -0.1), st.just(0.0)))
 def test_all_four_map_back_to_the_same_average_by_their_own_inverse(name, p, r):
@@ -347,6 +357,7 @@ def test_all_four_map_back_to_the_same_average_by_their_own_inverse(name, p, r):
     assert function(p, r, scale="perplexity") == pytest.approx(1 / average, rel=1e-13)
 
 
+@pytest.mark.slow
 @given(distributions(zeros=True), st.sampled_from([5e-324, 1e-300, 1e-16, 1e-12, 1e-9]), st.sampled_from([1, -1]))
 def test_limits_at_0(p, size, sign):
     """All are Shannon's there, the coupled one alpha times it, and within size * (ln^2 p) of it nearby."""
@@ -361,6 +372,7 @@ def test_limits_at_0(p, size, sign):
             assert coupled_entropy(p, near, d, alpha) == pytest.approx(alpha * shannon, rel=1e-13, abs=10 * spread)
 
 
+@pytest.mark.slow
 @given(
     distributions(zeros=True),
     distributions(zeros=True),
@@ -382,6 +394,7 @@ def test_pseudo_additivity(a, b, kappa, d):
         assert function(joint) == pytest.approx(x + y + factor * x * y, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.slow
 @given(distributions(zeros=True))
 def test_named_entropies(p):
     """Hartley, collision and min-entropy; Gini-Simpson, which is the Brier score to be expected of p."""

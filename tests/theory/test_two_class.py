@@ -7,14 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from unperplexed import (
-    ClassParameters,
-    CoupledGaussian,
-    InputError,
-    TwoClassModel,
-    assess,
-    generalized_mean,
-)
+from unperplexed import InputError, assess
+from unperplexed.statistics import generalized_mean
+from unperplexed.theory import ClassParameters, CoupledGaussian, TwoClassModel
 from unperplexed.theory.log_odds import LogOdds, Segment
 
 ORDERS = (1, 0, -2 / 3)
@@ -106,7 +101,11 @@ def test_slope_tells_the_side(case, overconfident, view):
     assert (TwoClassModel(SOURCE, CASES[case]).averages(view).slope < 1) == overconfident
 
 
-@pytest.mark.parametrize("r", [1, 0, -2 / 3, 1e-9, -1e-9, -0.009, 0.011, 2.5])
+SLOW = [pytest.param(r, marks=pytest.mark.slow) for r in (1, 1e-9, -1e-9, -0.009, 2.5)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("r", [0, -2 / 3, 0.011, *SLOW])
 def test_reported_and_source_means_against_scipy(r):
     """Adaptive quadrature of SciPy's densities, limits and all."""
     model = TwoClassModel(SOURCE, CASES["coupling 0, orange"], priors=(0.3, 0.7), limit=0.02)
@@ -141,7 +140,8 @@ priors = st.floats(0.05, 0.95).map(lambda p: (p, 1 - p))
 limits = st.sampled_from([0.001, 0.01, 0.2])
 
 
-@settings(max_examples=10)
+@pytest.mark.slow
+@settings(max_examples=5)
 @given(pairs, priors, st.sampled_from([0.0, 0.001, 0.01, 0.2]))
 def test_perfect_model_is_reported_true_and_measured_alike(source, prior, limit):
     model = TwoClassModel(source, priors=prior, limit=limit)
@@ -158,7 +158,8 @@ def test_perfect_model_is_reported_true_and_measured_alike(source, prior, limit)
         assert model.measured(p[inside], "each-class")[:, 1] == pytest.approx(p[inside], abs=1e-6)
 
 
-@settings(max_examples=10)
+@pytest.mark.slow
+@settings(max_examples=5)
 @given(pairs, pairs, priors, limits)
 def test_divergence_is_at_most_1_and_each_class_sees_more(source, believed, prior, limit):
     """Pairs pooled over classes say less than each class's own, and these less than the true posterior."""
@@ -173,7 +174,8 @@ def test_divergence_is_at_most_1_and_each_class_sees_more(source, believed, prio
     assert unlimited[0] <= unlimited[1] + 0.01 * limit + 1e-9
 
 
-@settings(max_examples=6)
+@pytest.mark.slow
+@settings(max_examples=4)
 @given(pairs, pairs, priors, limits, st.floats(-50, 50), st.floats(0.01, 100), st.sampled_from([1, -1]))
 def test_unit_origin_and_direction_of_the_line_do_not_matter(source, believed, prior, limit, origin, unit, sign):
     def moved(c):
@@ -186,7 +188,8 @@ def test_unit_origin_and_direction_of_the_line_do_not_matter(source, believed, p
             assert other.generalized_mean(0, of, view) == pytest.approx(model.generalized_mean(0, of, view), abs=1e-7)
 
 
-@settings(max_examples=6)
+@pytest.mark.slow
+@settings(max_examples=4)
 @given(pairs, pairs, priors, limits)
 def test_names_of_the_classes_do_not_matter(source, believed, prior, limit):
     model = TwoClassModel(source, believed, prior, limit)
@@ -275,6 +278,7 @@ def test_limits_are_groups_of_their_own():
     assert model.measured(0.3, "each-class")[1] == pytest.approx(1 / (1 + np.exp(2 - 2 * x)), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["mean 1", "coupling 0, orange"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_measured_probability_is_what_a_simulation_counts(case, view):
@@ -299,6 +303,7 @@ def test_measured_probability_is_what_a_simulation_counts(case, view):
     assert np.abs((counted - expected) / error).max() < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["mean 3", "variance 2", "coupling 0, orange", "coupling 0, both"])
 def test_sampled_means_agree_with_the_exact_ones(case):
     model = TwoClassModel(SOURCE, CASES[case], priors=(0.4, 0.6))
@@ -331,6 +336,7 @@ def test_assess_agrees_with_the_exact_means():
     assert abs(result.prediction_accuracy - accuracy) < 4 * np.sqrt(accuracy * (1 - accuracy) / 60_000)
 
 
+@pytest.mark.slow
 def test_sample_is_drawn_from_the_source():
     source = (ClassParameters(1, 4, -0.3), ClassParameters(-1, 0.5, 0.7, amplitude=2))
     model = TwoClassModel(source, SOURCE)
@@ -380,7 +386,8 @@ def test_roc_is_a_curve_with_its_area_and_point(case, which):
     assert (ranks[y == 1].mean() - (n1 + 1) / 2) / (y.size - n1) == pytest.approx(roc.area, abs=0.015)
 
 
-@settings(max_examples=6)
+@pytest.mark.slow
+@settings(max_examples=4)
 @given(pairs, priors, limits)
 def test_perfect_model_predicts_its_roc(source, prior, limit):
     model = TwoClassModel(source, priors=prior, limit=limit)
@@ -390,13 +397,14 @@ def test_perfect_model_predicts_its_roc(source, prior, limit):
     assert actual.area >= 0.5 - 1e-9
 
 
+@pytest.mark.slow
 def test_the_paper_s_wrong_mean_predicts_a_worse_roc():
     model = TwoClassModel(SOURCE, CASES["mean 1"])
     assert model.roc("predicted").area < model.roc().area - 0.1
     assert model.roc().area == pytest.approx(TwoClassModel(SOURCE).roc().area, abs=0.03)
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
 @given(pairs, priors, st.sampled_from([50.0, 4.6]))
 def test_log_odds_come_in_segments_that_cover_the_line(pair, prior, bound):
     two = CoupledGaussian([c.mean for c in pair], [c.variance**0.5 for c in pair], [c.coupling for c in pair])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import InputError
@@ -18,10 +19,10 @@ class Reported(ABC):
     """A result that has a report."""
 
     @abstractmethod
-    def _page(self, name: str, command: str) -> str:
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
         """Make the page."""
 
-    def to_html(self, *, name: str = "", command: str = "") -> str:
+    def to_html(self, *, name: str = "", command: str = "", recalibrate: str = "") -> str:
         """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
 
         Parameters
@@ -29,22 +30,24 @@ class Reported(ABC):
         name : str, optional
             What the forecasts are called, such as their file: the page's title begins with it.
         command : str, optional
-            What makes the same report again, as the page then says.
+            Command that makes the same report again; the page shows it.
+        recalibrate : str, optional
+            Command that fits the remedy on held-out rows; the page shows it beside the remedy.
 
         Returns
         -------
         str
         """
-        return self._page(name, command)
+        return self._page(name, command, recalibrate)
 
-    def report(self, path: str | Path, *, name: str = "", command: str = "") -> None:
+    def report(self, path: str | Path, *, name: str = "", command: str = "", recalibrate: str = "") -> None:
         """Write `to_html` to a file, whole or not at all; one that is there is replaced.
 
         Parameters
         ----------
         path : str or Path
             The file, ``.html`` or ``.htm``.
-        name, command : str, optional
+        name, command, recalibrate : str, optional
             As in `to_html`.
 
         Raises
@@ -52,7 +55,10 @@ class Reported(ABC):
         InputError
             For another suffix, or a file that cannot be written.
         """
-        write_whole(check_output(Path(path), REPORTS), self.to_html(name=name, command=command).encode())
+        write_whole(
+            check_output(Path(path), REPORTS),
+            self.to_html(name=name, command=command, recalibrate=recalibrate).encode(),
+        )
 
 
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
@@ -74,15 +80,23 @@ def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a killed run leaves the old one or none, never a part."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give the name of a temporary file beside ``path``, which it replaces at the end, unless there is an error."""
     path = path.resolve()  # what a link points to is replaced, not the link
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".unperplexed-")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unperplexed-")
+    os.close(handle)
+    temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
+        yield temporary
         mask = os.umask(0)
         os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

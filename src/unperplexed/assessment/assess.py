@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,7 @@ from .classes import (
     predicted_table,
 )
 from .intervals import of_groups
+from .remedy import PythonLine
 from .result import Assessment, BinTable, Curve, Histogram, Source
 from .risk_profile import RiskProfile, profile_of_points, sensitivity_of_points
 from .settings import AssessmentSettings, Auto
@@ -189,20 +190,34 @@ def assess(
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
     forecasts = Forecasts(y_true, y_prob, **reading)
     tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=False, **counting)
-    result = assess_tally(tally, settings)
+    result = assess_tally(tally, settings).advising(PythonLine.reading(reading))
     if tally.n_classes == 2 and not tally.grouped:
         return result
-    return result.diagnosed_by(partial(_diagnosed, forecasts, tally))
+    result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
+    if tally.n_classes > 2 and result.classes is None:
+        result = result.with_classes(partial(_each_class, forecasts, tally, replace(settings, view="each-class")))
+    return result
 
 
 def _diagnosed(forecasts: Forecasts, tally: Tally) -> Diagnosis:
     """Diagnose rows in memory, which are still those that were assessed."""
+    _check_unchanged(forecasts, tally)
+    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels)
+
+
+def _each_class(forecasts: Forecasts, tally: Tally, settings: AssessmentSettings) -> Assessment:
+    """Assess each class of rows in memory, which are still those that were assessed."""
+    _check_unchanged(forecasts, tally)
+    parts = [*CLASS_PARTS, *(["shards"] if tally.shards is not None else [])]
+    return assess_tally(Tally.count(forecasts, parts=parts, diagnosed=False), settings)
+
+
+def _check_unchanged(forecasts: Forecasts, tally: Tally) -> None:
     p, w = forecasts.correct_class_probabilities()
     points = tally.points()
     before, now = (np.average(each, weights=weight) for each, weight in ((points.p, points.weight), (p, w)))
     if not math.isclose(before, now, rel_tol=1e-6):
         raise InputError("y_prob: the array was changed after it was assessed. Pass a copy, or ask for .verdict first.")
-    return diagnosis_of_rows(rows_of(lambda: [forecasts]), forecasts.labels)
 
 
 def parts_for(view: str | None, groups: Any, weights: Any) -> list[str]:

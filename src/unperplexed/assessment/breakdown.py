@@ -30,6 +30,7 @@ from .settings import AssessmentSettings
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
 FEW = 100
 """A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
@@ -126,8 +127,8 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 class Breakdown(Reported):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 
-    ``print`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look at a group:
-    ``breakdown["2022"]`` is its `Assessment`.
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look
+    at a group: ``breakdown["2022"]`` is its `Assessment`.
     """
 
     by: tuple[str, ...]
@@ -194,10 +195,35 @@ class Breakdown(Reported):
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))
 
-    def _page(self, name: str, command: str) -> str:
-        from ..report.page import breakdown_page
+    def plot(self, figure: Figure | None = None, *, most: int = 12) -> Figure:
+        """Draw the groups' reliability diagrams beside one another, in the order of ``groups``.
 
-        return breakdown_page(self, name=name, command=command)
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            Where to draw; a new figure of the size needed by default.
+        most : int, default 12
+            Number of groups to draw at most; a line below states how many there are.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure; each group has its name, its number of rows and its verdict above it.
+
+        Raises
+        ------
+        InputError
+            For `most` below 1, and for a breakdown without groups.
+        """
+        from .describe_breakdown import draw_groups
+
+        return draw_groups(self, figure, most)
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe_breakdown import breakdown_document
+
+        return page(breakdown_document(self, name=name, command=command, recalibrate=recalibrate))
 
     def __repr__(self) -> str:
         """Name it in one line."""

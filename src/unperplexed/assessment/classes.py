@@ -13,7 +13,7 @@ from scipy.special import gammainc, gammaincc
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.labels import Label
-from ..statistics.averages import Averages, divergence_probability, slope
+from ..statistics.averages import Averages, divergence_probability, slope, spread
 from ..statistics.means import Limit, apply_limit, means_of_runs
 from ..tally.class_tables import EachGroup
 from ..tally.tables import Pairs
@@ -195,7 +195,8 @@ def class_table(
     measured = _means_by_class(limited, each.pairs.happened[seen], of_entry[seen], n)
     frequency, mean_reported = happened / weight, said / weight
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.where(_spread(reported) == 0, np.nan, _spread(measured) / _spread(reported))
+        run = spread(reported[0], reported[2])
+        slopes = np.where(run == 0, np.nan, spread(measured[0], measured[2]) / run)
         divergence = reported[1] / measured[1]
         loss = np.where(happened > 0, frequency * np.log(measured[1] / reported[1]), 0.0)
     gap = mean_reported - frequency
@@ -280,11 +281,6 @@ def _means_by_class(p: Floats, w: Floats, of_class: Ints, n: int) -> Floats:
     first = np.flatnonzero(np.diff(of_class, prepend=-1))
     means[:, of_class[first]] = means_of_runs(p, w, first)
     return means
-
-
-def _spread(means: Floats) -> Floats:
-    difference = means[0] - means[2]
-    return np.where(np.abs(difference) < 1e-14 * means[0], 0.0, difference)  # as in `Averages`
 
 
 def _sorted(labels: tuple[Label | None, ...], key: Floats, *columns: Floats) -> list[Any]:

@@ -25,7 +25,7 @@ from ..calibration.world_cells import WorldCells, world_cells
 from ..calibration.world_samples import Logs, WorldSamples, world_samples
 from ..calibration.worlds import Counts, hull
 from ..scores.registry import score_named, score_reach
-from ..statistics.averages import HEADLINE_ORDERS
+from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import Band, Interval, Sampling, wilson
 from ..statistics.means import Limit, apply_limit, t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
@@ -234,11 +234,10 @@ def _log_figures(logs: Logs) -> Floats:
     """Logarithms of the figures in `SAMPLED`, from those of the means of `HEADLINE_ORDERS`."""
     d, a, r = logs.measured.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = -np.expm1(r - d)
-        spread = d + np.log(np.where(apart < 1e-14, 0.0, apart))  # as in `Averages`
         reported, lowest = logs.reported[:, 0], logs.reported[:, 2]
         return np.stack(
-            [d, a, r, spread - reported - np.log(-np.expm1(lowest - reported)), logs.reported[:, 1] - a], axis=1
+            [d, a, r, log_spread(d, r) - reported - np.log(-np.expm1(lowest - reported)), logs.reported[:, 1] - a],
+            axis=1,
         )
 
 

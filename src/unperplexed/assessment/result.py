@@ -14,7 +14,7 @@ from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
-from ..calibration.diagnosis.diagnose import diagnosis_of_tally
+from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
 from ..calibration.estimators import Estimator
@@ -40,6 +40,7 @@ from .classes import (
     PredictedTable,
 )
 from .measured_profile import DivergenceProfile, MeasuredProfile, profiles_of
+from .remedy import Commands, PythonLine, Remedy, remedy_of
 from .risk_profile import RiskProfile
 from .uncertainty import Uncertainty, uncertainty
 
@@ -143,8 +144,14 @@ class Source:
     sampling: Sampling
     diagnose: Callable[[], Diagnosis] | None = None
     """Diagnoses the rows, where the counts do not suffice."""
+    chunks: Chunks | None = None
+    """Reads all rows, each time from the first; None where they are not at hand."""
+    commands: Commands | PythonLine = field(default_factory=PythonLine)
+    """Commands, or a line of Python, that recalibrate these forecasts."""
     measured: tuple[Floats, Floats] | None = None
     """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
+    by_class: Callable[[], Assessment] | None = None
+    """Assesses each class of rows in memory, where the assessment itself does not."""
 
     def diagnosis(self) -> Diagnosis:
         """Find out what is wrong."""
@@ -152,7 +159,7 @@ class Source:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the rows behind when it is pickled or copied: what they tell is told before."""
-        return {**vars(self), "diagnose": None}
+        return {**vars(self), "diagnose": None, "chunks": None, "by_class": None}
 
     def observed(self, low: float, high: float, view: View) -> Observed:
         """Find out how often the outcome was observed where it was assigned some probability."""
@@ -251,6 +258,12 @@ class Assessment(Reported):
     version: str = __version__
     _source: Source | None = field(default=None, repr=False)
 
+    @property
+    def source(self) -> Source:
+        """What it was read from."""
+        assert self._source is not None
+        return self._source
+
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """How sure the figures are: intervals, bands and warnings. Made when first asked for, in a second."""
@@ -263,12 +276,31 @@ class Assessment(Reported):
             diagnosis = self.diagnosis
         except InputError as error:  # the rows cannot be read any more
             diagnosis = not_made(str(error).rstrip("."), self.n_rows, self.labels)
-        return {**vars(self), "diagnosis": diagnosis}
+        return {**vars(self), "diagnosis": diagnosis, "remedy": self.remedy if diagnosis.made else None}
 
-    def diagnosed_by(self, diagnose: Callable[[], Diagnosis]) -> Assessment:
-        """Return the same assessment with another way to its diagnosis, which is made when asked for."""
+    def diagnosed_by(self, diagnose: Callable[[], Diagnosis], chunks: Chunks | None = None) -> Assessment:
+        """Return the same assessment with another way to its diagnosis, which is made when asked for.
+
+        ``chunks`` reads the rows, which a remedy is fitted to.
+        """
         assert self._source is not None
-        return replace(self, _source=replace(self._source, diagnose=diagnose))
+        return replace(self, _source=replace(self._source, diagnose=diagnose, chunks=chunks))
+
+    def advising(self, commands: Commands | PythonLine) -> Assessment:
+        """Return the same assessment, whose remedy names these commands, or this line of Python."""
+        assert self._source is not None
+        return replace(self, _source=replace(self._source, commands=commands))
+
+    def with_classes(self, by_class: Callable[[], Assessment]) -> Assessment:
+        """Return the same assessment with a way to that of each class, which is made when asked for."""
+        return replace(self, _source=replace(self.source, by_class=by_class))
+
+    @cached_property
+    def by_class(self) -> Assessment | None:
+        """The assessment in the each-class view, for tables of the classes; None where rows are not in memory."""
+        if self.classes is not None:
+            return self
+        return None if self.source.by_class is None else self.source.by_class()
 
     @cached_property
     def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
@@ -306,6 +338,18 @@ class Assessment(Reported):
         assert self._source is not None
         return self._source.diagnosis()
 
+    @cached_property
+    def remedy(self) -> Remedy | None:
+        """Recalibration with the gain it is expected to bring; made when first asked for.
+
+        None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, for
+        forecasts that point away from the outcomes, and with more than two classes without rows at hand or with over
+        500,000 probabilities.
+        """
+        source = self._source
+        assert source is not None
+        return remedy_of(self.diagnosis, source.tally, source.chunks, source.commands)
+
     @property
     def verdict(self) -> str:
         """The diagnosis in one sentence: what is wrong, costliest first, or that there is no evidence of it."""
@@ -332,6 +376,7 @@ class Assessment(Reported):
         del plain["_source"], plain["surprises"]
         plain["verdict"] = self.verdict
         plain["diagnosis"] = self.diagnosis.to_dict()
+        plain["remedy"] = None if self.remedy is None else self.remedy.to_dict()
         plain["uncertainty"] = plain_values(self.uncertainty)
         plain["measured_profile"] = plain_values(self.measured_profile)
         plain["divergence_profile"] = plain_values(self.divergence_profile)
@@ -393,29 +438,76 @@ class Assessment(Reported):
             **self.scores,
         }
 
-    def plot(self, ax: Axes | None = None, *, axes: AxesOrder = "reported") -> Axes:
-        """Draw measured against reported probability, with the distribution of what was reported beside it.
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["reliability", "averages"] | None = None,
+        axes: AxesOrder = "reported",
+        name: str | None = None,
+        **keywords: Any,
+    ) -> Axes:
+        """Draw the reliability diagram (calibration plot), or the papers' diagram with the three averages.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A strip is cut off the Axes for the distribution.
+            Axes to draw on; a new figure by default. A strip of the Axes is used for the histogram. A reliability
+            diagram on Axes that have one already adds its curve, points and a line in the legend.
+        kind : {"reliability", "averages"}, optional
+            "reliability": the diagram of the report, that is, the event's own curve with its band, groups of rows with
+            confidence intervals, and the predictions by outcome. The event is the positive one of two classes, or that
+            the most probable class is observed. "averages": bins as bubbles, with decisiveness, geometric accuracy and
+            robustness. Default: "reliability" for two classes with the reported probability on x, else "averages".
         axes : {"reported", "nelson"}, default "reported"
-            Reported probability on x, as calibration plots have it, or on y, as [N17] has it.
+            Reported probability on x, as calibration plots have it, or on y, as [N17] has it ("averages" alone).
+        name : str, optional
+            Name of the forecaster, at its curve or in the legend; "reliability" alone.
+        **keywords
+            Properties of the curve, as matplotlib's ``Axes.plot`` takes them, such as ``color`` and ``linestyle``;
+            "reliability" alone.
 
         Returns
         -------
         matplotlib.axes.Axes
             The main Axes; ``.figure`` saves it.
+
+        Raises
+        ------
+        InputError
+            For an unknown kind or axes, and for options that the kind does not take.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from unperplexed import assess
+        >>> result = assess([0, 1, 1, 0, 1, 1], [0.2, 0.7, 0.9, 0.4, 0.6, 0.8], resamples=0)
+        >>> ax = result.plot(Figure().subplots(), name="model", color="black")
+        >>> ax.get_ylabel()
+        "Observed frequency of '1'"
         """
+        if kind is None:
+            kind = "reliability" if self.n_classes == 2 and axes == "reported" else "averages"
+        if kind == "reliability":
+            from ..report.matplotlib_chart import draw_reliability
+            from .describe_charts import Event, reliability_chart
+
+            if axes != "reported":
+                raise InputError(f"axes: {axes!r} needs kind='averages'.")
+            return draw_reliability(reliability_chart(Event(self), after_remedy=False), ax, name=name, **keywords)
         from ..report.plots import plot_assessment
 
+        if kind != "averages":
+            raise InputError(f"kind: expected 'reliability' or 'averages', got {kind!r}.")
+        if name is not None or keywords:
+            raise InputError(f"{next(iter(keywords), 'name')}: needs kind='reliability'.")
         return plot_assessment(self, ax, axes)
 
-    def _page(self, name: str, command: str) -> str:
-        from ..report.page import assessment_page
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe import assessment_document
 
-        return assessment_page(self, name=name, command=command)
+        return page(assessment_document(self, name=name, command=command, recalibrate=recalibrate))
 
     def __repr__(self) -> str:
         """Name it in one line."""

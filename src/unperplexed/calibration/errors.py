@@ -125,7 +125,7 @@ def expected_calibration_error(
 
     Examples
     --------
-    >>> from unperplexed import expected_calibration_error
+    >>> from unperplexed.calibration import expected_calibration_error
     >>> happened, said = [1, 1, 1, 0], [0.875, 0.875, 0.875, 0.25]
     >>> expected_calibration_error(happened, said)
     0.15625
@@ -179,7 +179,7 @@ def smooth_calibration_error(
 
     Examples
     --------
-    >>> from unperplexed import smooth_calibration_error
+    >>> from unperplexed.calibration import smooth_calibration_error
     >>> round(smooth_calibration_error([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5]), 4)
     0.25
     """

@@ -11,12 +11,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._lib.errors import InputError
 from .._version import __version__
 from ..kernels.compiled import KERNEL
+from . import options
+from .decide import add_decide
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Any]
@@ -30,13 +31,6 @@ exit codes:
 """
 
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
-_FLAGS = {
-    "renormalize": "divide each row by its sum, and report it",
-    "drop-invalid": "leave out rows without an outcome or with invalid probabilities, and report them",
-    "percent": "probabilities are given as percentages",
-    "from-logits": "what is given is logits",
-    "from-log-probs": "what is given is logarithms of probabilities",
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,44 +87,67 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh"), help=help_text)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _command(commands, "assess", "assess forecasts and outcomes").having(
-        _add_input,
-        _add_settings,
-        _add_sampling,
-        _add_groups,
-        _add_scores,
-        _add_by,
-        _add_picture_axes,
-        _add_json,
-        _add_plot,
-        _add_report,
+        options.add_input,
+        options.add_settings,
+        options.add_sampling,
+        options.add_groups,
+        options.add_scores,
+        options.add_by,
+        options.add_recalibration,
+        options.add_picture_axes,
+        options.add_json,
+        options.add_plot,
+        options.add_report,
     )
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
-    profile.having(_add_input, _add_floor, _add_limit, _add_confidence, _add_groups, _add_orders, _add_json, _add_plot)
+    profile.having(
+        options.add_input,
+        options.add_floor,
+        options.add_limit,
+        options.add_confidence,
+        options.add_groups,
+        options.add_orders,
+        options.add_json,
+        options.add_plot,
+    )
     profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
     scores = _command(commands, "scores", "every scoring rule, with standard errors")
-    scores.having(_add_input, _add_scores, _add_json)
+    scores.having(options.add_input, options.add_scores, options.add_json)
     calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
-    calibration.having(_add_input, _add_error_bins, _add_exact_limit, _add_json)
+    calibration.having(options.add_input, options.add_error_bins, options.add_exact_limit, options.add_json)
     compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
     compare.having(
-        partial(_add_input, pairs=False),
-        _add_pairing,
-        _add_floor,
-        _add_sampling,
-        _add_scores,
-        _add_sequential,
-        _add_json,
-        _add_plot,
-        _add_report,
+        partial(options.add_input, pairs=False),
+        options.add_pairing,
+        options.add_floor,
+        options.add_sampling,
+        options.add_scores,
+        options.add_sequential,
+        options.add_json,
+        options.add_plot,
+        options.add_report,
     )
+    recalibrate = _command(commands, "recalibrate", "fit a recalibration map, or apply one to forecasts")
+    recalibrate.having(
+        partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
+    )
+    add_decide(_command(commands, "decide", "choose a threshold from costs, and see what decisions there cost"))
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
-    tally.having(_add_input, _add_scores, _add_counting, _add_tally_output)
-    _command(commands, "merge", "add up tally files").having(_add_tallies, _add_tally_output)
+    tally.having(options.add_input, options.add_scores, options.add_counting, options.add_tally_output)
+    _command(commands, "merge", "add up tally files").having(options.add_tallies, options.add_tally_output)
     show = _command(commands, "show", "what a tally file holds")
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
-    show.having(_add_json)
+    show.having(options.add_json)
     demo = _command(commands, "demo", "assess a classifier of handwritten digits")
-    demo.having(_add_settings, _add_sampling, _add_scores, _add_picture_axes, _add_json, _add_plot, _add_report)
+    demo.having(
+        options.add_settings,
+        options.add_sampling,
+        options.add_scores,
+        options.add_picture_axes,
+        options.add_json,
+        options.add_plot,
+        options.add_report,
+    )
     return parser
 
 
@@ -147,7 +164,7 @@ class _Completion(argparse.Action):
         parser.exit()
 
 
-_FILE_NAMES = ("FILE", "PATH", "TALLY")
+_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP")
 """What stands for the name of a file."""
 
 
@@ -161,9 +178,9 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 class _Parser(argparse.ArgumentParser):
-    def having(self, *options: Callable[[argparse.ArgumentParser], None]) -> None:
+    def having(self, *adding: Callable[[argparse.ArgumentParser], None]) -> None:
         """Add options, in this order."""
-        for add in options:
+        for add in adding:
             add(self)
 
     def error(self, message: str) -> NoReturn:
@@ -183,251 +200,6 @@ def _command(commands: Commands, name: str, text: str) -> _Parser:
     command.set_defaults(command=name)
     command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors, and JSON if asked for")
     return command
-
-
-def _add_orders(command: argparse.ArgumentParser) -> None:
-    text = "orders of the mean (default: -3 to 3)"
-    command.add_argument("--orders", nargs="+", type=float, metavar="R", help=text)
-
-
-def _add_error_bins(command: argparse.ArgumentParser) -> None:
-    # As calibration.errors.DEFAULT_BINS; importing it would load NumPy for --help.
-    command.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
-
-
-def _add_input(command: argparse.ArgumentParser, pairs: bool = True) -> None:
-    group = command.add_argument_group("input")
-    add = group.add_argument
-    add(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY"
-        + (" or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"),
-    )
-    many: Any = {"nargs": "+", "action": "extend", "default": []}
-    add("--truth", metavar="COLUMN", help="the outcome's column; several are one-hot columns", **many)
-    add(
-        "--prob",
-        metavar="COLUMN",
-        help="probability of the positive class, or of each class; label=COLUMN names it",
-        **many,
-    )
-    if pairs:
-        add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
-    else:
-        command.set_defaults(pair=[])
-    add("--weight", metavar="COLUMN", help="importance weights")
-    add(
-        "--labels",
-        nargs="+",
-        metavar="LABEL",
-        help="class labels in column order (negative positive for one column)",
-    )
-    add("--pos-label", metavar="LABEL", help="the outcome a single probability column speaks of")
-    add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
-    add(
-        "--separator",
-        default=",",
-        metavar="CHAR",
-        help="between the fields of a text file (default: comma; tab for .tsv)",
-    )
-    add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
-    add(
-        "--format",
-        metavar="NAME",
-        help="read the files as csv, tsv, jsonl, parquet, arrow, npz or npy, whatever their names",
-    )
-    for flag, text in _FLAGS.items():
-        add(f"--{flag}", action="store_true", help=text)
-    if pairs:
-        _add_engine(command)
-
-
-def _add_engine(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("where files are counted")
-    add = group.add_argument
-    # The names are those of sources.arguments.EngineName; a test holds them together.
-    add(
-        "--engine",
-        choices=("local", "dask", "spark"),
-        default="local",
-        help="in this process, or by the workers of Dask or Spark (default: %(default)s)",
-    )
-    add("--jobs", type=int, metavar="N", help="so many threads count, or -1: one for each processor (default: 1)")
-    add("--scheduler", metavar="ADDRESS", help="of Dask (default: a cluster of processes on this machine)")
-    add("--master", metavar="URL", help="of Spark (default: this machine)")
-
-
-def _add_pairing(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("which rows belong together")
-    add = group.add_argument
-    many: Any = {"nargs": "+", "action": "extend", "default": []}
-    add("--on", metavar="COLUMN", help="columns that make a row's id, in every file", **many)
-    add("--in-order", action="store_true", help="all files have the same rows in the same order")
-    add("--common", action="store_true", help="leave out ids that not all files have, and report them")
-    add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
-    add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
-    add = command.add_argument
-    add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
-    _add_groups(command)
-
-
-def _add_sequential(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("one row after another")
-    add = group.add_argument
-    add("--sequential", action="store_true", help="limits that hold at every row together, of two forecasters")
-    # Defaults as in sequential.SequentialSettings; without --sequential these are refused.
-    add("--score", metavar="NAME", help="the scoring rule (default: brier_score)")
-    add("--level", type=float, metavar="P", help="largest probability of a false alarm (default: 0.05)")
-
-
-def _add_floor(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--floor",
-        type=_number_or_auto,
-        default="auto",
-        metavar="P",
-        help="raise lower probabilities to it (default: auto, which is 0.01 / number of classes)",
-    )
-
-
-def _number_or_auto(text: str) -> float | str:
-    """Read a number, or "auto"."""
-    return text if text == "auto" else float(text)
-
-
-def _add_limit(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor"
-    )
-
-
-def _add_settings(command: argparse.ArgumentParser) -> None:
-    _add_floor(command)
-    _add_limit(command)
-    add = command.add_argument
-    add(
-        "--measured",
-        metavar="NAME[:SETTINGS]",
-        default="shrunk-isotonic",
-        help="estimator of the measured probability, with settings as in equal-width:bins=20 (default: %(default)s);"
-        " others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel, bayesian",
-    )
-    add(
-        "--view",
-        choices=("auto", "all-classes", "top-label", "each-class"),
-        default="auto",
-        help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself"
-        " (default: auto, which is each-class for two classes, with one curve, and all-classes for more)",
-    )
-
-
-def _add_confidence(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
-
-
-def _add_sampling(command: argparse.ArgumentParser) -> None:
-    _add_confidence(command)
-    command.add_argument(
-        "--resamples",
-        type=int,
-        default=400,
-        metavar="N",
-        help="samples from each of two worlds for the intervals of what is measured; 0: none (default: 400)",
-    )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: 0)")
-
-
-def _add_groups(command: argparse.ArgumentParser) -> None:
-    text = "rows with the same values here (a match, a document) may depend on one another"
-    many: Any = {"nargs": "+", "action": "extend", "default": []}
-    command.add_argument("--groups", metavar="COLUMN", help=text, **many)
-
-
-def _add_by(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("groups")
-    add = group.add_argument
-    add(
-        "--by",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COLUMN",
-        help="also assess each group of rows by itself",
-    )
-    # The names are those of breakdown.Sort, and the number that of tallies.MOST_GROUPS; a test holds them together.
-    add(
-        "--sort",
-        choices=("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"),
-        default="geometric_accuracy",
-        metavar="WHAT",
-        help="which groups come first, the worst: %(choices)s (default: %(default)s)",
-    )
-    add("--shrink", action="store_true", help="shrink geometric accuracies of small groups towards those of all")
-    add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
-
-
-def _add_picture_axes(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--axes",
-        choices=("reported", "nelson"),
-        default="reported",
-        help="reported probability on x, or on y as in Nelson 2017",
-    )
-
-
-def _add_scores(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--scores",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R)",
-    )
-
-
-def _add_counting(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add(
-        "--parts",
-        nargs="+",
-        choices=("classes", "predictions", "shards", "surprises", "diagnosis"),
-        default=[],
-        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows; the"
-        " most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
-    )
-    _add_groups(command)
-    _add_exact_limit(command)
-    add("--fraction-bits", type=int, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
-
-
-def _add_exact_limit(command: argparse.ArgumentParser) -> None:
-    text = "so many distinct values are counted exactly (default: 65536)"
-    command.add_argument("--exact-limit", type=int, metavar="N", help=text)
-
-
-def _add_tallies(command: argparse.ArgumentParser) -> None:
-    command.add_argument("files", nargs="+", metavar="TALLY", help="tally files")
-
-
-def _add_tally_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="PATH", help="write the tally")
-
-
-def _add_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", metavar="PATH", help="write JSON; - prints it instead of the text")
-
-
-def _add_plot(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--plot", type=Path, metavar="PATH", help="write the picture: .png, .svg or .pdf")
-
-
-def _add_report(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--report", type=Path, metavar="PATH", help="write the report: .html, one file, opens anywhere"
-    )
 
 
 if __name__ == "__main__":

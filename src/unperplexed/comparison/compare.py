@@ -99,17 +99,17 @@ def compare(
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
     sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights.
+        Importance weights, 0 or more.
     floor : float or "auto", default "auto"
         Floor of each forecaster's assessment ("auto": 0.01 / C for C classes). The comparison has no floor, unless a
         forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
         are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
         their differences are infinite instead.
     scores : sequence of str, default ()
-        Scoring rules to compare in addition to those of `SCORES`, by names that `score_named` knows.
+        Scoring rules to compare in addition to those of `SCORES`, by name, as in `score_named`.
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Which rows may depend on one another (those of a match, a document, a place): numbers or texts, of one
-        column or several. Standard errors are then those of sums over groups.
+        column or several. Standard errors are then computed from sums over groups.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
     confidence : float, default 0.95
@@ -134,7 +134,7 @@ def compare(
     Raises
     ------
     InputError
-        For input that cannot be compared as it stands, naming forecaster, rows (counted from 0) and remedy.
+        For invalid input, with the forecaster, the rows (counted from 0) and the remedy.
 
     Notes
     -----

@@ -266,10 +266,11 @@ class Comparison(Reported):
 
         return plot_comparison(self, ax)
 
-    def _page(self, name: str, command: str) -> str:
-        from ..report.page import comparison_page
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe import comparison_document
 
-        return comparison_page(self, name=name, command=command)
+        return page(comparison_document(self, name=name, command=command))
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -154,14 +154,14 @@ def compare_sequentially(
         Reported probabilities of exactly two forecasters, by name; of a data frame its two columns. Rows are in the
         order in which they came, and both forecasts of a row were made before its outcome was known.
     y_true : array_like of shape (n,) or (n, C)
-        What happened: class labels (ints, bools, strings) or one-hot rows.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     score : str, default "brier_score"
-        Scoring rule, by a name that `score_named` knows.
+        Name of the scoring rule, as in `score_named`.
     level : float, default 0.05
         Largest probability of a false alarm, in (0, 1).
     floor : float or "auto", default "auto"
-        In the log loss, the penalized log loss and generalized surprisals, probabilities below it are raised to it;
-        "auto" is 0.01 / C for C classes. 0 will do where no class is ever given 0.
+        In the log loss, the penalized log loss and generalized surprisals, lower probabilities are clipped to it;
+        "auto" is 0.01 / C for C classes. 0 is allowed if no class is ever assigned 0.
     **reading
         How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
         ``renormalize``, ``percent``, ``from_logits``, ``from_log_probs``; and ``drop_invalid``, which leaves out, for
@@ -176,8 +176,8 @@ def compare_sequentially(
     Raises
     ------
     InputError
-        For input that cannot be compared as it stands, naming forecaster, rows (counted from 0) and remedy; for other
-        than two forecasters; for a score that would be infinite for a class that was given 0.
+        For invalid input, with the forecaster, the rows (counted from 0) and the remedy; for a number of forecasters
+        other than two; for a score that would be infinite for a class with probability 0.
 
     Notes
     -----

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._lib.arrays import as_columns, check_indexes
+from .._lib.arrays import Columns, as_columns, check_indexes
 from .._lib.errors import InputError, rows_text
 from .._lib.formatting import number_of
 from .._lib.typing import (
@@ -33,22 +33,19 @@ from ..kernels.rows import (
     SUM_TOLERANCE,
     CellTotals,
     Rows,
-    row_primitives,
     softmax,
 )
 from ..statistics.means import checked_weights
-from .labels import (
+from .labels import Label
+from .outcomes import (
     IGNORED,
     MISSING,
-    Label,
     LabelSettings,
     label_list,
     read_outcomes,
 )
+from .row_checks import primitives, problems_of_rows, renormalized, scale_hint
 from .shards import hashes_of_groups, shard_of, shards_of_rows
-
-_ROUNDING = 1e-6
-"""Row sums closer to 1 than this are the rounding of float32, not worth a word."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +259,20 @@ class Forecasts:
         part.n_rows = rows.size
         return part
 
+    def with_probabilities(self, change: Callable[[AnyFloats], Floats]) -> Forecasts:
+        """Return the same outcomes with other probabilities, which a function makes of checked rows, (n, classes).
+
+        Rows that are left out as invalid stay invalid.
+        """
+        new = np.full((self.n_rows, self.n_classes), np.nan)
+        for block in self.blocks():
+            if len(block):
+                new[block.index - self._first_row] = change(block.probabilities)
+        part = copy(self)
+        part._columns, part._binary = Columns((new,), self._columns.names if not self._binary else None), False
+        part._percent = part._from_logits = part._from_log_probs = part._renormalize = False
+        return part
+
     def split(self, most: int) -> list[Forecasts]:
         """Cut into successive parts, at most so many and none much smaller than a block.
 
@@ -372,9 +383,9 @@ class Forecasts:
         rescaled, deviation = 0, 0.0
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below
             if self._renormalize:
-                p, rescaled, deviation = _renormalized(p, _primitives(p, codes))
-            rows = _primitives(p, codes, weights, into)
-        problems = _problems(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
+                p, rescaled, deviation = renormalized(p, primitives(p, codes))
+            rows = primitives(p, codes, weights, into)
+        problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
         dropped = {"no label": missing} if missing else {}
         dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
         notes = Notes(ignored, dropped, rescaled, deviation)
@@ -436,7 +447,7 @@ class Forecasts:
             shown, where = self._example(rows[0], reason)
             lines.append(f"{reason} in {rows_text(self._first_row + np.array(rows))}{where}, for example {shown}.")
         if "negative" in found or "above 1" in found:
-            lines.append(_scale_hint(lowest, highest, self._binary))
+            lines.append(scale_hint(lowest, highest, self._binary))
         if "sum not 1" in found and self._renormalize:
             lines.append("A sum of 0 is nothing to divide by.")
         elif "sum not 1" in found:
@@ -459,60 +470,3 @@ class Forecasts:
             return f"a value of {float(x[0]):.6g}", ""
         names = self._columns.names or (None if self._binary else self.labels)
         return f"{float(x[at[0]])!r}", f", column {names[at[0]]!r}" if names else ""
-
-
-def _primitives(
-    p: AnyFloats | DeviceRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
-) -> Rows:
-    """Primitives of rows, computed where they are."""
-    if isinstance(p, DeviceRows):
-        return p.primitives(truth, weights, into)
-    return row_primitives(p, truth, weights, into)
-
-
-def _problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
-    """Rows that are no distribution, by the first reason that holds (in one column, 1 - p < 0 is p > 1)."""
-    if rows.usual.all():
-        return {}
-    valid = (rows.lowest >= 0) & (rows.highest <= 1)
-    nan = np.isnan(rows.total) & ~(np.isinf(rows.lowest) | np.isinf(rows.highest))
-    infinite = ~np.isfinite(rows.lowest) | ~np.isfinite(rows.highest)
-    reasons = {
-        "NaN": nan,
-        "infinite": infinite & ~nan,
-        "negative": ~nan & ~infinite & negative,
-        "above 1": ~nan & ~infinite & ~negative & (rows.highest > 1),
-        "sum not 1": valid & ~rows.usual,
-    }
-    return {reason: mask for reason, mask in reasons.items() if mask.any()}
-
-
-def _renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | DeviceRows, int, float]:
-    """Divide the rows that can be by their sum; say how many were off and by how much."""
-    able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
-    deviation = np.where(able, np.abs(rows.total - 1), 0.0)
-    if not (deviation > 0).any():
-        return p, 0, 0.0
-    by = np.where(able, rows.total, 1.0)
-    if isinstance(p, DeviceRows):
-        p = p.divided(by, able)
-    else:
-        p = p / by.astype(p.dtype)[:, None]
-        np.minimum(p, 1, out=p, where=able[:, None])
-    off = deviation > _ROUNDING
-    return p, int(off.sum()), float(deviation[off].max(initial=0.0))
-
-
-def _scale_hint(lowest: float, highest: float, binary: bool) -> str:
-    """Say what numbers outside [0, 1] look like; the user decides."""
-    if lowest >= -1e-5 and highest <= 1 + 1e-5:
-        return "That looks like rounding: clip to 0 and 1" + (
-            "." if binary or lowest < 0 else ", or divide by the sums with renormalize=True (--renormalize)."
-        )
-    if lowest >= 0 and 2 < highest <= 100 + 1e-5:
-        return "These look like percentages: percent=True (--percent) reads them so."
-    if highest <= 0:
-        return "These look like log-probabilities: from_log_probs=True (--from-log-probs) reads them so."
-    if lowest < -1 or highest > 2:
-        return "These look like logits: from_logits=True (--from-logits) reads them so."
-    return ""

@@ -1,12 +1,9 @@
-"""What happened: class labels, and the class index of each row."""
+"""Class labels as plain values, and a column of them as codes."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
@@ -17,54 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import (
-    as_array,
-    frame_names,
     is_missing,
-    library,
-    numbers,
 )
-from .._lib.errors import InputError, listed, rows_text
-from .._lib.typing import Ints
+from .._lib.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 Label = bool | int | float | str
 
-_PART = 1 << 20
+CHUNK = 1 << 20
 
 _CLOSE = 1 << 17
 """Integer labels within such a range are looked up in a table of it."""
-
-MISSING, IGNORED, UNKNOWN = -1, -2, -3
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Class index of each row, MISSING or IGNORED where there is none, and the labels in column order."""
-
-    codes: NDArray[np.signedinteger[Any]]
-    labels: tuple[Label | None, ...]
-    """None where data and settings do not say (an empty part, a negative class not yet seen)."""
-    borrowed: bool = False
-    """Whether the codes are the caller's own array, which may change after it was checked."""
-
-
-@dataclass(frozen=True)
-class LabelSettings:
-    """How labels are to be read: the arguments of `assess` that concern them."""
-
-    labels: Sequence[Label] | None = None
-    pos_label: Label | None = None
-    ignore_label: Label | Sequence[Label] | None = None
-    whole: bool = True
-    """Whether the class set may be read off the data: a part of a stream may not."""
-    name: str = "y_true"
-    """What errors call the outcomes."""
-    first_row: int = 0
-    """What errors call the first row."""
-    known: tuple[Label | None, ...] | None = None
-    """The class set in column order, where it is settled."""
 
 
 @dataclass(frozen=True)
@@ -80,142 +42,6 @@ class Coded:
         if len(places) == len(self.labels):
             return self.labels, self.inverse
         return list(places), np.array([places[label] for label in self.labels], dtype=np.int32)[self.inverse]
-
-
-def read_outcomes(
-    y_true: Any, n_classes: int, binary: bool, names: tuple[Any, ...] | None, settings: LabelSettings
-) -> Outcomes:
-    """Read y_true against forecasts of n_classes classes; binary means one probability column."""
-    if library(y_true) == "polars" and str(getattr(y_true, "dtype", None)) == "String":
-        y_true = coded(y_true)
-    if isinstance(y_true, Coded):
-        return _encoded(*y_true.distinct(), n_classes, binary, names, settings)
-    array = as_array(y_true)
-    if array.dtype.kind in "US" and isinstance(y_true, list | tuple):
-        array = np.array(y_true, dtype=object)  # NumPy would spell a missing label or a number among texts as text
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim == 2:
-        return _one_hot(array, frame_names(y_true), n_classes, names, settings)
-    if array.ndim != 1:
-        raise InputError(f"{settings.name}: expected one label a row, or one-hot rows, got shape {array.shape}.")
-    return _encoded(*distinct_labels(array), n_classes, binary, names, settings)
-
-
-def class_set(
-    distinct: Sequence[Label | None],
-    n_classes: int,
-    binary: bool,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-) -> tuple[Label | None, ...]:
-    """Settle the classes, in column order, from the labels that occur."""
-    if settings.labels is not None:
-        _check_given_labels(settings.labels, n_classes, names)
-    ignored = _ignored(settings)
-    present = [v for v in distinct if v is not None and v not in ignored]
-    if binary:
-        return _binary_labels(present, names, settings)
-    return _class_labels(present, n_classes, names, settings)
-
-
-def _ignored(settings: LabelSettings) -> dict[Label, None]:
-    return {} if settings.ignore_label is None else dict.fromkeys(_as_list(settings.ignore_label))
-
-
-def _encoded(
-    distinct: list[Label | None],
-    inverse: NDArray[Any],
-    n_classes: int,
-    binary: bool,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-) -> Outcomes:
-    """Give each row the number of its class."""
-    labels = settings.known or class_set(distinct, n_classes, binary, names, settings)
-    ignored = _ignored(settings)
-    index = {label: code for code, label in enumerate(labels) if label is not None}
-    table = np.array(
-        [MISSING if v is None else IGNORED if v in ignored else index.get(v, UNKNOWN) for v in distinct] or [0],
-        dtype=_smallest(n_classes),
-    )
-    unknown = [v for v, code in zip(distinct, table, strict=False) if code == UNKNOWN]
-    if unknown:
-        raise InputError(_unknown_message(unknown, labels, _Where(distinct, inverse, settings.first_row), settings))
-    plain_integers = inverse.dtype.kind == "i" and inverse.dtype.isnative and inverse.flags.aligned
-    if plain_integers and np.iinfo(inverse.dtype).max >= len(labels) and np.array_equal(table, np.arange(table.size)):
-        return Outcomes(inverse, labels, borrowed=True)
-    return Outcomes(table[inverse], labels)
-
-
-def _smallest(number: int) -> type[np.signedinteger[Any]]:
-    """Smallest integer type that holds class indexes below number, and the negative codes."""
-    return next(t for t in (np.int8, np.int16, np.int32) if number <= np.iinfo(t).max)
-
-
-@dataclass(frozen=True)
-class _Where:
-    """Finds the rows of a label, for error messages."""
-
-    distinct: list[Label | None]
-    inverse: NDArray[Any]
-    first_row: int
-
-    def count(self, label: Label) -> int:
-        return int(np.count_nonzero(self.inverse == self.distinct.index(label)))
-
-    def rows(self, labels: Sequence[Label]) -> Ints:
-        places = [self.distinct.index(label) for label in labels]
-        return self.first_row + np.flatnonzero(np.isin(self.inverse, places))
-
-
-def _as_list(value: Any) -> list[Label]:
-    several = hasattr(value, "__iter__") and not isinstance(value, str | bytes)
-    return [plain(v) for v in (value if several else [value])]
-
-
-def label_list(labels: Any) -> list[Label] | None:
-    """Labels as given in column order: a list, or anything that has an order; None for none."""
-    if labels is None:
-        return None
-    if isinstance(labels, str | set | frozenset) or not hasattr(labels, "__iter__"):
-        raise InputError(f"labels: expected a list of labels in column order, got {labels!r:.80}.")
-    return list(labels)
-
-
-def _check_given_labels(labels: Sequence[Label], n_classes: int, names: tuple[Any, ...] | None) -> None:
-    given = [plain(v) for v in labels]
-    try:
-        twice = [v for v, count in Counter(given).items() if count > 1]
-    except TypeError:
-        raise InputError(f"labels: expected numbers or texts, got {given!r:.80}.") from None
-    if twice:
-        raise InputError(f"labels: {twice[0]!r} is given twice.")
-    if None in given:
-        raise InputError(f"labels: {listed(list(labels))}: a missing value is no class.")
-    if len(given) != n_classes:
-        raise InputError(
-            f"labels: {len(given)} labels for forecasts of {n_classes} classes; name one for each probability"
-            " column, in column order" + (" (negative, positive)." if n_classes == 2 else ".")
-        )
-
-    for read in _readings(names or ()):
-        if (set(read) == set(given) and read != given) or read == given[:1]:
-            raise InputError(
-                f"labels: {listed(given)}, but the probability columns are named {listed(names or ())}. Leave labels"
-                " (--labels) out, or put them in the columns' order (negative, positive for one column)."
-            )
-
-
-def _readings(names: Sequence[Any]) -> list[list[Any]]:
-    """Column names as labels: as they are, as numbers, and as true and false."""
-    words = {"true": True, "false": False}
-    readings: list[list[Any]] = [[plain(name) for name in names]]
-    with suppress(TypeError, ValueError):
-        readings.append([plain(float(name)) for name in names])
-    if all(str(name).lower() in words for name in names):
-        readings.append([words[str(name).lower()] for name in names])
-    return [read for read in readings if read and len(set(read)) == len(read)]
 
 
 _PLAIN = (int, str, bool)
@@ -275,12 +101,12 @@ def distinct_labels(array: NDArray[Any]) -> tuple[list[Label | None], NDArray[np
     if array.dtype == np.bool_:
         found, places_of_them = distinct_labels(array.view(np.int8))
         return [bool(value) for value in found], places_of_them
-    parts = [array[start : start + _PART] for start in range(0, array.size, _PART)]
+    parts = [array[start : start + CHUNK] for start in range(0, array.size, CHUNK)]
     if array.dtype.kind in "iu" and array.size and int(array.max()) - int(array.min()) < _CLOSE:
         return _distinct_close(array, parts)
     if array.dtype.kind in "iuf":
         values = np.unique(np.concatenate([np.unique(part) for part in parts] or [array]))
-        kind = _smallest(values.size)
+        kind = smallest_type(values.size)
         places = [np.searchsorted(values, part).astype(kind) for part in parts]
         return [plain(v) for v in values], np.concatenate(places) if places else np.empty(0, dtype=kind)
     if array.dtype.kind == "M":
@@ -326,176 +152,11 @@ def _distinct_close(
     if lowest == 0 and present.all():
         return list(range(present.size)), array
     values = np.flatnonzero(present)
-    place = np.zeros(present.size, dtype=_smallest(values.size))
+    place = np.zeros(present.size, dtype=smallest_type(values.size))
     place[values] = np.arange(values.size)
     return [lowest + value for value in values.tolist()], np.concatenate([place[part] for part in offsets])
 
 
-def _one_hot(
-    array: NDArray[Any],
-    own_names: tuple[Any, ...] | None,
-    n_classes: int,
-    names: tuple[Any, ...] | None,
-    settings: LabelSettings,
-) -> Outcomes:
-    if settings.labels is not None:
-        _check_given_labels(settings.labels, n_classes, names)
-    if array.shape[1] != n_classes:
-        raise InputError(
-            f"{settings.name}: one-hot rows of {array.shape[1]} classes for forecasts of {n_classes} classes."
-        )
-    if settings.pos_label is not None or settings.ignore_label is not None:
-        raise InputError(
-            f"{settings.name}: one-hot rows already say which class happened; leave out pos_label, ignore_label."
-        )
-    if names is not None and own_names is not None and len(names) == 1 and names[0] in own_names:
-        positive = names[0]  # one column, named after the class it speaks of
-        names = (*(name for name in own_names if name != positive), positive)
-    elif names is None or len(names) != n_classes:
-        names = own_names
-    labels = tuple(plain(v) for v in (settings.labels or names or range(n_classes)))
-    order = np.arange(n_classes)
-    if own_names is not None and set(own_names) == set(labels):
-        order = np.array([own_names.index(label) for label in labels])  # both are named: names, not places, decide
-    codes = np.empty(array.shape[0], dtype=_smallest(n_classes))
-    for start in range(0, array.shape[0], max(1, _PART // n_classes)):
-        part = slice(start, start + max(1, _PART // n_classes))
-        codes[part] = _one_hot_codes(array[part][:, order], settings.first_row + start, settings.name)
-    return Outcomes(codes, labels)
-
-
-def _one_hot_codes(rows: NDArray[Any], start: int, name: str) -> Ints:
-    values = numbers(rows, name, start).astype(np.float64)
-    missing = np.isnan(values).any(axis=1)
-    valid = ((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) == 1)
-    bad = np.flatnonzero(~valid & ~missing)
-    if bad.size:
-        raise InputError(
-            f"{name}: {rows_text(start + bad)}: a one-hot row has exactly one 1 and 0 else, row {start + bad[0]} is"
-            f" {values[bad[0]].tolist()[:10]}. Leave such rows out before, or repair them."
-        )
-    return np.where(missing, MISSING, values.argmax(axis=1))
-
-
-def _binary_labels(
-    present: list[Label], names: tuple[Any, ...] | None, settings: LabelSettings
-) -> tuple[Label | None, ...]:
-    positive = None if settings.pos_label is None else plain(settings.pos_label)
-    if settings.labels is not None:
-        negative, last = (plain(v) for v in settings.labels)
-        if positive is None or positive == last:
-            return negative, last
-        if positive == negative:
-            return last, negative
-        raise InputError(f"pos_label: {positive!r} is not one of the labels {negative!r}, {last!r}.")
-    # A column named after one of two classes speaks of it.
-    named = [read[0] for read in _readings(names or ()) if len(present) == 2 and read[0] in present]
-    if positive is not None:
-        if named and positive not in named:
-            raise InputError(
-                f"pos_label: {positive!r}, but the probability column is named after the class {named[0]!r}. Name the"
-                " column's class as pos_label (--pos-label), or rename the column."
-            )
-        others = [v for v in present if v != positive]
-        if others and positive not in present and settings.whole:
-            raise InputError(
-                f"pos_label: {positive!r} does not occur in {settings.name} (found: {listed(present)}). If it is merely"
-                " absent, name both classes: labels=[negative, positive] (--labels)."
-            )
-        if len(others) > 1:
-            raise InputError(
-                f"{settings.name}: besides the positive label {positive!r} there are {listed(others)}. One probability"
-                " column has one negative class: leave the others out with ignore_label (--ignore-label)."
-            )
-        return (others[0] if others else None), positive
-    if named:
-        return next(v for v in present if v != named[0]), named[0]
-    return _told_apart(present, settings)
-
-
-_TEXT_PAIRS = [("0", "1"), ("false", "true"), ("False", "True"), ("FALSE", "TRUE")]
-_TWO_WORDS = (("-1", "0", "false"), ("1", "true"))
-
-
-def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | None, Label | None]:
-    """Negative and positive label where the values themselves say so: 0/1, -1/1, true/false."""
-    seen = set(present)
-    low, high = (next((v for v in present if str(v).lower() in words), None) for words in _TWO_WORDS)
-    told = len(seen) == (low is not None) + (high is not None)
-    if told and (not settings.whole or len(seen) == 2):
-        return low, high  # a part says no more than it holds; parts together say the rest
-    if settings.whole:
-        first = present[0] if present else 0
-        for pair in _TEXT_PAIRS if isinstance(first, str) else [(False, True) if isinstance(first, bool) else (0, 1)]:
-            if seen <= set(pair):
-                return pair
-    if not present:
-        return None, None
-    numbers = [v for v in present if isinstance(v, bool | int | float)]
-    if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
-        return 0, 1  # so the others are no class, which is said with their rows
-    raise InputError(
-        f"{settings.name}: the positive class cannot be told from the labels {listed(present)}. Name it with pos_label"
-        " (--pos-label), or both with labels=[negative, positive] (--labels)."
-    )
-
-
-def _class_labels(
-    present: list[Label], n_classes: int, names: tuple[Any, ...] | None, settings: LabelSettings
-) -> tuple[Label | None, ...]:
-    if settings.pos_label is not None:
-        raise InputError(
-            f"pos_label: there are {n_classes} probability columns; name their classes with labels (--labels),"
-            " or pass the positive class's column alone."
-        )
-    if settings.labels is not None:
-        return tuple(plain(v) for v in settings.labels)
-    if not present:
-        return (None,) * n_classes
-    alike = [read for read in _readings(names or ()) if {type(v) for v in present} <= {type(v) for v in read}]
-    for read in alike:
-        if set(present) <= set(read):
-            return tuple(read)
-    for read in alike:
-        if set(present) & set(read):
-            return tuple(read)  # some labels are columns, so the others are no class, which is said with their rows
-    in_order = names is None or [_last_number(name) for name in names] == list(range(n_classes))
-    if in_order and all(isinstance(v, bool | int) and 0 <= v < n_classes for v in present):
-        return tuple(range(n_classes))
-    whole_unnamed = settings.whole and names is None
-    if whole_unnamed and len(present) == n_classes and len({isinstance(v, str) for v in present}) == 1:
-        negative = [v for v in present if isinstance(v, int | float) and v < 0]
-        if not negative and not _sorts_two_ways(present):
-            return tuple(sorted(present))  # scikit-learn's convention: columns in the order of the sorted labels
-    columns = f" named {listed(list(names))}" if names is not None else ""
-    raise InputError(
-        f"{settings.name}: the labels {listed(present)} do not say which of the {n_classes} probability columns"
-        f"{columns} is which. Name the columns' classes in column order with labels (--labels)."
-    )
-
-
-def _sorts_two_ways(labels: Sequence[Any]) -> bool:
-    """Whether these are texts that read as numbers, and come in another order as such: "10" and "2"."""
-    try:
-        return isinstance(labels[0], str) and sorted(labels) != sorted(labels, key=float)
-    except ValueError:
-        return False
-
-
-def _last_number(name: object) -> int | None:
-    """Number that a column's name ends in, such as 2 of "p_2"."""
-    found = re.search(r"\d+$", str(name))
-    return int(found.group()) if found else None
-
-
-def _unknown_message(
-    unknown: Sequence[Any], labels: tuple[Label | None, ...], where: _Where, settings: LabelSettings
-) -> str:
-    first = unknown[0]
-    counted = ", ".join(f"{where.count(v):,} × {v!r}" for v in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    known = listed([v for v in labels if v is not None])
-    return (
-        f"{settings.name}: outcomes that are no class: {counted}, in {rows_text(where.rows(unknown))}; the classes"
-        f" are {known}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name the classes"
-        " with labels (--labels)."
-    )
+def smallest_type(number: int) -> type[np.signedinteger[Any]]:
+    """Smallest integer type that holds class indexes below number, and the negative codes."""
+    return next(t for t in (np.int8, np.int16, np.int32) if number <= np.iinfo(t).max)

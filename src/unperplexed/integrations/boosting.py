@@ -26,8 +26,8 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
         One of ``geometric_accuracy``, ``decisiveness``, ``robustness``, ``spherical_score`` (larger is better, which
         LightGBM is told), ``log_loss``, ``brier_score``, ``penalized_brier_score``, ``penalized_log_loss``,
         ``ranked_probability_score``, ``power_score``, ``generalized_surprisal``, ``expected_calibration_error``,
-        ``smooth_calibration_error`` (smaller is better); or ``neg_`` and one of the first four, of which smaller is
-        better again.
+        ``smooth_calibration_error``, ``refinement_loss`` (smaller is better); or ``neg_`` and one of the first four, of
+        which smaller is better again.
     from_logits : bool, default False
         Whether LightGBM hands over margins, as it does with an objective of one's own, instead of probabilities.
     **settings

@@ -10,6 +10,7 @@ from .._lib.errors import InputError
 from ..assessment import risk_profile as profile
 from ..assessment.assess import assess
 from ..calibration import errors as calibration
+from ..recalibration.refinement import refinement_loss
 from ..scores import functions as scores
 from ..scores.registry import SCORES
 
@@ -24,6 +25,8 @@ _CALIBRATION: dict[str, Figure] = {
     "expected_calibration_error": calibration.expected_calibration_error,
     "smooth_calibration_error": calibration.smooth_calibration_error,
 }
+REFINEMENT = "refinement_loss"
+"""The figure that is not made from the counts of an assessment."""
 _OTHER_RULES = ("ranked_probability_score", "power_score", "generalized_surprisal")
 
 
@@ -42,6 +45,7 @@ SMALLER: dict[str, Figure] = {
     **{name: _of_rule(name) for name, rule in SCORES.items() if not rule.larger_is_better},
     **{name: _of_rule(name) for name in _OTHER_RULES},
     **_CALIBRATION,
+    REFINEMENT: refinement_loss,
 }
 """Metrics of which smaller is better."""
 
@@ -63,6 +67,8 @@ HEADLINE = (
 
 def larger_is_better(figure: str) -> bool | None:
     """Whether larger values are better of a figure in ``Assessment.figures()``; None if neither are, as of slopes."""
+    if figure == REFINEMENT:
+        return False
     if figure in SCORES:
         return SCORES[figure].larger_is_better
     means = ("decisiveness", "geometric_accuracy", "robustness")
@@ -76,7 +82,7 @@ def check_settings(figure: str, **settings: Any) -> None:
 
 
 def check_figures(names: Sequence[str], **settings: Any) -> None:
-    """Refuse names that are none in ``Assessment.figures()``, and settings of `assess` that it refuses."""
-    known = assess([0, 1], [0.5, 0.5], **{**settings, "resamples": 0}).figures()
+    """Refuse names that are none in ``Assessment.figures()`` nor `REFINEMENT`, and settings that `assess` refuses."""
+    known = [*assess([0, 1], [0.5, 0.5], **{**settings, "resamples": 0}).figures(), REFINEMENT]
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"figures: no figure {unknown[0]!r}. Known: {', '.join(sorted(known))}.")

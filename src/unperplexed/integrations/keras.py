@@ -13,6 +13,8 @@ import numpy as np
 
 from .._lib.errors import InputError
 from ..assessment.assess import assess
+from ..forecasts.reading import RowReading
+from ..recalibration.refinement import refinement_loss
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Array, Rule
 from ..statistics.means import (
@@ -22,7 +24,7 @@ from ..statistics.means import (
     check_floor,
     floor_for,
 )
-from .figures import HEADLINE, check_figures
+from .figures import HEADLINE, REFINEMENT, check_figures
 
 try:
     import keras
@@ -206,7 +208,7 @@ class PenalizedBrierLoss(_RuleLoss):
 
     The penalty is constant wherever it is smooth, so that the gradient is that of the Brier score: it is for stopping
     and choosing more than for descending. Parameters are those of `BrierLoss`; the formula is that of
-    `unperplexed.penalized_brier_score`.
+    `unperplexed.scores.penalized_brier_score`.
 
     Examples
     --------
@@ -224,7 +226,7 @@ class PenalizedLogLoss(_RuleLoss):
     """Cross-entropy plus a penalty for a wrong top class. Smaller is better; strictly proper.
 
     As of `PenalizedBrierLoss` the gradient is that without the penalty. Parameters are those of `BrierLoss`; the
-    formula is that of `unperplexed.penalized_log_loss`.
+    formula is that of `unperplexed.scores.penalized_log_loss`.
 
     Examples
     --------
@@ -242,7 +244,7 @@ class GeneralizedSurprisalLoss(_RuleLoss):
     """Generalized surprisal of order r: risk-averse below 0, risk-seeking above. Smaller is better; proper at 0 alone.
 
     ``r`` is an order above -1; the other parameters are those of `BrierLoss`, the formula that of
-    `unperplexed.generalized_surprisal`. Of orders below 0 it goes on in a straight line where powers would overflow.
+    `unperplexed.scores.generalized_surprisal`. Below order 0 it goes on in a straight line where powers would overflow.
 
     Examples
     --------
@@ -263,7 +265,7 @@ class PowerLoss(_RuleLoss):
     """Power score of order r: cross-entropy at 0, the Brier score at 1. Smaller is better; strictly proper.
 
     ``r`` is an order above -1: the lower it is, the more improbable classes that happen weigh. The other parameters are
-    those of `BrierLoss`, the formula that of `unperplexed.power_score`.
+    those of `BrierLoss`, the formula that of `unperplexed.scores.power_score`.
 
     Examples
     --------
@@ -444,7 +446,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     prefix : str, default "val_"
         What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
     figures : sequence of str, default the headline figures
-        Which figures, by their names in ``Assessment.figures()``.
+        Which figures, by their names in ``Assessment.figures()``; also ``refinement_loss``.
     batch_size : int, optional
         Of prediction.
     **settings
@@ -522,8 +524,12 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self.assessment = None
             warnings.warn("AssessmentCallback: some predictions are NaN, and so are the figures.", stacklevel=2)
         else:
-            self.assessment = assess(y, p, **({"labels": range(max(n_classes, 2))} | weights | self.settings))
+            settings = {"labels": range(max(n_classes, 2))} | weights | self.settings
+            self.assessment = assess(y, p, **settings)
             found = self.assessment.figures()
+            if REFINEMENT in self.figures:
+                reading = {key: value for key, value in settings.items() if key in RowReading.__annotations__}
+                found[REFINEMENT] = refinement_loss(y, p, **reading)
         if logs is not None:
             logs.update({self.prefix + name: found[name] for name in self.figures})
 

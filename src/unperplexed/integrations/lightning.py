@@ -39,7 +39,7 @@ class AssessmentCallback(Callback):
     prefix : str, default "val_"
         What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
     figures : str or sequence of str, default the headline figures
-        Which figures, by their names in ``Assessment.figures()``.
+        Which figures, by their names in ``Assessment.figures()``; also ``refinement_loss``.
     picture : bool, default True
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
         ``log_image`` of Weights & Biases), else into a file in the logger's folder.

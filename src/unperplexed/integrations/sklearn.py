@@ -1,4 +1,4 @@
-"""Scorers and displays for scikit-learn: selecting models by the rules of this package, and seeing what came out."""
+"""Scorers, displays and recalibration for scikit-learn: select models, look at them, recalibrate them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .figures import (
     SMALLER,
     check_settings,
 )
+from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name of this module too)
 
 try:
     from sklearn.metrics import make_scorer
@@ -238,6 +239,8 @@ class AssessmentDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
+        kind: Literal["reliability", "averages"] | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
         """Assess a fitted classifier on data, which it should not have seen, and draw.
@@ -253,9 +256,11 @@ class AssessmentDisplay:
         pos_label : label, optional
             Of two classes the one that is the positive.
         name : str, optional
-            Title; by default that of the class.
-        ax, axes
+            Name of the curve; by default that of the class.
+        ax, axes, kind
             As in `plot`.
+        curve_kwargs : dict, optional
+            Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         **settings
             Of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed`` ...
 
@@ -265,7 +270,7 @@ class AssessmentDisplay:
         """
         name = type(estimator).__name__ if name is None else name
         parts: dict[str, Any] = {**_said(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
-        return cls(assess(y, **parts), name=name).plot(ax, axes=axes)
+        return cls(assess(y, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
     @classmethod
     def from_predictions(
@@ -279,6 +284,8 @@ class AssessmentDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
+        kind: Literal["reliability", "averages"] | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
         """Assess probabilities, and draw.
@@ -291,7 +298,7 @@ class AssessmentDisplay:
             Probabilities of the positive class, or of each.
         sample_weight, labels, pos_label
             As in `assess`.
-        name, ax, axes, **settings
+        name, ax, axes, kind, curve_kwargs, **settings
             As in `from_estimator`.
 
         Returns
@@ -299,7 +306,9 @@ class AssessmentDisplay:
         AssessmentDisplay
         """
         known: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-        return cls(assess(y_true, y_proba, **known, **settings), name=name).plot(ax, axes=axes)
+        return cls(assess(y_true, y_proba, **known, **settings), name=name).plot(
+            ax, axes=axes, kind=kind, **(curve_kwargs or {})
+        )
 
     @classmethod
     def from_cv_results(
@@ -313,6 +322,8 @@ class AssessmentDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         axes: Literal["reported", "nelson"] = "reported",
+        kind: Literal["reliability", "averages"] | None = None,
+        curve_kwargs: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
         """Assess what `cross_validate` left out of each fold, all folds together, and draw.
@@ -326,7 +337,7 @@ class AssessmentDisplay:
         groups : array_like of shape (n,) or (n, k), mapping or data frame, optional
             What rows of X belong together. Where rows are in several folds, as of a repeated cross-validation, by
             default the row itself: it was forecast several times, but happened once.
-        name, ax, axes, **settings
+        name, ax, axes, kind, curve_kwargs, **settings
             As in `from_estimator`.
 
         Returns
@@ -352,12 +363,18 @@ class AssessmentDisplay:
         name = type(cv_results["estimator"][0]).__name__ if name is None else name
         parts = {"labels": _all_classes(cv_results), "sample_weight": weights, "groups": groups, **settings}
         y_true, y_proba = (np.concatenate([getattr(fold, part) for fold in folds]) for part in ("y_true", "y_proba"))
-        return cls(assess(y_true, y_proba, **parts), name=name).plot(ax, axes=axes)
+        return cls(assess(y_true, y_proba, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
     def plot(
-        self, ax: Axes | None = None, *, axes: Literal["reported", "nelson"] = "reported", name: str | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        axes: Literal["reported", "nelson"] = "reported",
+        kind: Literal["reliability", "averages"] | None = None,
+        name: str | None = None,
+        **keywords: Any,
     ) -> Self:
-        """Draw; returns the display.
+        """Draw; returns the display. A reliability diagram on Axes that have one adds its curve and a legend.
 
         Parameters
         ----------
@@ -365,13 +382,24 @@ class AssessmentDisplay:
             Where to draw; by default a new figure.
         axes : {"reported", "nelson"}, default "reported"
             Which axis the reported probability goes on: x, or y.
+        kind : {"reliability", "averages"}, optional
+            Which diagram, as in `Assessment.plot`; by default "reliability" for two classes.
         name : str, optional
-            Title of a new figure, instead of the display's own.
+            Name of the curve of a reliability diagram, and title of a new figure with the averages, instead of the
+            display's own.
+        **keywords
+            Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         """
-        self.ax_: Axes = self.assessment.plot(ax, axes=axes)
-        self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
-        if ax is None and (title := self.name if name is None else name):
-            self.figure_.suptitle(title)
+        name = self.name if name is None else name
+        two = self.assessment.n_classes == 2 and axes == "reported"
+        if kind == "reliability" or (kind is None and two):
+            self.ax_: Axes = self.assessment.plot(ax, kind="reliability", axes=axes, name=name, **keywords)
+            self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
+            return self
+        self.ax_ = self.assessment.plot(ax, kind=kind, axes=axes, **keywords)
+        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        if ax is None and name:
+            self.figure_.suptitle(name)
         return self
 
 

@@ -116,7 +116,7 @@ def penalized_brier_loss(
     Notes
     -----
     The Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and Wahlström 2025), with ``wrong`` 1 if another class is
-    on top, 1 - 1/k if the one that happened is one of k on top, else 0: `unperplexed.penalized_brier_score`.
+    on top, 1 - 1/k if the one that happened is one of k on top, else 0: `unperplexed.scores.penalized_brier_score`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def penalized_log_loss(
 
     Notes
     -----
-    ``-ln p_c + ln(C) * wrong`` with ``wrong`` as in `penalized_brier_loss`: `unperplexed.penalized_log_loss`.
+    ``-ln p_c + ln(C) * wrong`` with ``wrong`` as in `penalized_brier_loss`: `unperplexed.scores.penalized_log_loss`.
 
     Examples
     --------
@@ -208,8 +208,8 @@ def generalized_surprisal_loss(
 
     Notes
     -----
-    ``-(1+r)/r (p_c^r - 1)``, at r = 0 ``-ln p_c``: `unperplexed.generalized_surprisal`. Of orders below 0 it goes on in
-    a straight line over ln p_c where the power exceeds the cube root of the largest number: in float32 at order -2/3
+    ``-(1+r)/r (p_c^r - 1)``, at r = 0 ``-ln p_c``: `unperplexed.scores.generalized_surprisal`. Below order 0 it goes on
+    in a straight line over ln p_c where the power exceeds the cube root of the largest number: in float32 at order -2/3
     below p_c = 5e-20, of logits in float16 below 3e-7. So it and its gradient are finite.
 
     Examples
@@ -259,8 +259,8 @@ def power_loss(
 
     Notes
     -----
-    ``-(1+r)/r (p_c^r - 1) + sum_j p_j^(1+r) - 1``: `unperplexed.power_score`. Straight as `generalized_surprisal_loss`
-    where it would overflow.
+    ``-(1+r)/r (p_c^r - 1) + sum_j p_j^(1+r) - 1``: `unperplexed.scores.power_score`. Straight as
+    `generalized_surprisal_loss` where it would overflow.
 
     Examples
     --------

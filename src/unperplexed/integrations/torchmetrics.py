@@ -21,6 +21,7 @@ from ..forecasts.forecasts import Notes
 from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import moments, sums_to_one
+from ..recalibration.refinement import GRID_FLOOR, POWERS, least_of_grid
 from ..scores.registry import SCORES
 from ..scores.rules import PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
@@ -28,7 +29,7 @@ from ..tally.binary import BinaryRows
 from ..tally.counter import ScoreSums
 from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
-from .figures import HEADLINE, check_figures, larger_is_better
+from .figures import HEADLINE, REFINEMENT, check_figures, larger_is_better
 
 try:
     import torch
@@ -67,7 +68,8 @@ class ForecastMetric(Metric):
     Parameters
     ----------
     figures : str or sequence of str, default the headline figures
-        Names in ``Assessment.figures()``. A sequence makes `compute` give a dictionary, a name its one value.
+        Names in ``Assessment.figures()``, and ``refinement_loss``. A sequence makes `compute` give a dictionary, a name
+        its one value.
     from_logits : bool, default False
         Whether predictions are logits instead of probabilities.
     ignore_index : int, optional
@@ -89,6 +91,9 @@ class ForecastMetric(Metric):
     With two classes rows are counted by their outcome as well, from which ``assessment().diagnosis`` is made. With more
     no diagnosis is made, since whole rows stay on the device: count these with `Tally.of` and its part "diagnosis", or
     assess them with `unperplexed.assess`.
+
+    ``refinement_loss`` is that of `unperplexed.refinement_loss` within 1e-5; a probability of exactly 0 counts as
+    1e-8 / C. It adds up the log loss at 41 temperatures, which takes 41 passes over each batch.
 
     A `MetricCollection` lets metrics share counts that were equal after the first batch. Where members differ in
     ``ignore_index``, give it ``compute_groups=False``.
@@ -114,6 +119,7 @@ class ForecastMetric(Metric):
     counts: Tensor
     lowest: Tensor
     highest: Tensor
+    refinement: Tensor
     sums: Tensor
     weights: Tensor
     rows: Tensor
@@ -145,6 +151,8 @@ class ForecastMetric(Metric):
         self.add_state("highest", torch.full((len(_TABLES), size), -math.inf, dtype=torch.float64), "max")
         self.add_state("sums", torch.zeros(len(SCORES), 3, dtype=torch.float64), "sum")
         self.add_state("weights", torch.zeros(2, dtype=torch.float64), "sum")
+        if REFINEMENT in self._names:
+            self.add_state("refinement", torch.zeros(len(POWERS), dtype=torch.float64), "sum")
         self.add_state("rows", torch.zeros(len(_ROWS), dtype=torch.int64), "sum")
         self.add_state("most_classes", torch.zeros((), dtype=torch.int64), "max")
         self.add_state("fewest_classes", torch.full((), _MANY), "min")
@@ -228,7 +236,7 @@ class ForecastMetric(Metric):
 
     def _count(self, p: Tensor, y: Tensor, given: Tensor | None) -> None:
         """Count some rows; those that are left out have weight 0."""
-        numbers = ~p.isnan().any(dim=1)
+        numbers, given_p = ~p.isnan().any(dim=1), p
         p = _probabilities(p, self.from_logits)
         kept = torch.ones_like(y, dtype=torch.bool) if self.ignore_index is None else y != self.ignore_index
         n_classes = p.shape[1]
@@ -259,11 +267,19 @@ class ForecastMetric(Metric):
             for outcome in (0, 1):
                 happened = torch.where(y == outcome, w, 0.0)
                 self._count_happened(2 + outcome, positive, happened, happened)
+        if REFINEMENT in self._names:
+            self._count_refinement(_log_probabilities(given_p, self.from_logits), truth, w)
         primitives = PrimitiveArrays(correct, squares, hit, n_classes)
         for at, rule in enumerate(SCORES.values()):
             assert rule.formula is not None
             x = torch.where(w > 0, rule.formula(primitives, torch), zero)
             self.sums[at] += torch.stack([(w * x).sum(), (w * w * x).sum(), (w * w * x * x).sum()])
+
+    def _count_refinement(self, log_p: Tensor, truth: Tensor, w: Tensor) -> None:
+        """Add up the log loss at each power of the probabilities."""
+        observed = log_p.gather(1, truth[:, None])[:, 0]
+        losses = [(power * log_p).logsumexp(dim=1) - power * observed for power in POWERS.tolist()]
+        self.refinement += torch.stack([torch.where(w > 0, w * loss, 0.0).sum() for loss in losses])
 
     def _count_happened(self, table: int, x: Tensor, weight: Tensor, total: Tensor | None = None) -> None:
         """Count values by the weight with which they happened, and unless it is counted already by that of all."""
@@ -359,6 +375,8 @@ class ForecastMetric(Metric):
         nothing = self._nothing()
         self.whole = None if nothing else self.tally()
         found = dict.fromkeys(self._names, math.nan) if nothing else self.assessment(resamples=0).figures()
+        if REFINEMENT in self._names and not nothing:
+            found[REFINEMENT] = least_of_grid((self.refinement / self.weights[0]).cpu().numpy())
         values = {name: torch.tensor(found[name], dtype=torch.float64, device=self.device) for name in self._names}
         return values[self.figures] if isinstance(self.figures, str) else values
 
@@ -382,6 +400,16 @@ def _probabilities(p: Tensor, from_logits: bool) -> Tensor:
     if from_logits:  # each side by itself, so that neither loses what is small
         return torch.cat([torch.sigmoid(-p.double()), torch.sigmoid(p.double())], dim=1)
     return torch.cat([1 - p, p], dim=1)
+
+
+def _log_probabilities(p: Tensor, from_logits: bool) -> Tensor:
+    """Logarithms of the probabilities of all classes, of one column of both; finite where these are 0."""
+    if from_logits:
+        x = torch.cat([torch.zeros_like(p), p], dim=1) if p.shape[1] == 1 else p
+        log_p = torch.log_softmax(x.double(), dim=1)
+    else:
+        log_p = _probabilities(p, False).double().log()
+    return torch.where(log_p == -math.inf, math.log(GRID_FLOOR / log_p.shape[1]), log_p)
 
 
 def _score_sums(values: Sequence[float]) -> ScoreSums:

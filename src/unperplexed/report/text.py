@@ -57,8 +57,12 @@ def assessment_text(assessment: Assessment) -> str:
 
 
 def conclusion(a: Assessment) -> list[str]:
-    """Give what is wrong in lines of 80 columns."""
-    return [part for line in said(a) for part in textwrap.wrap(line, 80, break_on_hyphens=False)]
+    """Give what is wrong in lines of 80 columns; commands, which are indented, stay whole."""
+    return [
+        part
+        for line in said(a)
+        for part in ([line] if line.startswith("  ") else textwrap.wrap(line, 80, break_on_hyphens=False))
+    ]
 
 
 def confidence_text(a: Assessment) -> str:
@@ -86,7 +90,8 @@ def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tupl
 
 def said(a: Assessment) -> list[str]:
     """Say what is wrong, what it costs and what mends it, a sentence or two a line; the verdict comes first."""
-    return [*verdict_lines(a.diagnosis, a.scores.get("log_loss", math.nan)), *_rows_text(a), *bias_text(a)]
+    verdict = verdict_lines(a.diagnosis, a.scores.get("log_loss", math.nan))
+    return [*verdict, *(a.remedy.lines() if a.remedy is not None else ()), *_rows_text(a), *bias_text(a)]
 
 
 _MOST_LISTED = 8

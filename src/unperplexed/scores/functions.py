@@ -29,23 +29,23 @@ def row_scores(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> Floats:
-    """Score of each row by a rule's name. Smaller is better, but for the spherical score.
+    """Score of each row, by the name of a rule. Smaller is better, except for the spherical score.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        What happened: labels or one-hot rows.
+        Observed outcomes: labels or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C)
-        Reported probabilities of the positive class, or of each class.
+        Predicted probabilities of the positive class, or of each class.
     score : str, default "log_loss"
-        A name that `score_named` knows.
+        Name of the rule, as in `score_named`.
     labels, pos_label : optional
         As in `Forecasts`.
 
     Returns
     -------
     ndarray of shape (n,)
-        Without floor; infinite where the rule is, never NaN.
+        Scores without a floor; infinite where the rule is, never NaN.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def row_scores(
 
     Examples
     --------
-    >>> from unperplexed import row_scores
+    >>> from unperplexed.scores import row_scores
     >>> row_scores([1, 0], [0.8, 0.5], "brier_score").round(2)
     array([0.08, 0.5 ])
     """
@@ -71,26 +71,26 @@ def log_loss(
     pos_label: Label | None = None,
     floor: float = 0.0,
 ) -> float:
-    """Mean negative logarithm, in nats, of the probability given to what happened. Smaller is better.
+    """Mean of -ln of the probabilities assigned to the observed classes, in nats (cross-entropy). Smaller is better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        What happened: labels or one-hot rows.
+        Observed outcomes: labels or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C)
-        Reported probabilities of the positive class, or of each class.
+        Predicted probabilities of the positive class, or of each class.
     sample_weight : array_like of shape (n,), optional
-        Non-negative importance weights.
+        Importance weights, 0 or more; a row of weight 2 counts as two rows.
     labels, pos_label : optional
         As in `Forecasts`.
     floor : float, default 0
-        Correct-class probabilities below it are raised to it.
+        Lower correct-class probabilities are clipped to this value.
 
     Returns
     -------
     float
-        From 0 (certain and right) to inf (0 given to something that happened); exp of minus it is the
-        geometric accuracy at the same floor. Uniform forecasts have ln C.
+        From 0 (certain and right) to inf (probability 0 for an observed class); exp of minus it is the
+        geometric accuracy at the same floor. A uniform forecast has ln C.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def log_loss(
 
     Examples
     --------
-    >>> from unperplexed import log_loss
+    >>> from unperplexed.scores import log_loss
     >>> round(log_loss([1, 0], [0.8, 0.5]), 6)
     0.458145
     """
@@ -120,20 +120,20 @@ def brier_score(
     pos_label: Label | None = None,
     normalize: Literal["sum", "half", "mean"] = "sum",
 ) -> float:
-    """Mean squared distance between the reported distribution and what happened. Smaller is better.
+    """Mean squared distance between the forecast and the outcome, summed over classes. Smaller is better.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     normalize : {"sum", "half", "mean"}, default "sum"
-        Over the classes: the sum, Brier's own definition, from 0 to 2; half of it; or the sum divided by C. For
-        two classes, both of the latter are the squared error of the positive class's probability.
+        Scale: the sum over classes, Brier's own definition, from 0 to 2; half of the sum; or the sum divided by C.
+        For two classes, the latter two equal the squared error of the probability of the positive class.
 
     Returns
     -------
     float
-        From 0 (certain and right) to 2, 1 or 2/C. Uniform forecasts have 1 - 1/C in the sum.
+        From 0 (certain and right) to 2, 1 or 2/C. A uniform forecast has 1 - 1/C in the sum.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def brier_score(
 
     Examples
     --------
-    >>> from unperplexed import brier_score
+    >>> from unperplexed.scores import brier_score
     >>> round(brier_score([1], [[0.33, 0.34, 0.33]]), 4)
     0.6534
     """
@@ -166,7 +166,7 @@ def spherical_score(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> float:
-    """Mean cosine of the angle between the reported distribution and what happened. Larger is better.
+    """Mean cosine of the angle between the forecast and the outcome. Larger is better.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def spherical_score(
     Returns
     -------
     float
-        From 0 (0 given to everything that happened) to 1 (certain and right). Uniform forecasts have 1/sqrt(C).
+        From 0 (probability 0 for every observed class) to 1 (certain and right). A uniform forecast has 1/sqrt(C).
 
     Raises
     ------
@@ -189,7 +189,7 @@ def spherical_score(
 
     Examples
     --------
-    >>> from unperplexed import spherical_score
+    >>> from unperplexed.scores import spherical_score
     >>> round(spherical_score([1], [[0.3, 0.4, 0.0, 0.3]]), 6)
     0.685994
     """
@@ -205,17 +205,17 @@ def ranked_probability_score(
     pos_label: Label | None = None,
     normalize: Literal["sum", "mean"] = "sum",
 ) -> float:
-    """Mean squared distance of cumulative probabilities, for ordered classes. Smaller is better.
+    """Mean squared distance between cumulative probabilities and outcomes, for ordered classes. Smaller is better.
 
-    Probability that misses counts by how far it misses: of the outcomes low, middle and high, a forecast of low
-    is better than one of middle when low happens, and worse when high does.
+    The penalty grows with the distance from the observed class: with the classes low, middle and high, a forecast
+    of low is better than one of middle if low is observed, and worse if high is observed.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`. The order of the classes is that of the columns, which ``labels`` names.
     normalize : {"sum", "mean"}, default "sum"
-        Over the C - 1 steps between neighbouring classes: their sum, or their mean.
+        Sum or mean over the C - 1 steps between neighbouring classes.
 
     Returns
     -------
@@ -230,12 +230,12 @@ def ranked_probability_score(
     Notes
     -----
     ``sum_i w_i sum_k (P_ik - Y_ik)^2 / sum w`` over k = 1 ... C - 1, with P_ik = p_i1 + ... + p_ik and Y_ik = 1 once
-    the class that happened is among the first k (Epstein 1969 in the form of Murphy 1971). Strictly proper. For two
+    the observed class is among the first k (Epstein 1969 in the form of Murphy 1971). Strictly proper. For two
     classes it is half the Brier score.
 
     Examples
     --------
-    >>> from unperplexed import ranked_probability_score
+    >>> from unperplexed.scores import ranked_probability_score
     >>> near, far = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]
     >>> ranked_probability_score([2], [near]), ranked_probability_score([2], [far])
     (1.0, 2.0)
@@ -261,22 +261,23 @@ def generalized_surprisal(
 ) -> float:
     """Mean surprisal whose average probability is the generalized mean of order r. Smaller is better.
 
-    It shows a forecaster at a chosen attitude to risk, but only at r = 0 is it a rule to be judged by: at any other
-    order, another forecast can be expected to score better than one's belief. `power_score` is its proper companion.
+    It describes a forecaster under a chosen attitude to risk. It is proper only at r = 0: at any other order, some
+    other forecast is expected to score better than one's belief. `power_score` is the proper counterpart.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     r : float
-        Order, above -1. Below 0, improbable outcomes that happen weigh more than in the log loss; above, less.
+        Order, above -1. Below 0, observed outcomes with a low probability have more weight than in the log loss;
+        above 0, less.
     floor : float, default 0
-        Correct-class probabilities below it are raised to it.
+        Lower correct-class probabilities are clipped to this value.
 
     Returns
     -------
     float
-        From 0 (certain and right) to (1+r)/r for r > 0, else to inf (0 given to something that happened).
+        From 0 (certain and right) to (1+r)/r for r > 0, else to inf (probability 0 for an observed class).
 
     Raises
     ------
@@ -290,7 +291,8 @@ def generalized_surprisal(
 
     Examples
     --------
-    >>> from unperplexed import generalized_mean, generalized_surprisal
+    >>> from unperplexed.scores import generalized_surprisal
+    >>> from unperplexed.statistics import generalized_mean
     >>> surprisal = generalized_surprisal([1, 0], [0.8, 0.5], -0.5)
     >>> round(surprisal, 6), round((1 + surprisal) ** -2, 6)
     (0.266124, 0.623803)
@@ -310,9 +312,9 @@ def power_score(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> float:
-    """Mean power score of order r: the generalized surprisal made proper. Smaller is better.
+    """Mean power score of order r, the proper counterpart of the generalized surprisal. Smaller is better.
 
-    Over the orders it is a risk profile that cannot be gamed: at each, no forecast can be expected to score better
+    As a function of the order it is a proper risk profile: at each order, no forecast is expected to score better
     than one's belief. Order 1 is the Brier score, order 0 the log loss.
 
     Parameters
@@ -320,12 +322,12 @@ def power_score(
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     r : float
-        Order, above -1. The lower it is, the more improbable outcomes that happen weigh.
+        Order, above -1. At lower orders, observed outcomes with a low probability have more weight.
 
     Returns
     -------
     float
-        From 0 (certain and right) to (1+r)/r for r > 0, else to inf (0 given to something that happened).
+        From 0 (certain and right) to (1+r)/r for r > 0, else to inf (probability 0 for an observed class).
 
     Raises
     ------
@@ -336,11 +338,11 @@ def power_score(
     -----
     The mean over rows of ``-(1+r)/r (p_correct^r - 1) + sum_j p_j^(1+r) - 1``. Strictly proper. The power family of
     scoring rules (Selten 1998; Gneiting and Raftery 2007), in the scale of the density power divergence
-    (Basu, Harris, Hjort and Jones 1998). At r = 0 it is the log loss plus what the row's sum exceeds 1 by.
+    (Basu, Harris, Hjort and Jones 1998). At r = 0 it is the log loss plus the excess of the row's sum over 1.
 
     Examples
     --------
-    >>> from unperplexed import brier_score, log_loss, power_score
+    >>> from unperplexed.scores import brier_score, log_loss, power_score
     >>> y, p = [1, 0], [0.8, 0.5]
     >>> [round(power_score(y, p, r), 6) for r in (-0.5, 0, 1)]
     [0.644051, 0.458145, 0.29]
@@ -364,17 +366,17 @@ def penalized_brier_score(
     pos_label: Label | None = None,
     variant: Variant = "proper",
 ) -> float:
-    """Brier score plus a penalty for rows whose top class did not happen. Smaller is better.
+    """Brier score plus a penalty for each misclassified row. Smaller is better.
 
-    A row with another class on top scores worse than any row with the class that happened alone on top.
+    A row with another class at the top scores worse than any row with only the observed class at the top.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     variant : {"proper", "published-code"}, default "proper"
-        ``"published-code"`` is what the authors' program computes: the mean over classes instead of the sum, and no
-        penalty where the class that happened ties for the top. It is not proper: ties are rewarded.
+        ``"published-code"`` computes the score of the authors' program: the mean over classes instead of the sum, and
+        no penalty if the observed class ties for the top. It is not proper: ties are rewarded.
 
     Returns
     -------
@@ -388,15 +390,15 @@ def penalized_brier_score(
 
     Notes
     -----
-    Each row has its Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and Wahlström 2025). ``wrong`` is 1 when
-    the class that happened is not on top, 1 - 1/k when it shares the top with k - 1 others, else 0; with ties so
-    shared the rule is strictly proper. Rows with such ties mostly lie between wrong and right ones; not all do.
+    Each row has its Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and Wahlström 2025). ``wrong`` is 1 if
+    the observed class is not at the top, 1 - 1/k if it shares the top with k - 1 others, else 0. With this treatment
+    of ties the rule is strictly proper. Rows with ties mostly score between misclassified and correct ones; not all do.
 
-    The authors' program computes in float32; here it is float64.
+    The authors' program computes in float32, this function in float64.
 
     Examples
     --------
-    >>> from unperplexed import penalized_brier_score
+    >>> from unperplexed.scores import penalized_brier_score
     >>> right, wrong = [0.33, 0.34, 0.33], [0.51, 0.49, 0.0]
     >>> [round(penalized_brier_score([1], [p]), 4) for p in (right, wrong)]
     [0.6534, 1.1869]
@@ -414,23 +416,23 @@ def penalized_log_loss(
     pos_label: Label | None = None,
     variant: Variant = "proper",
 ) -> float:
-    """Log loss plus a penalty for rows whose top class did not happen. Smaller is better.
+    """Log loss plus a penalty for each misclassified row. Smaller is better.
 
-    A row with another class on top scores worse than any row with the class that happened alone on top.
+    A row with another class at the top scores worse than any row with only the observed class at the top.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     variant : {"proper", "published-code"}, default "proper"
-        ``"published-code"`` is what the authors' program computes: Keras' cross-entropy, which divides rows by their
-        sum and limits the result to [1e-7, 1 - 1e-7], and no penalty where the class that happened ties for the
-        top. It is not proper: ties are rewarded.
+        ``"published-code"`` computes the score of the authors' program: Keras' cross-entropy, which divides rows by
+        their sum and clips the result to [1e-7, 1 - 1e-7], and no penalty if the observed class ties for the top.
+        It is not proper: ties are rewarded.
 
     Returns
     -------
     float
-        From 0 (certain and right) to inf (0 given to something that happened); as published, from 1e-7 to
+        From 0 (certain and right) to inf (probability 0 for an observed class); as published, from 1e-7 to
         -ln(1e-7) + ln C.
 
     Raises
@@ -443,11 +445,11 @@ def penalized_log_loss(
     Each row has its log loss in nats plus ``ln(C) * wrong``, with ``wrong`` as in `penalized_brier_score`
     (Ahmadian, Ghatee and Wahlström 2025). Strictly proper.
 
-    The authors' program computes in float32; here it is float64.
+    The authors' program computes in float32, this function in float64.
 
     Examples
     --------
-    >>> from unperplexed import penalized_log_loss
+    >>> from unperplexed.scores import penalized_log_loss
     >>> right, wrong = [0.33, 0.34, 0.33], [0.51, 0.49, 0.0]
     >>> [round(penalized_log_loss([1], [p]), 4) for p in (right, wrong)]
     [1.0788, 1.812]
@@ -465,7 +467,7 @@ def mean_score(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> float:
-    """Mean of the rule of a name that `score_named` knows; `Score` says which direction is better."""
+    """Mean score by the name of a rule, as in `score_named`; `Score` states which direction is better."""
     return _mean_score(score_named(name).rows, y_true, y_prob, sample_weight, labels, pos_label)
 
 

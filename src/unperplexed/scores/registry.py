@@ -1,7 +1,7 @@
 """Scoring rules by name: one value for each row of a block.
 
-Those that need no more than the per-row primitives are in `SCORES`, over which tallies, metrics, the command line and
-reports iterate; the others read the whole row, or take a parameter.
+`SCORES` has the rules that need only the per-row primitives; tallies, metrics, the command line and reports compute
+them. The other rules read the whole row, or take a parameter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..statistics.means import apply_limit
 from .rules import RULES, Score, power_score, ranked_probability_score, surprisal
 
 SCORES: Mapping[str, Score] = MappingProxyType({score.name: score for score in RULES})
-"""Scoring rules by name that are functions of the per-row primitives; every tally holds their sums."""
+"""Scoring rules by name that are functions of the per-row primitives; every tally keeps their sums."""
 
 
 def _ranked_probability_score(block: Block) -> Floats:
@@ -60,7 +60,7 @@ _PARAMETRIC: Mapping[str, Callable[[float, str], Score]] = {
 
 
 def score_named(name: str) -> Score:
-    """Find a scoring rule by name, an order in brackets where it has one. `Score` says which direction is better.
+    """Find a scoring rule by its name, with an order in brackets if it has one. `Score` states the better direction.
 
     Parameters
     ----------
@@ -71,16 +71,16 @@ def score_named(name: str) -> Score:
     Returns
     -------
     Score
-        Its name has the order in its shortest form.
+        The rule; its name has the order in its shortest form.
 
     Raises
     ------
     InputError
-        For a name that is no rule's, naming those there are; for an order that is no finite number above -1.
+        For an unknown name, with the list of names; for an order that is not a finite number above -1.
 
     Examples
     --------
-    >>> from unperplexed import score_named
+    >>> from unperplexed.scores import score_named
     >>> score_named("power_score(.50)").name
     'power_score(0.5)'
     >>> score_named("spherical_score").larger_is_better
@@ -101,7 +101,7 @@ def score_named(name: str) -> Score:
 
 
 def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
-    """Rules of `SCORES`, and then the others of these names, in an order that does not depend on theirs."""
+    """Rules of `SCORES`, followed by the other named ones, in an order that does not depend on that of the names."""
     if isinstance(names, str):
         raise InputError(f"scores: expected a list of names, got {names!r}.")
     others = {score.name: score for score in map(score_named, names) if score.name not in SCORES}
@@ -109,14 +109,14 @@ def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
 
 
 def scores_at_floor(score: Score, block: Block, floor: float) -> Floats:
-    """Score of each row; of surprisals with what happened raised to the floor, so that it is finite."""
+    """Score of each row; surprisals clip the correct-class probability to the floor, so that they are finite."""
     if score.surprisal:
         block = replace(block, rows=replace(block.rows, correct=apply_limit(block.rows.correct, floor)))
     return score.rows(block)
 
 
 def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
-    """What each row scores for each class, had it happened: (rows, classes). Surprisals are at the floor."""
+    """Score that each row would have for each possible outcome: (rows, classes). Surprisals are at the floor."""
     columns = []
     for code in range(block.rows.n_classes):
         columns.append(scores_at_floor(score, block.had(code), floor))
@@ -126,8 +126,8 @@ def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
 def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float, float]:
     """Smallest and largest score of a row; surprisals are at the floor.
 
-    Rules have both at forecasts that are certain of the first class: if it happens, and if another does, of ordered
-    classes the last.
+    Both occur for a forecast that is certain of the first class: if it is observed, and if another class (for ordered
+    classes the last) is.
     """
     certain, truth = np.zeros((2, n_classes)), np.array([0, n_classes - 1])
     certain[:, 0] = 1
@@ -137,7 +137,7 @@ def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float
 
 
 def checked_order(r: Any) -> float:
-    """Refuse an order that is no finite number above -1."""
+    """Raise an error for an order that is not a finite number above -1."""
     try:
         order = float(r)
     except (TypeError, ValueError):

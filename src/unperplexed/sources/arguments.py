@@ -1,34 +1,13 @@
-"""What a caller says of columns, rows and engines, in the words of the readers."""
+"""What a caller says of columns and rows, in the words of the readers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack
 
-from .._lib.errors import InputError, check_choice, refuse_unknown
+from .._lib.errors import InputError, refuse_unknown
 from ..forecasts.reading import Reading
 from .files import FileReading, Selection
-
-EngineName = Literal["local", "dask", "spark"]
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What counts files, and where."""
-
-    name: EngineName = "local"
-    scheduler: str | None = None
-    """Address of a Dask scheduler; None for a client that there is, or else a cluster on this machine."""
-    master: str | None = None
-    """URL of a Spark master; None for a session that there is, or else one on this machine."""
-
-    def __post_init__(self) -> None:
-        """Refuse the address of another engine."""
-        check_choice("engine (--engine)", self.name, get_args(EngineName))
-        for said, address, name in (("scheduler", self.scheduler, "dask"), ("master", self.master, "spark")):
-            if address is not None and self.name != name:
-                raise InputError(f"{said} (--{said}) is for engine={name!r} (--engine {name}), not {self.name!r}.")
 
 
 def described(

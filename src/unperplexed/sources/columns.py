@@ -110,6 +110,14 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     return _checked(Plans(forecasts, *beside)), said
 
 
+def probability_columns(prob: Sequence[str], file: Source, labelled: bool) -> tuple[Plan, list[str]]:
+    """Settle the probability columns of rows without outcomes; also give the sentences that say which were chosen."""
+    if prob:
+        return _plan((), prob, file, labelled), []
+    chosen = _only_choice("prob", "probability", file, set(), _PROB_NAMES, _may_be_prob)
+    return _plan((), [chosen], file, labelled), [f"probabilities from {chosen!r}"]
+
+
 def _checked(found: Plans) -> Plans:
     """Refuse keys that are read as numbers: each probability would be one."""
     wanted = found.wanted

@@ -11,11 +11,11 @@ import pyarrow as pa
 from .._lib.errors import InputError
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
-from .arguments import Engine
+from .engine import Engine
 from .files import ForecastFiles
 from .map_reduce import (
     FAN_IN,
-    Counting,
+    Accumulator,
     Found,
     Made,
     Result,
@@ -26,7 +26,7 @@ from .map_reduce import (
     rows_of_frame,
 )
 from .readers import Source
-from .readers.columnar import records_source
+from .records import records_source
 
 try:
     import dask
@@ -85,8 +85,8 @@ def tally_dask(
     >>> assess(tally).prediction_accuracy
     1.0
     """
-    counting = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _counted_frame(frame, counting, parts, columns)
+    accumulator = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    return _counted_frame(frame, accumulator, parts, columns)
 
 
 def tally_dask_by(
@@ -132,12 +132,14 @@ def tally_dask_by(
     >>> {town: tally.n_rows for (town,), tally in tallies.items()}
     {'Oslo': 1, 'Rome': 2}
     """
-    counting = as_tallies(most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _counted_frame(frame, counting, parts, {**columns, "by": by})
+    accumulator = as_tallies(
+        most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
+    )
+    return _counted_frame(frame, accumulator, parts, {**columns, "by": by})
 
 
 def _counted_frame(
-    frame: DataFrame, counting: Counting[Result], parts: Sequence[str], columns: dict[str, Any]
+    frame: DataFrame, accumulator: Accumulator[Result], parts: Sequence[str], columns: dict[str, Any]
 ) -> Result:
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame: expected a Dask DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
@@ -151,7 +153,7 @@ def _counted_frame(
         sums: Sequence[Found[Made]] = dask.compute(*_tree(sent, found))
         return sums
 
-    return counted(rows, counting, run)
+    return counted(rows, accumulator, run)
 
 
 def _source(frame: Any) -> Source:
@@ -165,7 +167,7 @@ def _source(frame: Any) -> Source:
     return records_source(table.schema, table.to_batches())
 
 
-def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engine) -> Result:
+def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine: Engine) -> Result:
     """Count files, each a task of its own."""
     with _client(engine.scheduler) as client:
 
@@ -179,7 +181,7 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
                 raise InputError(f"Dask gave up, perhaps for want of memory: {error}") from None
             return sums
 
-        return counted(files.rows, counting, run, one=len(files.files) == 1)
+        return counted(files.rows, accumulator, run, one=len(files.files) == 1)
 
 
 def _tree(work: Delayed, found: Sequence[Delayed]) -> Sequence[Delayed]:

@@ -14,12 +14,8 @@ import polars as pl
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from ..forecasts.forecasts import Block, Forecasts
-from ..forecasts.labels import (
-    Label,
-    LabelSettings,
-    class_set,
-    plain,
-)
+from ..forecasts.labels import Label, plain
+from ..forecasts.outcomes import LabelSettings, class_set
 from .columns import (
     Plan,
     Plans,
@@ -59,7 +55,7 @@ class FileReading:
     """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
     decimal_comma: bool = False
     format: str | None = None
-    """One of `FORMATS`; None to go by the file's name."""
+    """The name of one of `formats()`; None to go by the file's name."""
     whole: bool = True
     """Whether the class set may be read off the data: of a part of them it may not."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -11,13 +11,15 @@ from typing import Any, Unpack
 
 from .._lib.errors import InputError
 from .._lib.progress import ahead, progress_bar
+from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import Reading
 from ..tally.tallies import MOST_GROUPS, Tallies
-from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
-from .arguments import Engine, EngineName, described
-from .files import FileReading, ForecastFiles, Selection
+from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Counting, Tally
+from .arguments import described
+from .engine import Engine
+from .files import FileReading, ForecastBatch, ForecastFiles, Selection
 from .map_reduce import (
-    Counting,
+    Accumulator,
     Result,
     as_tallies,
     as_tally,
@@ -43,7 +45,7 @@ def tally_files(
     fraction_bits: int = FRACTION_BITS,
     n_jobs: int | None = None,
     progress: bool = False,
-    engine: EngineName = "local",
+    engine: str = "local",
     scheduler: str | None = None,
     master: str | None = None,
     **reading: Unpack[Reading],
@@ -106,10 +108,11 @@ def tally_files(
     """
     selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
     file_reading = replace(file_reading, format=format, separator=separator, decimal_comma=decimal_comma)
-    limits = {"exact_limit": exact_limit, "fraction_bits": fraction_bits, "n_jobs": n_jobs}
-    counting = as_tally(scores=scores, parts=parts, **limits)
+    counting: Counting = {"scores": scores, "parts": parts, "n_jobs": n_jobs}
+    counting |= {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
+    accumulator = as_tally(**counting)
     chosen = Engine(engine, scheduler, master)
-    return counted_files(_paths(paths), selection, file_reading, counting, _silent, progress, chosen)
+    return counted_files(_paths(paths), selection, file_reading, accumulator, _silent, progress, chosen)
 
 
 def tally_files_by(
@@ -125,7 +128,7 @@ def tally_files_by(
     separator: str = ",",
     decimal_comma: bool = False,
     progress: bool = False,
-    engine: EngineName = "local",
+    engine: str = "local",
     scheduler: str | None = None,
     master: str | None = None,
     **columns: Any,
@@ -169,9 +172,11 @@ def tally_files_by(
     """
     selection, reading = described(**columns, by=by)
     reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
-    counting = as_tallies(most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    accumulator = as_tallies(
+        most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
+    )
     chosen = Engine(engine, scheduler, master)
-    return counted_files(_paths(paths), selection, reading, counting, _silent, progress, chosen)
+    return counted_files(_paths(paths), selection, reading, accumulator, _silent, progress, chosen)
 
 
 def _paths(paths: Paths) -> list[str]:
@@ -182,12 +187,16 @@ def counted_files(
     paths: Sequence[str],
     selection: Selection,
     reading: FileReading,
-    counting: Counting[Result],
+    accumulator: Accumulator[Result],
     say: Callable[[str], None],
     progress: bool,
     engine: Engine,
+    change: Callable[[Forecasts], Forecasts] | None = None,
 ) -> Result:
-    """Count files; say which columns were chosen unasked. Here a thread reads the next batch meanwhile."""
+    """Count files; say which columns were chosen unasked. Here a thread reads the next batch meanwhile.
+
+    ``change`` makes other forecasts of those that are read, before they are counted.
+    """
     here = engine.name == "local"
     with progress_bar() if progress and here else nullcontext() as report:
         files = ForecastFiles(paths, selection, reading, report)
@@ -195,7 +204,7 @@ def counted_files(
             say(sentence)
         if here:
             with closing(ahead(files)) as batches:
-                return counting.of(batches)
+                return accumulator.of(batches if change is None else _changed(batches, change))
     for file in files.files:
         if file.copied:
             raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
@@ -203,8 +212,15 @@ def counted_files(
         module = import_module(f".{engine.name}", __package__)
     except ImportError as error:
         raise InputError(str(error)) from None
-    found: Result = module.counted_files(files, counting, engine)
+    found: Result = module.counted_files(files, accumulator, engine)
     return found
+
+
+def _changed(
+    batches: Iterable[ForecastBatch], change: Callable[[Forecasts], Forecasts]
+) -> Generator[ForecastBatch, None, None]:
+    for batch in batches:
+        yield replace(batch, forecasts=[change(forecasts) for forecasts in batch.forecasts])
 
 
 def _silent(_: str) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 from .._lib.errors import InputError
 from ..tally.tallies import MOST_GROUPS, Tallies
-from ..tally.tally import Tally
+from ..tally.tally import Counting, Tally
 from .arguments import described
 from .columns import plans
 from .files import (
@@ -82,21 +82,22 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True)
-class Counting(Generic[Result]):
-    """How rows are counted: all together, or group by group."""
+class Accumulator(Generic[Result]):
+    """What rows are counted into, one tally or one for each group, and how two such results add up."""
 
     of: Callable[[Iterable[ForecastBatch]], Result]
     add: Callable[[Result, Result], Result]
 
 
-def as_tally(**settings: Any) -> Counting[Tally]:
+def as_tally(**counting: Unpack[Counting]) -> Accumulator[Tally]:
     """Count all rows together, with settings of `Tally.count`."""
-    return Counting(partial(_tally, settings), add)
+    return Accumulator(partial(_tally, counting), add)
 
 
-def as_tallies(most_groups: int = MOST_GROUPS, **settings: Any) -> Counting[Tallies]:
+def as_tallies(most_groups: int = MOST_GROUPS, **counting: Unpack[Counting]) -> Accumulator[Tallies]:
     """Count rows group by group, with settings of `Tallies.count`."""
-    return Counting(partial(_tallies, settings | {"most_groups": most_groups}), partial(_groups_added, most_groups))
+    settings = {**counting, "most_groups": most_groups}
+    return Accumulator(partial(_tallies, settings), partial(_groups_added, most_groups))
 
 
 def _tally(settings: Mapping[str, Any], batches: Iterable[ForecastBatch]) -> Tally:
@@ -111,13 +112,13 @@ def _groups_added(most_groups: int, first: Tallies, other: Tallies) -> Tallies:
     return (first + other).within(most_groups)
 
 
-def counted(rows: ForecastRows, counting: Counting[Result], run: Run, one: bool = False) -> Result:
+def counted(rows: ForecastRows, accumulator: Accumulator[Result], run: Run, one: bool = False) -> Result:
     """Count parts of the rows that an engine runs over; where one part is all there is, it settles its own outcomes."""
-    nothing = counting.of([])  # which also refuses settings before anything is read
+    nothing = accumulator.of([])  # which also refuses settings before anything is read
     settled: dict[str, Settled] | None = None if one else {}
     if rows.unsettled and not one:
         settled = settle(_run(run, Work(partial(_seen, rows), _seen_added), rows.unsettled, rows.seen([])))
-    work = Work(partial(_counted, rows, counting, settled), counting.add)
+    work = Work(partial(_counted, rows, accumulator, settled), accumulator.add)
     return _run(run, work, rows.plans.wanted.names, nothing)
 
 
@@ -137,9 +138,9 @@ def _seen_added(first: Mapping[str, Seen], other: Mapping[str, Seen]) -> dict[st
 
 
 def _counted(
-    rows: ForecastRows, counting: Counting[Result], settled: Mapping[str, Settled] | None, part: Part
+    rows: ForecastRows, accumulator: Accumulator[Result], settled: Mapping[str, Settled] | None, part: Part
 ) -> Result:
-    return counting.of(rows.batches([part], settled))
+    return accumulator.of(rows.batches([part], settled))
 
 
 def rows_of_frame(

@@ -16,11 +16,11 @@ import pyarrow as pa
 from .._lib.errors import InputError
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
-from .arguments import Engine
+from .engine import Engine
 from .files import ForecastFiles
 from .map_reduce import (
     FAN_IN,
-    Counting,
+    Accumulator,
     Found,
     Made,
     Result,
@@ -30,7 +30,7 @@ from .map_reduce import (
     counted,
     rows_of_frame,
 )
-from .readers.columnar import records_source
+from .records import records_source
 
 try:
     from py4j.protocol import Py4JError, Py4JJavaError
@@ -86,8 +86,8 @@ def tally_spark(
         For rows that cannot be assessed, naming partition, row in it, column and remedy: those of the first partition
         that has any.
     """
-    counting = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _counted_frame(frame, counting, parts, columns)
+    accumulator = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
+    return _counted_frame(frame, accumulator, parts, columns)
 
 
 def tally_spark_by(
@@ -123,12 +123,14 @@ def tally_spark_by(
     InputError
         As `tally_spark`, and for too many groups.
     """
-    counting = as_tallies(most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
-    return _counted_frame(frame, counting, parts, {**columns, "by": by})
+    accumulator = as_tallies(
+        most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
+    )
+    return _counted_frame(frame, accumulator, parts, {**columns, "by": by})
 
 
 def _counted_frame(
-    frame: DataFrame, counting: Counting[Result], parts: Sequence[str], columns: dict[str, Any]
+    frame: DataFrame, accumulator: Accumulator[Result], parts: Sequence[str], columns: dict[str, Any]
 ) -> Result:
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame: expected a Spark DataFrame, got {type(frame).__name__}; for what is here: Tally.of.")
@@ -145,10 +147,10 @@ def _counted_frame(
         quoted = [f"`{name.replace('`', '``')}`" for name in names]
         return _tree(work, frame.select(*quoted), done)
 
-    return counted(rows, counting, run)
+    return counted(rows, accumulator, run)
 
 
-def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engine) -> Result:
+def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine: Engine) -> Result:
     """Count files, each a task of its own."""
     names, openers = [file.name for file in files.files], files.openers()
     with _session(engine.master) as session:
@@ -165,7 +167,7 @@ def counted_files(files: ForecastFiles, counting: Counting[Result], engine: Engi
                 reason = error.java_exception.getMessage().splitlines()[0]
                 raise InputError(f"Spark gave up, perhaps for want of memory: {reason}") from None
 
-        return counted(files.rows, counting, run, one=len(names) == 1)
+        return counted(files.rows, accumulator, run, one=len(names) == 1)
 
 
 def _tree(

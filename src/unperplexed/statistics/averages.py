@@ -1,4 +1,4 @@
-"""The three headline means of probabilities, and what they tell when two sets of them are compared."""
+"""The three headline means of probabilities, and the metrics that compare two sets of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,22 @@ from .means import DECISIVE, GEOMETRIC, ROBUST, means_of_points
 
 HEADLINE_ORDERS = np.array([DECISIVE, GEOMETRIC, ROBUST])
 HEADLINE_ORDERS.setflags(write=False)
-HEADLINE_ORDERS.setflags(write=False)
+
+EQUAL = 1e-14
+"""Decisiveness and robustness closer than this, relative to the first, are equal: only rounding tells them apart."""
+
+
+def spread(decisiveness: Floats | float, robustness: Floats | float) -> Floats:
+    """Return decisiveness minus robustness, 0 where only rounding tells them apart; NaN where one of them is."""
+    difference = decisiveness - robustness
+    return np.where(np.abs(difference) < EQUAL * decisiveness, 0.0, difference)
+
+
+def log_spread(decisiveness: Floats, robustness: Floats) -> Floats:
+    """Return the logarithm of `spread` from the logarithms of both means; minus infinity where it is 0."""
+    apart = -np.expm1(robustness - decisiveness)
+    with np.errstate(divide="ignore"):
+        return np.asarray(decisiveness + np.log(np.where(apart < EQUAL, 0.0, apart)))
 
 
 @dataclass(frozen=True)
@@ -20,17 +35,16 @@ class Averages:
     """The three headline means of one set of probabilities. Larger is better."""
 
     decisiveness: float
-    """Arithmetic mean, order 1: moved by what is said with confidence."""
+    """Arithmetic mean, order 1: depends most on confident predictions."""
     geometric_accuracy: float
     """Geometric mean, order 0: exp of minus the log loss, 1/perplexity."""
     robustness: float
-    """Mean of order -2/3: moved by the smallest probabilities given to what happened."""
+    """Mean of order -2/3: depends most on the smallest probabilities assigned to observed classes."""
 
     @property
     def spread(self) -> float:
-        """Decisiveness minus robustness; 0 where only rounding tells them apart."""
-        difference = self.decisiveness - self.robustness
-        return 0.0 if abs(difference) < 1e-14 * self.decisiveness else difference
+        """Decisiveness minus robustness; 0 if they differ by rounding only."""
+        return float(spread(self.decisiveness, self.robustness))
 
 
 def slope(reported: Averages, measured: Averages) -> float:

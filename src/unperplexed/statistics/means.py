@@ -14,10 +14,10 @@ from .._lib.typing import Floats, Ints
 Limit = Literal["floor", "both"]
 
 Floor = float | Literal["auto"]
-"""Probabilities below it are raised to it before averaging."""
+"""Lower probabilities are clipped to it before averaging."""
 
 DEFAULT_FLOOR: Floor = "auto"
-"""0.01 / C for C classes: the classifier paper's 0.005 for two, and at most a hundredth of free mass for any number."""
+"""0.01 / C for C classes: 0.005 for two, as in the classifier paper; clipping adds at most 1% to the sum of a row."""
 
 GEOMETRIC, DECISIVE, ROBUST = 0.0, 1.0, -2.0 / 3.0
 """Orders of the three headline means: geometric accuracy, decisiveness, robustness."""
@@ -26,7 +26,7 @@ _WEIGHTS = (1e-100, 1e100)
 """Weights whose squares and sums neither vanish nor overflow."""
 
 NO_ORDER = 1e-20
-"""Closer to 0 than this an order changes no digit of a mean of positive floats."""
+"""Orders closer to 0 than this change no digit of a mean of positive floats."""
 
 _NEAR_ZERO, _WIDE = 1e-2, 100.0
 """Orders so close to 0, and logarithms so far apart, that a mean taken once would lose digits."""
@@ -35,7 +35,7 @@ _MATRIX = 1 << 15
 """Entries of a matrix of orders and points."""
 
 DEFAULT_ORDERS: Floats = np.linspace(-3.0, 3.0, 121)
-"""Orders of a risk profile unless others are asked for: evenly spaced, but for the one moved onto robustness."""
+"""Default orders of a risk profile: evenly spaced, except that one is moved to the order of robustness."""
 DEFAULT_ORDERS[np.abs(DEFAULT_ORDERS - ROBUST).argmin()] = ROBUST
 DEFAULT_ORDERS.setflags(write=False)
 
@@ -47,7 +47,7 @@ def generalized_mean(
     floor: float = 0.0,
     limit: Limit = "floor",
 ) -> float:
-    """Weighted generalized mean of order r of probabilities. Of correct-class probabilities: larger is better.
+    """Weighted generalized mean of order r of probabilities. For correct-class probabilities larger is better.
 
     Order 0 is the geometric mean, 1 the arithmetic (*decisiveness*), -2/3 the *robustness* mean, -1 the
     harmonic, +inf the largest and -inf the smallest probability of positive weight. It grows with r.
@@ -59,16 +59,16 @@ def generalized_mean(
     r : float
         Order, from -inf to +inf.
     sample_weight : array_like of shape (n,), optional
-        Non-negative weights; only their ratios matter. Rows of weight 0 are as if absent.
+        Weights, 0 or more; only their ratios matter. Rows of weight 0 have no effect.
     floor : float, default 0
-        Probabilities below it are raised to it first, in [0, 1] (in [0, 0.5] with ``limit="both"``).
+        Lower probabilities are clipped to this value first; in [0, 1] (in [0, 0.5] with ``limit="both"``).
     limit : {"floor", "both"}, default "floor"
-        ``"both"`` also lowers probabilities above ``1 - floor`` to it, as [N17] does.
+        ``"both"`` also clips probabilities above ``1 - floor``, as [N17] does.
 
     Returns
     -------
     float
-        In [0, 1]; 0 for r <= 0 as soon as one probability of positive weight is 0.
+        In [0, 1]; 0 for r <= 0 if a probability of positive weight is 0.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def generalized_mean(
 
     Examples
     --------
-    >>> from unperplexed import generalized_mean
+    >>> from unperplexed.statistics import generalized_mean
     >>> round(generalized_mean([0.9, 0.4], 0), 12)
     0.6
     >>> generalized_mean([0.9, 0.4, 0.0], -2 / 3)
@@ -280,7 +280,7 @@ def log_std_factor(p: ArrayLike, sample_weight: ArrayLike | None = None) -> floa
 
     Examples
     --------
-    >>> from unperplexed import log_std_factor
+    >>> from unperplexed.statistics import log_std_factor
     >>> round(log_std_factor([0.2, 0.8]), 6)
     0.5
     """
@@ -317,7 +317,7 @@ def order_from_coupling(coupling: float, *, d: int = 1, alpha: float = 2.0) -> f
 
     Examples
     --------
-    >>> from unperplexed import order_from_coupling
+    >>> from unperplexed.statistics import order_from_coupling
     >>> round(order_from_coupling(0.5), 6)
     -0.666667
     """
@@ -351,7 +351,7 @@ def coupling_from_order(r: float, *, d: int = 1, alpha: float = 2.0) -> float:
 
     Examples
     --------
-    >>> from unperplexed import coupling_from_order
+    >>> from unperplexed.statistics import coupling_from_order
     >>> round(coupling_from_order(1.0), 6)
     -0.333333
     """
@@ -388,7 +388,7 @@ def suggested_floor(n: int) -> float:
 
     Examples
     --------
-    >>> from unperplexed import suggested_floor
+    >>> from unperplexed.statistics import suggested_floor
     >>> suggested_floor(100)
     0.005
     """

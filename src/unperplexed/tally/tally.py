@@ -262,7 +262,7 @@ class Tally:
         def seen() -> Iterator[Forecasts]:
             nonlocal labels
             for part in chain([first], stream):
-                labels = _common_labels(labels, part.labels)
+                labels = common_labels(labels, part.labels)
                 yield part
 
         def new(part: Forecasts) -> Counter:
@@ -362,7 +362,7 @@ class Tally:
             a,
             n_rows=a.n_rows + b.n_rows,
             n_weighing=a.n_weighing + b.n_weighing,
-            labels=_common_labels(a.labels, b.labels),
+            labels=common_labels(a.labels, b.labels),
             weighted=a.weighted or b.weighted,
             weight=a.weight + b.weight,
             weight_squared=a.weight_squared + b.weight_squared,
@@ -670,7 +670,7 @@ class Tally:
 _MOST_SOURCES, _OTHERS = 100, "..."
 
 
-def _common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> tuple[Label | None, ...]:
+def common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> tuple[Label | None, ...]:
     """Labels of both parts, each of which may not know all of them."""
     if len(a) != len(b):
         raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")

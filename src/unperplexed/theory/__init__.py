@@ -1,1 +1,5 @@
 """The papers' mathematics, usable by itself: information, the coupled family, models of two classes."""
+
+from .._lib.public_names import public_names
+
+__getattr__, __dir__, __all__ = public_names(__name__)

@@ -65,7 +65,7 @@ def coupled_log(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | 
 
     Examples
     --------
-    >>> from unperplexed import coupled_log
+    >>> from unperplexed.theory import coupled_log
     >>> coupled_log([0, 1, 4], 1.0)
     array([-1.,  0.,  1.])
     >>> round(coupled_log(4, 1e-300), 6)
@@ -110,7 +110,7 @@ def coupled_exp(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | 
 
     Examples
     --------
-    >>> from unperplexed import coupled_exp
+    >>> from unperplexed.theory import coupled_exp
     >>> coupled_exp([-2, -1, 0, 1], 1.0)
     array([0., 0., 1., 4.])
     >>> coupled_exp(3.0, -0.5)
@@ -125,8 +125,8 @@ def coupled_exp(x: ArrayLike, coupling: ArrayLike, d: ArrayLike = 1) -> float | 
 def risk_log(x: ArrayLike, r: ArrayLike) -> float | Floats:
     """Logarithm of constant relative risk sensitivity r: ``(1 + r)/r * (x^r - 1)``; ln x at r = 0.
 
-    Of a probability given to what happened, it is minus the generalized surprisal. Below order 0, small
-    probabilities weigh more than in the logarithm (averse to risk); above, less (seeking it).
+    For the probability of an observed class, it is minus the generalized surprisal. Below order 0, small
+    probabilities have more weight than in the logarithm (risk-averse); above 0, less (risk-seeking).
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def risk_log(x: ArrayLike, r: ArrayLike) -> float | Floats:
 
     Examples
     --------
-    >>> from unperplexed import risk_log
+    >>> from unperplexed.theory import risk_log
     >>> risk_log([0, 0.5, 1], 1)
     array([-2., -1.,  0.])
     >>> round(risk_log(0.5, 0), 6)
@@ -195,7 +195,8 @@ def risk_exp(x: ArrayLike, r: ArrayLike) -> float | Floats:
 
     Examples
     --------
-    >>> from unperplexed import generalized_mean, risk_exp, risk_log
+    >>> from unperplexed.statistics import generalized_mean
+    >>> from unperplexed.theory import risk_exp, risk_log
     >>> p, r = [0.9, 0.4], -2 / 3
     >>> round(risk_exp(risk_log(p, r).mean(), r), 12), round(generalized_mean(p, r), 12)
     (0.568376266547, 0.568376266547)

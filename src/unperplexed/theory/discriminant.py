@@ -28,7 +28,7 @@ from .distributions.multivariate import MultivariateCoupledGaussian
 from .shapes import Rows, ShapeEstimator, moments
 
 COUPLINGS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""Couplings tried by ``coupling="cv"`` unless others are given: from the normal to half a degree of freedom."""
+"""Default couplings of ``coupling="cv"``: from the normal to half a degree of freedom."""
 
 
 class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -78,9 +78,9 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
     coupling_ : float
         Coupling used.
     cv_geometric_accuracy_ : ndarray of shape (len(couplings),), or None
-        For each of `couplings` the geometric mean of the probabilities given to the true classes of held-out rows;
-        0 where some row's true class was given probability 0, NaN where a coupling has no fit of largest likelihood
-        (too few rows for such tails). None where the coupling was given.
+        For each of `couplings` the geometric mean of the probabilities assigned to the true classes of held-out rows
+        (larger is better); 0 if the true class of a row has probability 0, NaN if a coupling has no fit of maximum
+        likelihood (too few rows for such tails). None if the coupling is fixed.
     n_features_in_, feature_names_in_
         As in all of scikit-learn.
 
@@ -101,7 +101,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed import CoupledDiscriminantAnalysis
+    >>> from unperplexed.theory import CoupledDiscriminantAnalysis
     >>> rng = np.random.default_rng(1)
     >>> X = np.concatenate([rng.normal(0, 1, (20, 3)), rng.normal(1, 1, (20, 3))])
     >>> y = np.repeat(["a", "b"], 20)

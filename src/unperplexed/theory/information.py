@@ -1,34 +1,28 @@
-"""Entropy, divergence and cross-entropy on three scales, and the deformed entropies: weighted means of probabilities.
+"""Entropy, divergence and cross-entropy on four scales, escort distributions and averages of probabilities.
 
-Everything here is one generalized mean along an axis, `log_mean`, told on different scales.
+All measures are one generalized mean along an axis, `log_mean`, on different scales.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.arrays import check_indexes, floats, plain
-from .._lib.errors import InputError, check_choice, place_text
+from .._lib.errors import check_choice
 from .._lib.typing import Floats
-from ..statistics.means import checked_points, order_from_coupling, weighted_sum
-from .coupled import expm1_ratio, log1p_ratio
-
-Scale = Literal["nats", "bits", "perplexity", "probability"]
-EntropyScale = Literal["entropy", "perplexity", "probability"]
-
-SUM_TOLERANCE = 1e-6
-"""How far from 1 a distribution may sum: float32 rounds to less, and a table of three digits does not slip through."""
-
-_SCALES: Mapping[str, Callable[[Floats], Floats]] = {
-    "nats": lambda nats: nats,
-    "bits": lambda nats: nats / np.log(2),
-    "perplexity": np.exp,
-    "probability": lambda nats: np.exp(-nats),
-}
+from ..statistics.means import checked_points, weighted_sum
+from .log_mean import (
+    SCALES,
+    Scale,
+    checked_order,
+    distribution_pair,
+    distributions,
+    finite_order,
+    log_mean,
+    log_or_minus_inf,
+    on_scale,
+    renyi_nats,
+)
 
 
 def entropy(p: ArrayLike, *, order: float = 0.0, scale: Scale = "nats", axis: int = -1) -> float | Floats:
@@ -46,7 +40,7 @@ def entropy(p: ArrayLike, *, order: float = 0.0, scale: Scale = "nats", axis: in
         Order of the mean, from -inf to inf; it grows with the order, and the entropy falls. **Not** the r of `escort`
         and `renyi_entropy`, whose sign is the opposite one.
     scale : {"nats", "bits", "perplexity", "probability"}, default "nats"
-        Of one average P: -ln P, -log2 P, 1/P or P.
+        Scale of the average probability P: -ln P, -log2 P, 1/P or P.
     axis : int, default -1
         The axis of the outcomes.
 
@@ -71,16 +65,16 @@ def entropy(p: ArrayLike, *, order: float = 0.0, scale: Scale = "nats", axis: in
 
     Examples
     --------
-    >>> from unperplexed import entropy
+    >>> from unperplexed.theory import entropy
     >>> p = [0.5, 0.25, 0.25]
     >>> [round(entropy(p, scale=scale), 6) for scale in ("nats", "bits", "perplexity", "probability")]
     [1.039721, 1.5, 2.828427, 0.353553]
     >>> round(entropy(p, order=1, scale="probability"), 6)
     0.375
     """
-    check_choice("scale", scale, _SCALES)
-    weights = _distributions(p, "p", axis)
-    return _on_scale(log_mean(weights, _log(weights), _order(order, "order")), scale)
+    check_choice("scale", scale, SCALES)
+    weights = distributions(p, "p", axis)
+    return on_scale(log_mean(weights, log_or_minus_inf(weights), checked_order(order, "order")), scale)
 
 
 def divergence(
@@ -125,20 +119,20 @@ def divergence(
 
     Examples
     --------
-    >>> from unperplexed import divergence
+    >>> from unperplexed.theory import divergence
     >>> p, q = [0.7, 0.3], [0.5, 0.5]
     >>> [round(divergence(p, q, scale=scale), 6) for scale in ("nats", "bits", "perplexity", "probability")]
     [0.082283, 0.118709, 1.085763, 0.921011]
     >>> divergence(p, [1, 0]), divergence(p, p)
     (inf, 0.0)
     """
-    check_choice("scale", scale, _SCALES)
-    order = _order(order, "order")
-    weights, values = _pair(p, q, axis)
+    check_choice("scale", scale, SCALES)
+    order = checked_order(order, "order")
+    weights, values = distribution_pair(p, q, axis)
     with np.errstate(invalid="ignore"):  # both 0: outcomes without weight
-        mean = log_mean(weights, _log(values) - _log(weights), order)
+        mean = log_mean(weights, log_or_minus_inf(values) - log_or_minus_inf(weights), order)
     # By Jensen's inequality the mean ratio is at most 1 at orders up to 1; what exceeds it is rounding.
-    return _on_scale(np.minimum(mean, 0.0) if order <= 1 else mean, scale)
+    return on_scale(np.minimum(mean, 0.0) if order <= 1 else mean, scale)
 
 
 def cross_entropy(
@@ -177,7 +171,8 @@ def cross_entropy(
 
     Examples
     --------
-    >>> from unperplexed import cross_entropy, generalized_mean
+    >>> from unperplexed.statistics import generalized_mean
+    >>> from unperplexed.theory import cross_entropy
     >>> p, q = [0.7, 0.3], [0.5, 0.5]
     >>> [round(cross_entropy(p, q, scale=scale), 6) for scale in ("nats", "bits", "perplexity", "probability")]
     [0.693147, 1.0, 2.0, 0.5]
@@ -187,15 +182,15 @@ def cross_entropy(
     >>> round(generalized_mean(outcomes, -2 / 3), 6)
     0.524994
     """
-    check_choice("scale", scale, _SCALES)
-    weights, values = _pair(p, q, axis)
-    return _on_scale(log_mean(weights, _log(values), _order(order, "order")), scale)
+    check_choice("scale", scale, SCALES)
+    weights, values = distribution_pair(p, q, axis)
+    return on_scale(log_mean(weights, log_or_minus_inf(values), checked_order(order, "order")), scale)
 
 
 def total_probability(p: ArrayLike, *, sample_weight: ArrayLike | None = None, log: bool = False) -> float:
     """Probability of all of several independent events together: their product. Larger is better.
 
-    Of the probabilities given to what happened, it is the likelihood of the forecaster. Its N-th root, the average
+    For the probabilities of the observed classes, it is the likelihood of the forecaster. Its N-th root, the average
     probability, is their geometric mean.
 
     Parameters
@@ -223,7 +218,8 @@ def total_probability(p: ArrayLike, *, sample_weight: ArrayLike | None = None, l
 
     Examples
     --------
-    >>> from unperplexed import generalized_mean, total_probability
+    >>> from unperplexed.statistics import generalized_mean
+    >>> from unperplexed.theory import total_probability
     >>> p = [0.9, 0.8, 0.3]
     >>> round(total_probability(p), 6), round(total_probability(p) ** (1 / 3), 6), round(generalized_mean(p, 0), 6)
     (0.216, 0.6, 0.6)
@@ -231,7 +227,7 @@ def total_probability(p: ArrayLike, *, sample_weight: ArrayLike | None = None, l
     -6931.472
     """
     values, weights = checked_points(p, sample_weight)
-    total = weighted_sum(weights, _log(values))
+    total = weighted_sum(weights, log_or_minus_inf(values))
     return total if log else float(np.exp(total))
 
 
@@ -266,7 +262,8 @@ def escort(p: ArrayLike, r: float, *, axis: int = -1) -> Floats:
 
     Examples
     --------
-    >>> from unperplexed import escort, generalized_mean
+    >>> from unperplexed.statistics import generalized_mean
+    >>> from unperplexed.theory import escort
     >>> p = [0.8, 0.2]
     >>> escort(p, 0.5).round(6), escort(p, 2).round(6)
     (array([0.666667, 0.333333]), array([0.2, 0.8]))
@@ -274,8 +271,8 @@ def escort(p: ArrayLike, r: float, *, axis: int = -1) -> Floats:
     >>> round(by_escort, 6), round(by_p, 6)
     (0.555556, 0.555556)
     """
-    r = _finite_order(r)
-    weights = _distributions(p, "p", axis)
+    r = finite_order(r)
+    weights = distributions(p, "p", axis)
     possible = weights > 0
     highest = weights.max(axis=-1, keepdims=True)
     lowest = weights.min(axis=-1, keepdims=True, where=possible, initial=1.0)
@@ -319,317 +316,9 @@ def average_probability(p: ArrayLike, r: float = 0.0, *, axis: int = -1) -> floa
 
     Examples
     --------
-    >>> from unperplexed import average_probability
+    >>> from unperplexed.theory import average_probability
     >>> p = [0.5, 0.25, 0.25, 0]
     >>> [round(average_probability(p, r), 6) for r in (-1, 0, 1)]
     [0.375, 0.353553, 0.333333]
     """
-    return _on_scale(-_renyi(p, r, axis), "probability")
-
-
-def renyi_entropy(p: ArrayLike, r: float, *, scale: EntropyScale = "entropy", axis: int = -1) -> float | Floats:
-    """Renyi entropy ``ln(sum p^(1-r))/r``, minus the logarithm of the average probability; Shannon's at r = 0.
-
-    **The sign of r** is the opposite of the order of the mean it is the logarithm of: see `average_probability`.
-    It grows with r.
-
-    Parameters
-    ----------
-    p : array_like
-        Probabilities that sum to 1 along ``axis``.
-    r : float
-        Order, from -inf to inf; in the usual notation, alpha or q is 1 - r.
-    scale : {"entropy", "perplexity", "probability"}, default "entropy"
-        The entropy, or what it maps back to by its own inverse, here exp: the average probability
-        ``(sum p^(1-r))^(-1/r)``, or one over it. These two are the same for all generalized entropies.
-    axis : int, default -1
-        The axis of the outcomes.
-
-    Returns
-    -------
-    float or ndarray
-        From 0 for a certain outcome; for r < 1 to ln C for a uniform distribution, which has the most.
-
-    Raises
-    ------
-    InputError
-        As `entropy`.
-
-    Notes
-    -----
-    Renyi (1961). It is the only one of the family that is additive for independent systems at every order.
-
-    Examples
-    --------
-    >>> from unperplexed import renyi_entropy
-    >>> p = [0.5, 0.25, 0.25]
-    >>> [round(renyi_entropy(p, r), 6) for r in (-1, 0, 1)]
-    [0.980829, 1.039721, 1.098612]
-    """
-    return _generalized(p, r, scale, axis, lambda nats: nats)
-
-
-def tsallis_entropy(p: ArrayLike, r: float, *, scale: EntropyScale = "entropy", axis: int = -1) -> float | Floats:
-    """Tsallis entropy ``(sum p^(1-r) - 1)/r`` with q = 1 - r; Shannon's at r = 0.
-
-    **The sign of r** is the opposite of the order of the mean it maps back to: see `average_probability`.
-
-    Parameters
-    ----------
-    p : array_like
-        Probabilities that sum to 1 along ``axis``.
-    r : float
-        Order, finite.
-    scale : {"entropy", "perplexity", "probability"}, default "entropy"
-        As in `renyi_entropy`. The inverse is ``(1 + r*H)^(-1/r)``.
-    axis : int, default -1
-        The axis of the outcomes.
-
-    Returns
-    -------
-    float or ndarray
-        From 0 for a certain outcome; for r < 1 to (C^r - 1)/r for a uniform distribution, which has the most.
-
-    Raises
-    ------
-    InputError
-        As `entropy`; for an order that is not finite.
-
-    Notes
-    -----
-    Tsallis (1988). For independent systems ``H(A, B) = H(A) + H(B) + r H(A) H(B)``. At r = -1 it is the Gini-Simpson
-    index, the expected Brier score of a forecaster who reports p.
-
-    Examples
-    --------
-    >>> from unperplexed import tsallis_entropy
-    >>> p = [0.5, 0.25, 0.25]
-    >>> [round(tsallis_entropy(p, r), 6) for r in (-1, 0, 1)]
-    [0.625, 1.039721, 2.0]
-    """
-    r = _finite_order(r)
-    return _generalized(p, r, scale, axis, lambda nats: expm1_ratio(r, nats))
-
-
-def normalized_tsallis_entropy(
-    p: ArrayLike, r: float, *, scale: EntropyScale = "entropy", axis: int = -1
-) -> float | Floats:
-    """Tsallis entropy divided by ``sum p^(1-r)``: ``(1 - 1/sum p^(1-r))/r``; Shannon's at r = 0.
-
-    **The sign of r** is the opposite of the order of the mean it maps back to: see `average_probability`.
-
-    Parameters
-    ----------
-    p : array_like
-        Probabilities that sum to 1 along ``axis``.
-    r : float
-        Order, finite.
-    scale : {"entropy", "perplexity", "probability"}, default "entropy"
-        As in `renyi_entropy`. The inverse is ``(1 - r*H)^(1/r)``.
-    axis : int, default -1
-        The axis of the outcomes.
-
-    Returns
-    -------
-    float or ndarray
-        From 0 for a certain outcome; for r < 1 to (1 - C^-r)/r for a uniform distribution, which has the most.
-
-    Raises
-    ------
-    InputError
-        As `entropy`; for an order that is not finite.
-
-    Notes
-    -----
-    Landsberg and Vedral (1998), Rajagopal and Abe (1999). For independent systems
-    ``H(A, B) = H(A) + H(B) - r H(A) H(B)``.
-
-    Examples
-    --------
-    >>> from unperplexed import normalized_tsallis_entropy
-    >>> p = [0.5, 0.25, 0.25]
-    >>> [round(normalized_tsallis_entropy(p, r), 6) for r in (-1, 0, 1)]
-    [1.666667, 1.039721, 0.666667]
-    """
-    r = _finite_order(r)
-    return _generalized(p, r, scale, axis, lambda nats: expm1_ratio(-r, nats))
-
-
-def coupled_entropy(
-    p: ArrayLike,
-    coupling: float,
-    d: int = 1,
-    alpha: float = 2.0,
-    *,
-    scale: EntropyScale = "entropy",
-    axis: int = -1,
-) -> float | Floats:
-    """Coupled entropy ``(1/sum p^(1-r) - 1)/kappa`` with r = -alpha*kappa/(1 + d*kappa); alpha times Shannon's at 0.
-
-    **The sign of r** is the opposite of the order of the mean it maps back to: positive coupling has negative r, and
-    so a mean of positive order; see `average_probability`.
-
-    Parameters
-    ----------
-    p : array_like
-        Probabilities that sum to 1 along ``axis``.
-    coupling : float
-        Coupling kappa, finite and above -1/d.
-    d : int, default 1
-        Dimension.
-    alpha : float, default 2
-        2 for the Gaussian family, 1 for the exponential.
-    scale : {"entropy", "perplexity", "probability"}, default "entropy"
-        As in `renyi_entropy`. The inverse is ``coupled_exp(H, kappa, d)^(-1/alpha)``.
-    axis : int, default -1
-        The axis of the outcomes.
-
-    Returns
-    -------
-    float or ndarray
-        From 0 for a certain outcome; for r < 1, that is kappa > -1/(alpha + d), to ``coupled_log(C^alpha, kappa, d)``
-        for a uniform distribution, which has the most.
-
-    Raises
-    ------
-    InputError
-        As `entropy`; for a coupling at or below -1/d, d below 1 or alpha not positive.
-
-    Notes
-    -----
-    The mean of ``coupled_log(p^-alpha, kappa, d)`` weighted by the escort of order r ([RP] appendix). For independent
-    systems ``H(A, B) = H(A) + H(B) + kappa H(A) H(B)`` ([RP] eq. A.2).
-
-    Examples
-    --------
-    >>> from unperplexed import coupled_entropy, entropy
-    >>> p = [0.5, 0.25, 0.25]
-    >>> [round(coupled_entropy(p, kappa), 6) for kappa in (-1 / 3, 0, 1)]
-    [2.0, 2.079442, 1.666667]
-    >>> round(2 * entropy(p), 6)
-    2.079442
-    """
-    r = order_from_coupling(coupling, d=d, alpha=alpha)
-    share = alpha / (1 + d * coupling)
-    return _generalized(p, r, scale, axis, lambda nats: expm1_ratio(coupling, share * nats))
-
-
-def _generalized(p: ArrayLike, r: float, scale: str, axis: int, deform: Callable[[Floats], Floats]) -> float | Floats:
-    """Deform Renyi's entropy into another; on the scales of its own inverse all are the same."""
-    check_choice("scale", scale, ("entropy", "perplexity", "probability"))
-    nats = _renyi(p, r, axis)
-    if scale != "entropy":
-        return _on_scale(-nats, scale)
-    return plain(deform(nats))
-
-
-def _renyi(p: ArrayLike, r: float, axis: int) -> Floats:
-    weights = _distributions(p, "p", axis)
-    return 0.0 - log_mean(weights, _log(weights), -_order(r, "r"))
-
-
-def _on_scale(log_mean: Floats, scale: str) -> float | Floats:
-    with np.errstate(over="ignore"):
-        return plain(_SCALES[scale](0.0 - log_mean))  # no negative zero
-
-
-def _log(p: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.log(p)
-
-
-def log_mean(weights: Floats, x: Floats, r: float) -> Floats:
-    """Logarithm of the generalized mean of exp(x) along the last axis: the numerical heart of the module.
-
-    `means.mean_of_points` gives the mean itself, but entropies are its logarithm, and that of a mean near 1 has no
-    digits left. The weights may be 0, whatever x is there; x may be -inf.
-    """
-    kept = (weights > 0) & (x > -np.inf)
-    w = np.where(kept, weights, 0.0)
-    total = w.sum(axis=-1)
-    lost = np.where(kept, 0.0, weights).sum(axis=-1)  # on values of 0
-    highest = x.max(axis=-1, where=kept, initial=-np.inf)
-    lowest = x.min(axis=-1, where=kept, initial=np.inf)
-    with np.errstate(all="ignore"):
-        x = np.where(kept, x, lowest[..., None])  # without weight, but finite
-        if np.isinf(r):
-            result = highest if r > 0 else lowest
-        else:
-            result = _centred(w, x, r, lowest, highest, total)
-        # Zeros add nothing to sum w exp(r x) but stay in the total weight: M_r = share^(1/r) * M_r of the rest.
-        diluted = -np.inf if r <= 0 else result - np.log1p(lost / total) / r
-    return np.asarray(np.where(total == 0, -np.inf, np.where(lost > 0, diluted, result)))
-
-
-def _centred(w: Floats, x: Floats, r: float, lowest: Floats, highest: Floats, total: Floats) -> Floats:
-    """Logarithm of the generalized mean, of finite order: a rough one, then what is left from there."""
-    if abs(r) < 1e-6:
-        centre = (w * x).sum(axis=-1) / total
-    else:
-        largest = highest if r > 0 else lowest  # taken out, so that nothing overflows
-        centre = largest + np.log((w * np.exp(r * (x - largest[..., None]))).sum(axis=-1) / total) / r
-    if abs(r) > 1:
-        return np.asarray(centre)  # its rounding errors are divided by r; below, they would be multiplied
-    # From the centre the sums below nearly cancel, so that their rounding errors are relative to the small spread
-    # instead of to x or, near r = 0, to 1/r.
-    x = x - centre[..., None]
-    bent = expm1_ratio(r, x)
-    # Where the power overflows its weight is subnormal, and their product is neither.
-    terms = np.where(np.isinf(bent), np.exp(np.log(w) + r * x) / r, w * bent)
-    return np.asarray(centre + log1p_ratio(r, terms.sum(axis=-1) / total))
-
-
-def _distributions(p: ArrayLike, name: str, axis: int) -> Floats:
-    """Read distributions, their outcomes as last axis, and divide out what rounding leaves their sums off 1."""
-    array = floats(p, name)
-    if array.ndim == 0:
-        raise InputError(f"{name}: expected an array of probabilities, got {p!r}.")
-    bad = ~((array >= 0) & (array <= 1))
-    if bad.any():
-        first = tuple(np.argwhere(bad)[0].tolist())
-        raise InputError(f"{name}: not a probability in [0, 1]{place_text(first)}: {array[first]:g}.")
-    try:
-        array = np.moveaxis(array, axis, -1)
-    except (TypeError, ValueError):
-        raise InputError(f"axis: {name} of shape {array.shape} has no axis {axis!r}.") from None
-    total = array.sum(axis=-1, keepdims=True)
-    bad = np.abs(total - 1) > SUM_TOLERANCE
-    if bad.any():
-        row, found = tuple(np.argwhere(bad)[0, :-1].tolist()), total[bad][0]
-        raise InputError(
-            f"{name}: the probabilities{place_text(row, 'row')} sum to {found:.9g}, not 1. Add the"
-            " outcome that is missing, or divide by the sum."
-        )
-    return np.asarray(array / total)
-
-
-def _pair(p: ArrayLike, q: ArrayLike, axis: int) -> tuple[Floats, Floats]:
-    """Read two distributions, or rows of them, over the same outcomes."""
-    check_indexes(p=p, q=q)
-    weights, values = _distributions(p, "p", axis), _distributions(q, "q", axis)
-    if weights.shape[-1] != values.shape[-1]:
-        raise InputError(
-            f"p and q: expected the same outcomes, got {weights.shape[-1]} and {values.shape[-1]} probabilities."
-        )
-    try:
-        weights, values = np.broadcast_arrays(weights, values)
-    except ValueError:
-        raise InputError(f"p and q: shapes {weights.shape} and {values.shape} do not broadcast.") from None
-    return weights, values
-
-
-def _order(r: Any, name: str) -> float:
-    try:
-        order = float(r)
-    except (TypeError, ValueError):
-        order = np.nan
-    if np.isnan(order):
-        raise InputError(f"{name}: the order must be one number, got {r!r}.")
-    return order
-
-
-def _finite_order(r: Any) -> float:
-    order = _order(r, "r")
-    if np.isinf(order):
-        raise InputError(f"r: the order must be finite, got {r!r}.")
-    return order
+    return on_scale(-renyi_nats(p, r, axis), "probability")

@@ -183,7 +183,7 @@ class LogOdds:
                 at = self.solve(segment, levels)
                 a, b = (at, np.full_like(at, stop)) if first < last else (np.full_like(at, start), at)
                 total += mass(source, a, b)
-        return total
+        return np.minimum(total, 1.0)  # which rounding in the sum may pass
 
     def log_density_at(self, levels: Floats, source: CoupledGaussian) -> tuple[Floats, Bools]:
         """Log densities of the log odds by each of the source's classes: how dense each level is among its draws.

@@ -13,18 +13,18 @@ from scipy.special import expit, log_expit, logit
 
 from .._lib.arrays import floats
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats, Ints, ReadOnlyArrays
-from ..statistics.averages import Averages, divergence_probability, orientation, slope
+from .._lib.typing import Floats, Ints
+from ..statistics.averages import Averages
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from ..statistics.quadrature import line_nodes
 from .distributions.gaussian import CoupledGaussian
 from .distributions.parameters import generator
-from .information import log_mean
+from .log_mean import log_mean
 from .log_odds import REACH, LogOdds
+from .two_class_results import ClassParameters, ExactView, TwoClassAverages, TwoClassROC
 
 Which = Literal["source", "model"]
 Of = Literal["reported", "source", "measured"]
-ExactView = Literal["all-classes", "each-class"]
 Rates = Literal["actual", "predicted"]
 
 _OFFSETS = np.array([0.0, 1.0, 3.0, 10.0])
@@ -32,105 +32,6 @@ _OFFSETS = np.array([0.0, 1.0, 3.0, 10.0])
 
 _CURVE = (np.arange(250) + 0.5) / 250
 """Quantiles of each class at whose log odds the ROC curve is computed."""
-
-
-@dataclass(frozen=True)
-class ClassParameters:
-    """One class of a `TwoClassModel`: a coupled Gaussian likelihood and a factor on it.
-
-    Parameters
-    ----------
-    mean : float, default 0
-        Location. The mean where there is one (coupling below 1).
-    variance : float, default 1
-        Square of the scale, above 0. It is the variance at coupling 0 only; heavy tails have a larger variance or none.
-    coupling : float, default 0
-        Above -1: heavy tails above 0 (Student's t with 1/coupling degrees of freedom), normal at 0, compact support
-        below.
-    amplitude : float, default 1
-        Factor on the likelihood, above 0. It acts as a factor on the class's prior does.
-
-    Raises
-    ------
-    InputError
-        For a parameter out of its range.
-
-    Examples
-    --------
-    >>> from unperplexed import ClassParameters
-    >>> ClassParameters(mean=2, coupling=0.5)
-    ClassParameters(mean=2, variance=1.0, coupling=0.5, amplitude=1.0)
-    """
-
-    mean: float = 0.0
-    variance: float = 1.0
-    coupling: float = 0.0
-    amplitude: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for name, lowest in (("mean", -math.inf), ("variance", 0.0), ("coupling", -1.0), ("amplitude", 0.0)):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number or not lowest < value < math.inf:
-                rule = f"finite and above {lowest:g}" if lowest > -math.inf else "finite"
-                raise InputError(f"{name}: must be {rule}, got {value!r}.")
-
-
-@dataclass(frozen=True)
-class TwoClassAverages:
-    """Exact averages of a `TwoClassModel`. Larger is better.
-
-    All probabilities are limited as reported ones are before they are averaged.
-    """
-
-    reported: Averages
-    """Means of the probabilities reported for the class that happened."""
-    source: Averages
-    """Means of the true posterior probabilities of the class that happened."""
-    measured: Averages
-    """Means of how often events given the reported probability happen."""
-    prediction_accuracy: float
-    """Probability that the class reported as more probable happens, a tie counting 1/2."""
-    view: ExactView
-
-    @property
-    def divergence_probability(self) -> float:
-        """Reported / measured geometric accuracy, at most 1; 1 is best."""
-        return divergence_probability(self.reported, self.measured)
-
-    @property
-    def source_divergence_probability(self) -> float:
-        """Reported / source geometric accuracy, at most 1; exp of minus the divergence of the posteriors."""
-        return divergence_probability(self.reported, self.source)
-
-    @property
-    def slope(self) -> float:
-        """(measured D - R) / (reported D - R): 1 is best, below 1 overconfident, above 1 underconfident."""
-        return slope(self.reported, self.measured)
-
-    @property
-    def orientation(self) -> float:
-        """Angle of the D-R line in degrees: 45 is best, above it overconfident, below it underconfident."""
-        return orientation(self.reported, self.measured)
-
-
-@dataclass(frozen=True, eq=False)
-class TwoClassROC(ReadOnlyArrays):
-    """Receiver operating characteristic of a `TwoClassModel`; class 1 is the positive one.
-
-    One array entry for each threshold, from (0, 0) to (1, 1); between neighbours the curve is straight where thresholds
-    tie, and otherwise so nearly.
-    """
-
-    threshold: Floats
-    """Reported probabilities of class 1: those above it are called positive. Infinite at (0, 0)."""
-    false_positive_rate: Floats
-    true_positive_rate: Floats
-    area: float
-    """Area under the exact curve. Larger is better."""
-    maximum_posterior: tuple[float, float]
-    """False and true positive rate when the class reported as more probable is called, ties for either in half."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +67,14 @@ class TwoClassModel:
     Means are integrals over the line, cut wherever the log odds turn, meet the limit or make a kink otherwise, by
     double-exponential quadrature. Their error is below 1e-9; without a limit and with a
     coupling below -1/2, below 1e-6.
-    With ``limit=0`` means of order 0 and below are 0 where an event held to be impossible happens, or where their
+    With ``limit=0`` means of order 0 and below are 0 if an outcome with probability 0 can occur, or if their
     integral diverges.
 
     Examples
     --------
     [N17] Fig. 6c: the forecaster believes the second class to be normal, and it is heavy-tailed.
 
-    >>> from unperplexed import ClassParameters, TwoClassModel
+    >>> from unperplexed.theory import ClassParameters, TwoClassModel
     >>> green, orange = ClassParameters(coupling=0.5), ClassParameters(mean=2, coupling=0.5)
     >>> forecaster = TwoClassModel((green, orange), (green, ClassParameters(mean=2)))
     >>> exact = forecaster.averages()
@@ -256,7 +157,7 @@ class TwoClassModel:
         Returns
         -------
         y : ndarray of shape (n,)
-            What happened, 0 or 1, with the source's prior probabilities, amplitudes included.
+            Outcomes, 0 or 1, with the source's prior probabilities, amplitudes included.
         x : ndarray of shape (n,)
             Points on the line.
         y_prob : ndarray of shape (n, 2)
@@ -281,8 +182,8 @@ class TwoClassModel:
         Parameters
         ----------
         view : {"all-classes", "each-class"}, default "all-classes"
-            Whether the measured probability is that of a reported value whichever class it was given to, or of the
-            value given to this class. The means are over both classes together.
+            Whether the measured probability pools a reported value over both classes, or treats each class separately.
+            The means are over both classes together.
 
         Returns
         -------
@@ -310,7 +211,7 @@ class TwoClassModel:
         return TwoClassAverages(three("reported"), three("source"), three("measured"), float(right.sum()), view)
 
     def generalized_mean(self, r: float, of: Of = "reported", view: ExactView = "all-classes") -> float:
-        """Exact generalized mean of probabilities of the class that happened. Larger is better.
+        """Exact generalized mean of the probabilities of the observed class. Larger is better.
 
         Parameters
         ----------
@@ -344,14 +245,14 @@ class TwoClassModel:
             return float(np.exp(log_mean(weights.ravel(), self._known[of, view].ravel(), float(r))))
 
     def measured(self, p: ArrayLike, view: ExactView = "all-classes") -> Floats:
-        """Exact measured probability: how often events happen that were given the probability p.
+        """Exact measured (calibrated) probability: the frequency of outcomes predicted with probability p.
 
         Parameters
         ----------
         p : array_like
             Reported probabilities in [0, 1].
         view : {"all-classes", "each-class"}, default "all-classes"
-            The probability p whichever class it was given to, or given to each class.
+            Whether the probability p is pooled over both classes, or refers to each class.
 
         Returns
         -------
@@ -490,7 +391,7 @@ class TwoClassModel:
         return np.asarray(log_expit(np.stack([-odds, odds], axis=-1)))
 
     def _log_measured(self, odds: Floats, view: ExactView) -> Floats:
-        """Log of how often each class happens where reported log odds are given, or their mirror image is."""
+        """Log of the frequency of each class at reported log odds, or at their mirror image."""
         model, source, weights = self._model_odds, self._densities("source"), np.log(self._weights("source"))
         joint, has_mass = model.log_density_at(odds, source)
         joint += weights

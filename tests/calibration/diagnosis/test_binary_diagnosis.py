@@ -53,6 +53,7 @@ def test_two_errors_at_once_are_both_named_and_their_gains_add_up(rng):
     assert found.findings[0].gain >= found.findings[1].gain > 0
 
 
+@pytest.mark.slow
 def test_a_gain_is_what_the_remedy_brings_on_other_rows(rng):
     for name, error in ERRORS.items():
         y, p = planted(rng, 20_000, **error)
@@ -70,6 +71,7 @@ def test_a_gain_is_what_the_remedy_brings_on_other_rows(rng):
         assert found.gain == pytest.approx(gained.mean(), rel=0.25)
 
 
+@pytest.mark.slow
 def test_about_one_calibrated_forecaster_in_twenty_is_found_miscalibrated(rng):
     designs = [
         lambda n: rng.normal(0, 2, n),
@@ -78,13 +80,14 @@ def test_about_one_calibrated_forecaster_in_twenty_is_found_miscalibrated(rng):
         lambda n: rng.choice([-3.0, 0.3, 1.0], n),
     ]
     rejected = []
-    for _ in range(100):
+    for _ in range(50):
         for design in designs:
             s = design(500)
             rejected.append(diagnose((rng.random(500) < expit(s)).astype(int), expit(s), labels=(0, 1)).miscalibrated)
-    assert 0.02 < np.mean(rejected) < 0.08  # 400 samples: standard error 0.011
+    assert 0.01 < np.mean(rejected) < 0.1  # 200 samples: standard error 0.015
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_clusters_of_dependent_rows_do_not_look_miscalibrated(rng, correlation):
     found = []
@@ -97,6 +100,7 @@ def test_clusters_of_dependent_rows_do_not_look_miscalibrated(rng, correlation):
     assert np.mean(found) < 0.15  # 60 samples: standard error 0.028
 
 
+@pytest.mark.slow
 def test_order_changes_nothing_and_swapping_the_classes_mirrors_the_findings(rng):
     y, p = planted(rng, 5000, bias=0.4, confidence=-0.3)
     here, there = diagnose(y, p), diagnose(y[::-1].copy(), p[::-1].copy())
@@ -110,6 +114,7 @@ def test_order_changes_nothing_and_swapping_the_classes_mirrors_the_findings(rng
     assert values[1]["confidence"] == pytest.approx(values[0]["confidence"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_nothing_is_random(rng):
     y, p = planted(rng, 2000, tail=0.3)
     assert diagnose(y, p) == diagnose(y, p)
@@ -117,10 +122,11 @@ def test_nothing_is_random(rng):
     assert len(verdicts) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_values_and_cells_agree(rng, weighted):
-    for error in ({}, *ERRORS.values()):
-        y, p = planted(rng, 20_000, **error)
+    for error in ({}, ERRORS["bias"], ERRORS["asymmetry"]):
+        y, p = planted(rng, 10_000, **error)
         w = rng.exponential(size=y.size) + 0.1 if weighted else None
         rows = diagnose(y, p, sample_weight=w)
         assert rows.by == "rows"
@@ -133,6 +139,7 @@ def test_rows_values_and_cells_agree(rng, weighted):
                 assert mine.parameter == pytest.approx(theirs.parameter, abs=1e-5 if limit > 10 else 1e-3)
 
 
+@pytest.mark.slow
 def test_tallies_of_parts_add_up_to_the_diagnosis_of_the_whole(rng):
     y, p = planted(rng, 3000, bias=0.3)
     for limit in (1 << 16, 100):
@@ -141,6 +148,7 @@ def test_tallies_of_parts_add_up_to_the_diagnosis_of_the_whole(rng):
         assert diagnose(sum(parts, Tally())) == diagnose(whole) == diagnose(Tally.from_bytes(whole.to_bytes()))
 
 
+@pytest.mark.slow
 def test_weight_2_is_the_row_twice_for_what_is_fitted(rng):
     y, p = planted(rng, 4000, bias=0.5)
     w = rng.integers(1, 4, y.size)
@@ -248,6 +256,7 @@ def test_errors_that_only_a_joint_fit_mends_have_one_remedy(rng):
     assert "Mended together, predictions would move" in text
 
 
+@pytest.mark.slow
 def test_a_slope_of_0_or_less_is_no_matter_of_temperature(rng):
     found = diagnose(*planted(rng, 2000, confidence=-1.5)).findings[0]
     assert found.error == "confidence"
@@ -317,6 +326,7 @@ class TestConclusions:
         assert "verconfident" not in result.diagnosis.findings[0].words
         assert str(result).startswith("Overpredicts 'fraud'")
 
+    @pytest.mark.slow
     def test_a_bias_of_point_eight_is_no_overconfidence(self, rng):
         s = rng.normal(0, 1.5, 20_000)
         y, p = (rng.random(s.size) < expit(s)).astype(int), expit(s + 0.8)
@@ -329,6 +339,7 @@ class TestConclusions:
         assert result.divergence_probability == pytest.approx(0.946, abs=0.015)
         assert assess(y, p, view="all-classes", resamples=0).divergence_probability > 0.98  # which hides it
 
+    @pytest.mark.slow
     def test_no_floor_or_estimator_changes_the_verdict(self, rng):
         y, p = planted(rng, 2000, confidence=-0.3)
         p[:60], y[:60] = 0.0, rng.random(60) < 0.1

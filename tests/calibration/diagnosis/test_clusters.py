@@ -41,6 +41,7 @@ def of_sizes(rng, clusters, rows, unequal):
     return np.unique(rng.choice(clusters, rows, p=share / share.sum()), return_inverse=True)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clusters", "rows", "unequal"),
     [(20, 1000, False), (50, 2000, False), (50, 2000, True), (300, 600, False), (500, 2500, True)],
@@ -54,6 +55,7 @@ def test_about_one_calibrated_sample_in_twenty_is_rejected(rng, clusters, rows, 
     assert 0.005 < np.mean(np.array(rejected) < 0.05) < 0.095  # 240 samples: standard error 0.014
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [50, 300])
 def test_intervals_of_parameters_hold_the_truth(rng, clusters):
     truth, held = {"bias": 0.5, "confidence": 0.3}, []
@@ -80,6 +82,7 @@ def test_a_bias_is_as_sure_as_the_mean_of_clusters(rng):
     assert error.freedom == pytest.approx(39)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [0.0, 0.5])
 def test_order_and_names_of_clusters_change_nothing(rng, error):
     cluster = rng.integers(0, 60, 3000)
@@ -95,6 +98,7 @@ def test_order_and_names_of_clusters_change_nothing(rng, error):
             assert its.interval == pytest.approx(mine.interval, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_one_row_a_cluster_is_about_none(rng):
     s = rng.normal(0, 2, 20_000)
     y, p = (rng.random(s.size) < expit(1.2 * s + 0.15)).astype(np.int64), expit(s)
@@ -116,6 +120,7 @@ def test_copies_of_rows_in_clusters_are_no_more_evidence(rng):
     assert copied.findings[0].interval == pytest.approx(once.findings[0].interval, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_tally_knows_clusters_by_its_shards(rng):
     cluster = np.arange(4000) % 80
     s, y = dependent(rng, cluster, 0.3, bias=0.6)
@@ -159,6 +164,7 @@ def test_large_clusters_leave_fewer_degrees_of_freedom():
     assert degrees_of_freedom(unequal, 1.0) > degrees_of_freedom(unequal, 10.0) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [12, 30])
 def test_overconfidence_is_seen_with_few_clusters(clusters):
     found = 0

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from unperplexed import CoupledExponential, CoupledGaussian, InputError, MultivariateCoupledGaussian
+from unperplexed import InputError
+from unperplexed.theory import CoupledExponential, CoupledGaussian, MultivariateCoupledGaussian
 
 FAMILIES = [CoupledGaussian, CoupledExponential]
 ANYWHERE = (-1, 10)
@@ -130,6 +131,7 @@ def test_affine_changes_carry_over(family):
     assert family.fit(x[order]).distribution.coupling == pytest.approx(fit.distribution.coupling, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_bounds_on_the_coupling():
     heavy = CoupledGaussian(0, 1, 1.0).rvs(500, random_state=1)
     fit = CoupledGaussian.fit(heavy, coupling_bounds=(-0.2, 0.3))
@@ -216,6 +218,7 @@ def test_uneven_weights_and_bounds_next_to_the_lowest_end():
         CoupledGaussian.fit([0, 1, 3.0], coupling_bounds=(-1, -0.9995))
 
 
+@pytest.mark.slow
 def test_standard_errors_at_the_bound_in_seven_dimensions():
     """The bound -1/9 has a rounding on either side."""
     rng = np.random.default_rng(0)
@@ -255,6 +258,7 @@ def test_units_out_of_scale():
     assert CoupledExponential.fit(1e-200 * abs(x), floc=0).distribution.scale < 1e-199
 
 
+@pytest.mark.slow
 def test_a_few_far_points_do_not_stop_it():
     x = CoupledGaussian(5, 2, 0.2).rvs(400, random_state=1)
     x[:4] = [1e6, -1e7, 1e9, 1e8]

@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from fifty_digits import multivariate_pdf, relative
-from unperplexed import CoupledGaussian, InputError, MultivariateCoupledGaussian, order_from_coupling
+from unperplexed import InputError
+from unperplexed.statistics import order_from_coupling
+from unperplexed.theory import CoupledGaussian, MultivariateCoupledGaussian
 
 LOC = np.array([1.0, -2.0, 0.5])
 ROOT = np.array([[1.5, 0, 0], [0.6, 0.9, 0], [-0.4, 0.3, 2.0]])
@@ -81,6 +83,7 @@ def test_mass_entropy_and_average_by_quadrature_in_the_plane(k):
         assert ours.generalized_average_density(r) == pytest.approx(average, rel=1e-6)
 
 
+@pytest.mark.slow
 @given(couplings)
 def test_one_dimension_is_the_coupled_gaussian(share):
     k = share * 3 * 0.999 if share < 0 else share
@@ -89,6 +92,7 @@ def test_one_dimension_is_the_coupled_gaussian(share):
     assert one.entropy() == pytest.approx(CoupledGaussian(2, 3, k).entropy(), rel=1e-13)
 
 
+@pytest.mark.slow
 @given(couplings, st.lists(st.floats(-0.9, 0.9), min_size=3, max_size=3))
 def test_density_is_marginal_times_conditional(k, point):
     ours = MultivariateCoupledGaussian(LOC, SHAPE, k)
@@ -174,6 +178,7 @@ def test_shapes():
         ours.coupling = -5
 
 
+@pytest.mark.slow
 def test_far_out():
     heavy, one = MultivariateCoupledGaussian([0.0], [[1.0]], 0.25), CoupledGaussian(coupling=0.25)
     for x in (1e60, 1e160, 1e300):

@@ -8,12 +8,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fifty_digits import exponential_pdf, exponential_sf, gaussian_pdf, gaussian_sf, relative
-from unperplexed import CoupledExponential, CoupledGaussian, InputError, order_from_coupling
+from unperplexed import InputError
+from unperplexed.statistics import order_from_coupling
+from unperplexed.theory import CoupledExponential, CoupledGaussian
 
 # From next to the bound, through 0 in ever smaller steps, to a tenth of a degree of freedom.
 POSITIVE = [1e-12, 1e-6, 1e-3, 0.00999, 0.01, 0.162, 0.5, 0.99, 1.0, 1.01, 2.0, 10.0]
 NEGATIVE = [-1e-12, -1e-6, -1e-3, -0.00999, -0.01, -0.095, -1 / 3, -0.5, -0.9, -0.999999]
 COUPLINGS = [0.0, *POSITIVE, *NEGATIVE]
+DEAR = [1e-6, 1e-3, -1e-12, -1e-6, -1e-3]
+"""Those whose references in 50 digits take seconds; the fast suite has one next to 0 on the other side."""
+REFERENCED = [pytest.param(k, marks=pytest.mark.slow) if k in DEAR else k for k in COUPLINGS]
 FAMILIES = [CoupledGaussian, CoupledExponential]
 TINY = mp.mpf("1e-290")
 LIMIT = 1e-12
@@ -43,7 +48,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("k", COUPLINGS)
+@pytest.mark.slow
+@pytest.mark.parametrize("k", REFERENCED)
 @pytest.mark.parametrize("case", CASES)
 def test_against_50_digits(case, k):
     family, points, pdf, sf = CASES[case]
@@ -71,7 +77,8 @@ def brackets(sf, k, x, q, upper):
     return 1 - sf(inner, k) <= mp.mpf(q) <= 1 - sf(outer, k)
 
 
-@pytest.mark.parametrize("k", COUPLINGS)
+@pytest.mark.slow
+@pytest.mark.parametrize("k", REFERENCED)
 @pytest.mark.parametrize("case", CASES)
 def test_quantiles_against_50_digits(case, k):
     family, _, _, sf = CASES[case]
@@ -125,6 +132,7 @@ def test_no_jump_at_coupling_0(family, size, sign):
     np.testing.assert_allclose(near.rvs(100, random_state=1), at.rvs(100, random_state=1), rtol=rtol)
 
 
+@pytest.mark.slow
 @given(couplings, locations, scales, levels)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_quantile_and_distribution_function_are_inverse(family, k, loc, scale, q):
@@ -140,6 +148,7 @@ def test_quantile_and_distribution_function_are_inverse(family, k, loc, scale, q
     assert spread > 0
 
 
+@pytest.mark.slow
 @given(couplings, st.lists(st.floats(-50, 50), min_size=2, max_size=8))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_laws(family, k, points):
@@ -155,6 +164,7 @@ def test_laws(family, k, points):
     assert not np.isnan(np.concatenate([ours.pdf(x), cdf, sf])).any()
 
 
+@pytest.mark.slow
 @given(couplings)
 def test_symmetry(k):
     ours, x = CoupledGaussian(2.0, 3.0, k), np.array([0.1, 1, 4, 30])
@@ -195,6 +205,7 @@ def test_moments_that_do_not_exist():
     np.testing.assert_allclose(CoupledGaussian([0, 1], 1, [-0.5, 0.25]).std() ** 2, [0.5, 2])
 
 
+@pytest.mark.slow
 @given(couplings, locations, scales)
 def test_average_density_is_the_density_at_loc_plus_scale(k, loc, scale):
     """[RP] eq. 2.9, by the integral in closed form at the order that belongs to the coupling."""
@@ -212,6 +223,7 @@ def test_printed_values():
     assert CoupledExponential(coupling=0.5).generalized_average_density() == pytest.approx(0.2963, abs=5e-5)
 
 
+@pytest.mark.slow
 @given(couplings, st.floats(-20, 0.999))
 def test_average_density_falls_with_the_order_and_is_continuous(k, r):
     """The order is that of the escort, so its average is the mean of order -r under the density: it falls."""
@@ -305,6 +317,7 @@ def test_draws_are_seeded_and_shaped():
     assert np.isinf(draws).mean() == pytest.approx(2 * heaviest.sf(1.7e308), abs=0.003)
 
 
+@pytest.mark.slow
 def test_arrays_broadcast_and_scalars_are_floats():
     k = np.array(COUPLINGS)
     x = np.linspace(-2, 2, 7)[:, None]

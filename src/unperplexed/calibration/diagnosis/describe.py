@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from .result import COUNTS, Diagnosis, Finding
 from .words import short
@@ -115,3 +116,24 @@ def _code(finding: Finding) -> str:
 
 
 CODES = "verdict: biased; over-, underconfident; asymmetric; tails; certain and wrong; other; -: no evidence of any"
+
+
+class DiagnosisParts(NamedTuple):
+    """A diagnosis in its parts, each in sentences."""
+
+    verdict: str
+    cost: str
+    remedies: tuple[str, ...]
+    others: tuple[str, ...]
+    """What mending would do, other explanations, and what the rows would have shown."""
+
+
+def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
+    """Return the sentences of `lines` by what they are about."""
+    others = [*_mended(d), *_alternatives(d)] if d.findings else list(seen(d)) if d.made else []
+    return DiagnosisParts(
+        d.verdict,
+        " ".join(_cost(d, log_loss)),
+        tuple(_remedies(d)),
+        (*others, *([UNTOLD] if d.by == COUNTS else [])),
+    )

@@ -88,6 +88,23 @@ class Source:
 Opener = Callable[[Path, Options], Source]
 
 
+@dataclass(frozen=True)
+class Format:
+    """A file format. A module of this folder lists its formats in ``FORMATS``; its openers import heavy libraries."""
+
+    name: str
+    open: Opener
+    suffixes: Sequence[str]
+    magic: Sequence[bytes] = ()
+    """How such files begin; text may have blanks before it."""
+    text: bool = False
+    """Whether it is text, which may be gzipped."""
+    separator: str | None = None
+    """What separates fields unless the user says otherwise; None where nothing does."""
+    rank: int = 9
+    """Place in messages: common formats come first."""
+
+
 def batch_rows(values_per_row: int) -> int:
     """How many rows make a batch."""
     return max(1, min(BATCH_ROWS, BATCH_VALUES // max(1, values_per_row)))

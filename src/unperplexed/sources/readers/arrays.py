@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..._lib.errors import InputError
 from . import (
     Batch,
+    Format,
     Options,
     Source,
     Wanted,
@@ -197,3 +198,9 @@ def _column_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callabl
         return np.ascontiguousarray(np.frombuffer(data, array.dtype).reshape(n_columns, rows).T)
 
     return take
+
+
+FORMATS = (
+    Format("npz", open_npz, (".npz",), magic=(b"PK",), rank=4),
+    Format("npy", open_npy, (".npy",), magic=(b"\x93NUMPY",), rank=5),
+)

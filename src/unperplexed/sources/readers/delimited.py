@@ -15,6 +15,7 @@ from ..._lib.errors import InputError
 from ..._lib.typing import Bools
 from . import (
     Batch,
+    Format,
     Options,
     Source,
     Wanted,
@@ -276,3 +277,9 @@ def _badly_quoted(trouble: str, chunk: Chunk, first: int, line: int) -> InputErr
         begun = f", in a record that begins in line {first}" if first < line else ""
         return InputError(f"line {line} has other text after a closing quote{begun}. {_QUOTE_WELL}")
     return InputError(f"line {line} is not readable as CSV: {trouble}.")
+
+
+FORMATS = (
+    Format("csv", open_delimited, (".csv", ".txt"), text=True, separator=",", rank=0),
+    Format("tsv", open_delimited, (".tsv",), text=True, separator="\t", rank=0),
+)

@@ -10,39 +10,26 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from ..._lib.errors import InputError
-from . import Options, Source
+from . import Format, Options, Source
 from .chunks import head
 
-_TEXT_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_SUFFIXES = {
-    **_TEXT_SUFFIXES,
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npz": "npz",
-    ".npy": "npy",
-}
-_READERS = {
-    "csv": ("delimited", "open_delimited"),
-    "tsv": ("delimited", "open_delimited"),
-    "jsonl": ("jsonl", "open_jsonl"),
-    "parquet": ("columnar", "open_parquet"),
-    "arrow": ("columnar", "open_arrow"),
-    "npz": ("arrays", "open_npz"),
-    "npy": ("arrays", "open_npy"),
-}
-FORMATS = tuple(_READERS)
-
-
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK": "npz", b"\x93NUMPY": "npy"}
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Find the formats by name: those in ``FORMATS`` of each module of this folder."""
+    modules = (import_module(f".{module.name}", __package__) for module in iter_modules([str(Path(__file__).parent)]))
+    found: list[Format] = [each for module in modules for each in getattr(module, "FORMATS", ())]
+    return {each.name: each for each in sorted(found, key=lambda each: each.rank)}
 
 
 @dataclass(frozen=True)
@@ -106,17 +93,15 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
     path = file.path
     if path.is_dir():
         raise InputError("is a directory; name a file in it, or several with '*'.")
-    if form is not None and form not in _READERS:
-        raise InputError(f"--format {form}: known are {', '.join(FORMATS)}.")
+    if form is not None and form not in formats():
+        raise InputError(f"--format {form}: known are {', '.join(formats())}.")
     try:
         if path.stat().st_size == 0:
             raise InputError("is empty." if file.copied else "the file is empty.")
         if form is None and file.copied:
-            form = _format_by_content(path)
-            say(f"{file.name} read as {form}")
-        module, name = _READERS[form := form or _format_of(path)]
-        read: Any = getattr(import_module(f".{module}", __package__), name)
-        source: Source = read(path, _checked(options, form))
+            say(f"{file.name} read as {format_of(file)}")
+        chosen = formats()[form or format_of(file)]
+        source = chosen.open(path, _checked(options, chosen))
     except FileNotFoundError:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 3)
         raise InputError("no such file." + (f" Near it: {', '.join(near)}." if near else "")) from None
@@ -125,15 +110,20 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
     return source
 
 
-def _checked(options: Options, form: str) -> Options:
+def _checked(options: Options, chosen: Format) -> Options:
     """Options as they hold for a format."""
-    if options.decimal_comma and form not in ("csv", "tsv"):
-        raise InputError(f"--decimal-comma: only CSV and TSV spell numbers, this is read as {form}.")
-    if form == "tsv" and options.separator == ",":
-        options = replace(options, separator="\t")
+    if options.decimal_comma and chosen.separator is None:
+        raise InputError(f"--decimal-comma: only CSV and TSV spell numbers, this is read as {chosen.name}.")
+    if chosen.separator is not None and options.separator == ",":
+        options = replace(options, separator=chosen.separator)
     if options.decimal_comma and options.separator == ",":
         raise InputError("--decimal-comma: the comma cannot separate fields as well; name what does with --separator.")
     return options
+
+
+def format_of(file: File) -> str:
+    """Name a file's format by its suffix; that of a copy by its first bytes."""
+    return _format_by_content(file.path) if file.copied else _format_of(file.path)
 
 
 def _format_by_content(path: Path) -> str:
@@ -141,18 +131,22 @@ def _format_by_content(path: Path) -> str:
         start = stream.read(8)
     if start.startswith(_TALLY_MAGIC):
         raise InputError("is a tally; name its file instead of piping it.")
-    for magic, form in _MAGIC.items():
-        if start.startswith(magic):
-            return form
-    return "jsonl" if head(path, 1 << 16).lstrip()[:1] == b"{" else "csv"
+    text = head(path, 1 << 16).lstrip()
+    for each in formats().values():
+        if (text if each.text else start).startswith(tuple(each.magic)):
+            return each.name
+    return "csv"
 
 
 def _format_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes[-1:] == [".gz"] and suffixes[0] in _TEXT_SUFFIXES:
-        return _TEXT_SUFFIXES[suffixes[0]]
-    suffix = path.suffix.lower()
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
-    known = f"known: {', '.join(_SUFFIXES)}, and .gz after those of text. Name it with --format"
-    raise InputError(f"cannot tell the format from {suffix or 'a name without suffix'!r}; {known}.")
+    zipped = len(suffixes) == 2 and suffixes[1] == ".gz"
+    for each in formats().values():
+        if path.suffix.lower() in each.suffixes or (zipped and each.text and suffixes[0] in each.suffixes):
+            return each.name
+    ranked = sorted((each.rank, suffix) for each in formats().values() for suffix in each.suffixes)
+    known = ", ".join(suffix for _, suffix in ranked)
+    what = repr(path.suffix.lower() or "a name without suffix")
+    raise InputError(
+        f"cannot tell the format from {what}; known: {known}, and .gz after those of text. Name it with --format."
+    )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..._lib.errors import InputError
 from . import (
     Batch,
+    Format,
     Options,
     Source,
     Wanted,
@@ -60,6 +61,12 @@ def open_jsonl(path: Path, _: Options) -> Source:
             yield batch
 
     return Source(list(names), batches, path.stat().st_size, untyped=True)
+
+
+def json_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a file as they are, in the same batches as its source gives."""
+    for chunk in chunks(path, _after_last_line):
+        yield list(_rows(chunk.data, chunk.line))
 
 
 def _look(row: dict[str, Any], seen: _Widths) -> None:
@@ -209,3 +216,6 @@ def _matrix(column: pl.Series, width: int, first_row: int) -> NDArray[Any]:
     present = column.is_not_null().to_numpy() if column.null_count() else None
     kept = column.filter(column.list.len() > 0)
     return list_matrix(kept.explode().to_numpy(), lengths, present, width, column.name, first_row)
+
+
+FORMATS = (Format("jsonl", open_jsonl, (".jsonl", ".ndjson"), magic=(b"{",), text=True, rank=1),)

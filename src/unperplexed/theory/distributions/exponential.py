@@ -54,7 +54,7 @@ class CoupledExponential(Univariate):
 
     Examples
     --------
-    >>> from unperplexed import CoupledExponential
+    >>> from unperplexed.theory import CoupledExponential
     >>> pareto = CoupledExponential(coupling=0.5)
     >>> round(pareto.pdf(1.0), 4), round(pareto.generalized_average_density(), 4)
     (0.2963, 0.2963)

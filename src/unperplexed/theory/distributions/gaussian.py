@@ -53,7 +53,7 @@ class CoupledGaussian(Univariate):
 
     Examples
     --------
-    >>> from unperplexed import CoupledGaussian
+    >>> from unperplexed.theory import CoupledGaussian
     >>> t = CoupledGaussian(coupling=0.5)
     >>> round(t.pdf(1.0), 8), round(t.generalized_average_density(), 8)
     (0.19245009, 0.19245009)

@@ -54,7 +54,7 @@ class MultivariateCoupledGaussian:
 
     Examples
     --------
-    >>> from unperplexed import MultivariateCoupledGaussian
+    >>> from unperplexed.theory import MultivariateCoupledGaussian
     >>> g = MultivariateCoupledGaussian([0, 0, 0], np.eye(3), coupling=0.162)
     >>> round(g.pdf([1, 1, 1]), 5), round(g.generalized_average_density(), 5)
     (0.01152, 0.01152)
@@ -146,7 +146,7 @@ class MultivariateCoupledGaussian:
 
         Examples
         --------
-        >>> from unperplexed import MultivariateCoupledGaussian
+        >>> from unperplexed.theory import MultivariateCoupledGaussian
         >>> round(MultivariateCoupledGaussian([0, 0], [[1, 0.5], [0.5, 1]], coupling=0.5).cdf([0, 0]), 4)
         0.3333
         """
@@ -331,7 +331,7 @@ class MultivariateCoupledGaussian:
 
         Examples
         --------
-        >>> from unperplexed import MultivariateCoupledGaussian
+        >>> from unperplexed.theory import MultivariateCoupledGaussian
         >>> truth = MultivariateCoupledGaussian([1, -1], [[2, 0.5], [0.5, 1]], coupling=0.25)
         >>> fit = MultivariateCoupledGaussian.fit(truth.rvs(4000, random_state=1))
         >>> bool(abs(fit.distribution.coupling - 0.25) < 2 * fit.standard_errors["coupling"])

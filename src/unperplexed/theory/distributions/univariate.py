@@ -242,7 +242,7 @@ class Univariate(ABC):
 
         Examples
         --------
-        >>> from unperplexed import CoupledExponential, CoupledGaussian
+        >>> from unperplexed.theory import CoupledExponential, CoupledGaussian
         >>> for family, known in ((CoupledGaussian, {}), (CoupledExponential, {"floc": 3})):
         ...     data = family(loc=3, scale=2, coupling=0.25).rvs(4000, random_state=1)
         ...     fit = family.fit(data, **known)

@@ -1,13 +1,10 @@
-"""Parquet and Arrow files, read through pyarrow."""
+"""Arrow record batches as a source of columns: those of Parquet and Arrow files, of Dask and of Spark."""
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,109 +12,15 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..._lib.arrays import Columns
-from ..._lib.errors import InputError
-from . import (
-    Batch,
-    Column,
-    Options,
-    Source,
-    Wanted,
-    batch_rows,
-    unreadable,
-)
-from .numbers import as_numbers, list_matrix, side_by_side
-
-_ARROW_FILE_MAGIC = b"ARROW1"
+from .._lib.arrays import Columns
+from .._lib.errors import InputError
+from .readers import Batch, Column, Source, Wanted, batch_rows, unreadable
+from .readers.numbers import as_numbers, list_matrix, side_by_side
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
-_LARGEST = 2**63 - 1
-
-_PROBED_ROWS = 64
-"""Rows read at a time while looking for the first list of a column, which may be of any length."""
-
-_CONTINUED = b"\xff\xff\xff\xff"
-_END = _CONTINUED + bytes(4)
-
-_Widths = dict[str, int]
+Widths = dict[str, int]
 """Lengths of the lists in each column of lists, as the first of them has it."""
-
-
-def open_parquet(path: Path, _: Options) -> Source:
-    """Read the footer of a Parquet file."""
-    from pyarrow.parquet import ParquetFile
-
-    def opened(columns: int) -> Any:
-        # Without pre-buffering and with small buffers a row group is decoded page by page, not held whole.
-        buffer = max(1 << 12, min(1 << 16, (1 << 22) // columns))
-        return ParquetFile(path, pre_buffer=False, buffer_size=buffer, page_checksum_verification=True)
-
-    with _readable("Parquet"), opened(1) as file:
-        schema, footer = file.schema_arrow, file.metadata
-    n_rows = footer.num_rows
-    size = path.stat().st_size
-
-    def batches(wanted: Wanted) -> Iterator[Batch]:
-        _check_once(schema, wanted.names)
-        with _readable("Parquet"), opened(len(wanted.names)) as file:
-            widths = _widths(schema, wanted, lambda names: file.iter_batches(_PROBED_ROWS, columns=names))
-            rows = batch_rows(len(wanted.names) + sum(widths.values()))
-            records = _until(_gathered(file.iter_batches(rows, columns=wanted.names), rows), n_rows)
-            yield from _batches(records, schema, wanted, widths, lambda done: size * done // max(1, n_rows))
-
-    return Source(
-        schema.names, batches, size, numbers=_of_numbers(schema), values=lambda name: _two_values(footer, schema, name)
-    )
-
-
-def _two_values(footer: Any, schema: Any, name: str) -> Column | None:
-    """Values of a column of whole numbers, or of true and false, where by its statistics there are two next to another.
-
-    The smallest and the largest value of a row group are in it.
-    """
-    if schema.names.count(name) != 1:
-        return None
-    kind = schema.field(name).type
-    places = [at for at in range(footer.num_columns) if footer.schema.column(at).path == name]
-    if len(places) != 1 or not (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        return None
-    found = set[Any]()
-    for group in range(footer.num_row_groups):
-        column = footer.row_group(group).column(places[0])
-        if not column.num_values:
-            continue
-        known = column.statistics
-        if known is None or not (known.has_min_max and known.has_null_count) or known.null_count:
-            return None
-        if known.min < 0 or known.max - known.min > 1 or known.max > _LARGEST:
-            return None
-        found |= {known.min, known.max}
-    return pl.Series(name, sorted(found), pl.Boolean if pa.types.is_boolean(kind) else pl.Int64)
-
-
-def open_arrow(path: Path, _: Options) -> Source:
-    """Read the schema of an Arrow IPC file, of the file or the stream format."""
-    with _readable("Arrow"), _mapped(path) as (_pages, memory):
-        schema = _arrow_reader(memory).schema
-    size = path.stat().st_size
-
-    def batches(wanted: Wanted) -> Iterator[Batch]:
-        _check_once(schema, wanted.names)
-        with _readable("Arrow"), _mapped(path) as (pages, memory):
-            widths = _widths(schema, wanted, lambda names: _arrow_records(memory, schema, names, _Given()))
-            items, given = sum(widths.values()), _Given()
-            rows = batch_rows(len(wanted.names) + items)
-            records = _sliced(_gathered(_arrow_records(memory, schema, wanted.names, given), rows), items)
-
-            def position(_: int) -> int:
-                return memory.tell() if given.of is None else size * given.records // max(1, given.of)
-
-            for batch in _batches(_with_lookahead(records), schema, wanted, widths, position):
-                yield batch
-                pages.madvise(mmap.MADV_DONTNEED)  # what was read may leave memory; the file still has it
-
-    return Source(schema.names, batches, size, numbers=_of_numbers(schema))
 
 
 def records_source(schema: Any, records: Iterable[Any]) -> Source:
@@ -137,31 +40,25 @@ def records_source(schema: Any, records: Iterable[Any]) -> Source:
             yield record.select(names)
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
-        _check_once(schema, wanted.names)
-        with _readable("Arrow"):
-            widths = _widths(schema, wanted, probe)
+        check_once(schema, wanted.names)
+        with readable("Arrow"):
+            widths = list_widths(schema, wanted, probe)
             items = sum(widths.values())
-            gathered = _gathered(all_of(wanted.names), batch_rows(len(wanted.names) + items))
-            yield from _batches(_with_lookahead(_sliced(gathered, items)), schema, wanted, widths, lambda _: 0)
+            gathered = gather(all_of(wanted.names), batch_rows(len(wanted.names) + items))
+            yield from record_batches(with_lookahead(sliced(gathered, items)), schema, wanted, widths, lambda _: 0)
 
-    return Source(schema.names, batches, 0, numbers=_of_numbers(schema))
+    return Source(schema.names, batches, 0, numbers=of_numbers(schema))
 
 
-def _of_numbers(schema: Any) -> frozenset[str]:
+def of_numbers(schema: Any) -> frozenset[str]:
+    """Find the columns that hold numbers, or true and false."""
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
     return frozenset(field.name for field in schema if any(is_one(field.type) for is_one in kinds))
 
 
-@dataclass
-class _Given:
-    """How many record batches a file has given so far, and of how many, if it says."""
-
-    records: int = 0
-    of: int | None = None
-
-
 @contextmanager
-def _readable(kind: str) -> Iterator[None]:
+def readable(kind: str) -> Iterator[None]:
+    """Refuse a file that Arrow cannot read."""
     try:
         yield
     except (FileNotFoundError, PermissionError):
@@ -170,54 +67,15 @@ def _readable(kind: str) -> Iterator[None]:
         raise unreadable(kind, error) from None
 
 
-@contextmanager
-def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, Any]]:
-    with path.open("rb") as file:
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        yield pages, pa.BufferReader(pa.py_buffer(pages))
-
-
-def _arrow_reader(memory: Any, fields: Sequence[int] | None = None) -> Any:
-    memory.seek(0)
-    is_file = memory.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
-    memory.seek(0)
-    if is_file:  # asked for some fields only, the reader of this format would copy what it can leave mapped
-        return pa.ipc.open_file(memory)
-    options = pa.ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
-    return pa.ipc.open_stream(memory, options=options)
-
-
-def _arrow_records(memory: Any, schema: Any, names: Sequence[str], given: _Given) -> Iterator[Any]:
-    reader = _arrow_reader(memory, [schema.get_field_index(name) for name in names])
-    if not hasattr(reader, "get_batch"):
-        yield from reader
-        _check_end(memory)
-        return
-    given.of = reader.num_record_batches
-    for at in range(reader.num_record_batches):
-        given.records = at + 1
-        yield reader.get_batch(at).select(names)
-
-
-def _check_end(memory: Any) -> None:
-    """Refuse a stream that was cut between two record batches, which its reader takes for the end."""
-    memory.seek(0)
-    marked = memory.read(len(_CONTINUED)) == _CONTINUED  # streams of before 2019 have no such marks
-    memory.seek(max(0, memory.size() - len(_END)))
-    if marked and memory.read(len(_END)) != _END:
-        raise InputError(
-            "an Arrow stream whose end is not marked, perhaps truncated. Write it anew, and close its writer."
-        )
-
-
-def _check_once(schema: Any, names: Sequence[str]) -> None:
+def check_once(schema: Any, names: Sequence[str]) -> None:
+    """Refuse columns whose name occurs more than once."""
     counts = Counter(schema.names)
     twice = [name for name in names if counts[name] > 1]
     if twice:
         raise InputError(f"the file has column {twice[0]!r} {counts[twice[0]]} times; rename one.")
 
 
-def _widths(schema: Any, wanted: Wanted, read: Callable[[list[str]], Iterator[Any]]) -> _Widths:
+def list_widths(schema: Any, wanted: Wanted, read: Callable[[list[str]], Iterator[Any]]) -> Widths:
     """Find the length of each column's lists before any batch is made: it settles how many rows make one."""
     kinds = {name: _plain_type(schema.field(name).type) for name in wanted.names}
     lists = [name for name, kind in kinds.items() if _is_list(kind)]
@@ -240,7 +98,7 @@ def _first_length(array: Any) -> int | None:
     return int(_lengths(first)[0])
 
 
-def _gathered(records: Iterable[Any], rows: int) -> Iterator[Any]:
+def gather(records: Iterable[Any], rows: int) -> Iterator[Any]:
     """Join short record batches, each of which would cost as much as a long one."""
     kept: list[Any] = []
     for record in records:
@@ -259,14 +117,14 @@ def _joined(records: list[Any]) -> Any:
     return table.to_batches()[0] if table.num_rows else records[0]
 
 
-def _sliced(records: Iterable[Any], list_items: int = 0) -> Iterator[Any]:
+def sliced(records: Iterable[Any], list_items: int = 0) -> Iterator[Any]:
     """Cut long record batches, of so many items in the lists of a row."""
     for record in records:
         rows = batch_rows(record.num_columns + list_items)
         yield from (record.slice(start, rows) for start in range(0, max(1, record.num_rows), rows))
 
 
-def _until(records: Iterable[Any], n_rows: int) -> Iterator[tuple[Any, bool]]:
+def until(records: Iterable[Any], n_rows: int) -> Iterator[tuple[Any, bool]]:
     """Tell the last record batch by the number of rows."""
     done = 0
     for record in records:
@@ -274,7 +132,7 @@ def _until(records: Iterable[Any], n_rows: int) -> Iterator[tuple[Any, bool]]:
         yield record, done >= n_rows
 
 
-def _with_lookahead(records: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
+def with_lookahead(records: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
     """Tell the last record batch by looking for one more."""
     record = next(records, None)
     while record is not None:
@@ -283,13 +141,14 @@ def _with_lookahead(records: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
         record = following
 
 
-def _batches(
+def record_batches(
     records: Iterator[tuple[Any, bool]],
     schema: Any,
     wanted: Wanted,
-    widths: _Widths,
+    widths: Widths,
     position: Callable[[int], int],
 ) -> Iterator[Batch]:
+    """Convert record batches, each with whether it is the last; at least one batch, of no rows if there are none."""
     first_row, last = 0, False
     for record, last in records:
         yield _batch(record, wanted, first_row, widths, position(first_row + record.num_rows), last)
@@ -301,7 +160,7 @@ def _batches(
         yield _batch(record, wanted, first_row, widths, position(first_row), True)
 
 
-def _batch(record: Any, wanted: Wanted, first_row: int, widths: _Widths, position: int, last: bool) -> Batch:
+def _batch(record: Any, wanted: Wanted, first_row: int, widths: Widths, position: int, last: bool) -> Batch:
     return Batch(
         [_side_by_side(record, names, first_row, widths) for names in wanted.probabilities],
         {name: _numbers(record.column(name), name, first_row, widths) for name in wanted.numbers},
@@ -313,7 +172,7 @@ def _batch(record: Any, wanted: Wanted, first_row: int, widths: _Widths, positio
     )
 
 
-def _side_by_side(record: Any, names: Sequence[str], first_row: int, widths: _Widths) -> Columns:
+def _side_by_side(record: Any, names: Sequence[str], first_row: int, widths: Widths) -> Columns:
     group = record.select(names)
     kinds = set(group.schema.types)
     if len(names) > 1 and len(kinds) == 1 and kinds <= {pa.float32(), pa.float64()}:
@@ -338,7 +197,7 @@ def _raw(array: Any, name: str) -> pl.Series:
     return series.alias(name)
 
 
-def _numbers(array: Any, name: str, first_row: int, widths: _Widths) -> Column:
+def _numbers(array: Any, name: str, first_row: int, widths: Widths) -> Column:
     array = _plain(array)
     return (
         _matrix(array, name, first_row, widths)
@@ -359,7 +218,7 @@ def _is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _matrix(array: Any, name: str, first_row: int, widths: _Widths) -> NDArray[Any]:
+def _matrix(array: Any, name: str, first_row: int, widths: Widths) -> NDArray[Any]:
     """Lists as the rows of a matrix, without copying where none is missing."""
     array.validate(full=bool(array.null_count))
     present = None if not array.null_count else _is_valid(array)

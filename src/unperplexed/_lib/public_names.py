@@ -1,0 +1,43 @@
+"""Public names of a package, each listed once: in the stub beside its ``__init__.py``, which type checkers read too."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+
+def listed(package: str) -> dict[str, tuple[str, str]]:
+    """Read the module of each public name from the stub, and the library that the name needs beyond the package's own.
+
+    A line of the stub is ``from .module import name as name``, with ``# extra: library`` behind it where one is needed.
+    """
+    module: Any = sys.modules[package]
+    stub = module.__spec__.loader.get_data(f"{module.__path__[0]}/__init__.pyi").decode()
+    lines = (line.partition("  # extra: ") for line in stub.splitlines() if line.startswith("from ."))
+    words = ((line.split(), library) for line, _, library in lines)
+    return {word[-1]: (word[1], library) for word, library in words}
+
+
+def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that loads a name's module on first use.
+
+    ``__all__`` leaves out names that need an extra, so that a star import always works; ``dir`` has those of the
+    installed extras.
+    """
+    homes = listed(package)
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name][0]
+        value = import_module(f".{name}", package) if home == "." else getattr(import_module(home, package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted(name for name, (_, library) in homes.items() if not library or find_spec(library))
+
+    return load, names, sorted(name for name, (_, library) in homes.items() if not library)

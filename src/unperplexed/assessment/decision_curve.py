@@ -1,0 +1,235 @@
+"""decision_curve(): net benefit over thresholds, compared with acting on all rows and on none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import AnyFloats, Floats, ReadOnlyArrays
+from .._version import __version__
+from ..forecasts.forecasts import Notes
+from ..forecasts.gathered import GatheredRows, gathered
+from ..forecasts.labels import Label
+from ..forecasts.reading import RowReading
+from ..statistics.intervals import checked_sampling
+from ..statistics.threshold_cells import threshold_cells
+from .net_benefit import NetBenefit, exactly_zero, net_benefit
+from .recalibrated import RECALIBRATED, recalibrated_beside
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+MODEL, ALL, NONE = "model", "all", "none"
+"""What a single forecaster is called, and the two rules that need none."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCurve(ReadOnlyArrays):
+    """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
+
+    ``print`` it, ``.plot()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
+    """
+
+    thresholds: Floats
+    models: dict[str, NetBenefit]
+    """By the forecaster's name, "model" for a single one; recalibrated ones are "recalibrated" or "NAME recalibrated".
+    """
+    all: NetBenefit
+    """Acting on all rows."""
+    none: NetBenefit
+    """Acting on none."""
+    frequency: float
+    """Observed frequency of the positive class."""
+    n_rows: int
+    labels: tuple[Label | None, ...]
+    """The negative and the positive class."""
+    confidence: float
+    n_clusters: int | None
+    """Number of clusters; None for independent rows."""
+    weighted: bool
+    notes: dict[str, Notes]
+    """What was left out or rescaled on the way in, by forecaster."""
+    warnings: tuple[str, ...] = ()
+    version: str = __version__
+
+    @property
+    def rules(self) -> dict[str, NetBenefit]:
+        """All rules: the models, acting on all rows and acting on none."""
+        return {**self.models, ALL: self.all, NONE: self.none}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python values."""
+        plain: dict[str, Any] = plain_values(self)
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row for each rule and threshold, as a polars DataFrame."""
+        import polars as pl
+
+        frames = []
+        for name, rule in self.rules.items():
+            columns = {key: value for key, value in vars(rule).items() if isinstance(value, np.ndarray)}
+            frames.append(
+                pl.DataFrame({"rule": [name] * self.thresholds.size, "threshold": self.thresholds, **columns})
+            )
+        return pl.concat(frames)
+
+    def plot(self, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
+        """Draw the net benefit over the thresholds, with the models' pointwise intervals; returns the Axes."""
+        from ..report.decision_plots import plot_decision_curve
+
+        return plot_decision_curve(self, ax, standardized=standardized)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<DecisionCurve of {', '.join(self.models)} at {number_of(self.thresholds.size, 'threshold')}>"
+
+    def __str__(self) -> str:
+        """Return the decision curve as text for a terminal."""
+        from ..report.decision_text import decision_curve_text
+
+        return decision_curve_text(self)
+
+
+def decision_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    thresholds: ArrayLike | None = None,
+    recalibrated: Any = None,
+    confidence: float = 0.95,
+    **reading: Unpack[RowReading],
+) -> DecisionCurve:
+    """Net benefit of deciding by a forecast, over thresholds (decision curve analysis). Larger is better.
+
+    At a threshold of 0.1 one acts on every row with a probability of at least 0.1: one accepts nine false positives for
+    one true positive. A forecast is useful where its net benefit is above that of acting on all rows and of acting on
+    none. Miscalibration lowers it, whatever the ranking.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, 2)
+        Outcomes of two classes.
+    y_prob : array_like of shape (n,) or (n, 2), or mapping from name to such
+        Predicted probabilities of one forecaster, or of several on the same rows.
+    thresholds : array_like, optional
+        Probabilities in (0, 1) from which on one acts; 0.01, 0.02, ..., 0.99 by default.
+    recalibrated : True, array_like, object with ``transform``, or mapping from name to such, optional
+        Recalibrated probabilities to show as well: True for cross-fitted ones (each row's from the other folds),
+        probabilities, or a `Recalibrator` that was fitted on other rows.
+    confidence : float, default 0.95
+        Confidence level of the pointwise intervals, in (0, 1).
+    **reading
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
+        ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, and ``groups``, the
+        clusters of rows that may depend on one another.
+
+    Returns
+    -------
+    DecisionCurve
+        ``thresholds``, ``models``, ``all`` and ``none``, each with net benefit, standardized net benefit and net
+        interventions avoided, with intervals; ``frame()``, ``plot()``, ``to_json()``.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for more than two classes; for a threshold outside (0, 1); for recalibrated probabilities of
+        other rows.
+
+    Notes
+    -----
+    Vickers and Elkin (2006): ``NB = TP/n - FP/n * t/(1 - t)`` with a row acted on where ``p >= t``. Standardized: NB
+    divided by the observed frequency. Net interventions avoided: ``(NB - NB of acting on all) / (t/(1 - t))``. Each is
+    a share minus a multiple of another. Its interval joins their Wilson limits (MOVER, Zou and Donner 2008), so that it
+    stays honest where false positives, or false negatives, are rare; effective numbers of rows stand for weights and
+    clusters. Intervals are pointwise, not simultaneous.
+
+    Examples
+    --------
+    >>> from unperplexed import decision_curve
+    >>> curve = decision_curve([0, 0, 1, 0, 1], [0.1, 0.3, 0.4, 0.6, 0.9], thresholds=[0.2, 0.5])
+    >>> curve.models["model"].net_benefit
+    array([0.3, 0. ])
+    >>> curve.all.net_benefit
+    array([ 0.25, -0.2 ])
+    """
+    checked_sampling(confidence, 0, 0)
+    at = checked_thresholds(thresholds)
+    forecasters = dict(y_prob) if isinstance(y_prob, Mapping) else {MODEL: y_prob}
+    refuse_names(forecasters)
+    rows = gathered("decision_curve", forecasters, y_true, reading)
+    refuse_classes(rows)
+    columns: dict[str, AnyFloats] = {}
+    single = not isinstance(y_prob, Mapping)
+    beside, warnings = recalibrated_beside(recalibrated, y_true, rows, reading, single)
+    for name, p in rows.probabilities.items():
+        columns[name] = p[:, 1]
+        if name in beside:
+            columns[RECALIBRATED if single else f"{name} {RECALIBRATED}"] = beside[name]
+    return curve_of(rows, columns, at, confidence, warnings)
+
+
+def checked_thresholds(thresholds: ArrayLike | None) -> Floats:
+    """Return thresholds in ascending order, or an InputError."""
+    if thresholds is None:
+        return np.arange(1, 100) / 100
+    try:
+        at = np.array(thresholds, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        at = np.empty(0)
+    if at.ndim != 1 or not at.size or not ((at > 0) & (at < 1)).all():
+        raise InputError(f"thresholds: expected probabilities between 0 and 1, both excluded, got {thresholds!r}.")
+    return np.unique(at)
+
+
+def refuse_names(forecasters: Mapping[str, Any]) -> None:
+    """Refuse names that other rules have."""
+    for name in (ALL, NONE):
+        if name in forecasters:
+            raise InputError(f"y_prob: {name!r} names the rule of acting on {name} of the rows; rename the forecaster.")
+
+
+def refuse_classes(rows: GatheredRows) -> None:
+    """Refuse forecasts of more than two classes."""
+    if rows.n_classes != 2:
+        raise InputError(
+            f"y_prob: a decision at a threshold needs two classes, got {rows.n_classes}. Pass the probability of one"
+            " class, and whether it occurred."
+        )
+
+
+def curve_of(
+    rows: GatheredRows, columns: Mapping[str, AnyFloats], at: Floats, confidence: float, warnings: tuple[str, ...] = ()
+) -> DecisionCurve:
+    """Return the decision curve of probabilities of the positive class, by name, for gathered rows."""
+
+    def rule(p: AnyFloats) -> NetBenefit:
+        return net_benefit(threshold_cells(p, rows.truth, rows.weights, at, rows.groups), at, confidence)
+
+    ones = np.ones(rows.n_rows)
+    return DecisionCurve(
+        thresholds=at,
+        models={name: rule(p) for name, p in columns.items()},
+        all=exactly_zero(rule(ones), "avoided_low", "avoided_high"),
+        none=exactly_zero(rule(0 * ones), "low", "high", "standardized_low", "standardized_high"),
+        frequency=float(rows.weights @ rows.truth / rows.weights.sum()),
+        n_rows=rows.n_rows,
+        labels=rows.labels,
+        confidence=confidence,
+        n_clusters=None if rows.groups is None else int(rows.groups.max()) + 1,
+        weighted=rows.weighted,
+        notes=rows.notes,
+        warnings=warnings,
+    )

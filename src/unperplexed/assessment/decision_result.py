@@ -1,0 +1,150 @@
+"""Decision: the threshold of least expected cost and what decisions there cost. `decide` makes it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats
+from .._version import __version__
+from ..forecasts.forecasts import Notes
+from ..forecasts.labels import Label
+from ..statistics.intervals import Interval
+from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each kind of row costs, in units of the user's own; benefits are negative costs."""
+
+    false_positive: float
+    false_negative: float
+    true_positive: float = 0.0
+    true_negative: float = 0.0
+
+    @property
+    def threshold(self) -> float:
+        """Probability from which on acting has the smaller expected cost."""
+        needless = self.false_positive - self.true_negative
+        return needless / (needless + self.false_negative - self.true_positive)
+
+    @property
+    def by_kind(self) -> Floats:
+        """Costs of true negatives, false negatives, false positives and true positives."""
+        costs = np.empty(4)
+        costs[[TRUE_NEGATIVE, FALSE_NEGATIVE]] = self.true_negative, self.false_negative
+        costs[[FALSE_POSITIVE, TRUE_POSITIVE]] = self.false_positive, self.true_positive
+        return costs
+
+
+@dataclass(frozen=True)
+class MeanCost:
+    """A mean cost a row. Smaller is better."""
+
+    value: float
+    interval: Interval
+    """Confidence interval; NaN where all rows cost the same, or are too few."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of rows."""
+
+    value: float
+    interval: Interval
+    """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Rows by decision and outcome, as sums of their weights (numbers of rows where these have none)."""
+
+    true_positives: float
+    false_positives: float
+    false_negatives: float
+    true_negatives: float
+    acted_on: Share
+    """Share of the rows that are acted on."""
+    sensitivity: Share
+    """Share of the positive rows that are acted on (recall). Larger is better."""
+    specificity: Share
+    """Share of the negative rows that are not acted on. Larger is better."""
+    positive_predictive_value: Share
+    """Share of the rows acted on that are positive (precision). Larger is better."""
+    negative_predictive_value: Share
+    """Share of the rows not acted on that are negative. Larger is better."""
+
+    def shares(self) -> dict[str, Share]:
+        """Return the shares by their names in words."""
+        return {name.replace("_", " "): each for name, each in vars(self).items() if isinstance(each, Share)}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
+
+    costs: Costs
+    threshold: float
+    """From this probability on one acts."""
+    cost: MeanCost
+    """Cost a row of deciding by the predicted probabilities at the threshold."""
+    cost_all: MeanCost
+    """Cost a row of acting on all rows."""
+    cost_none: MeanCost
+    """Cost a row of acting on none."""
+    confusion: Confusion
+    best_threshold: float
+    """Threshold with the smallest cost on these very rows; above 1 where acting on none is cheapest."""
+    best_cost: float
+    """Its cost a row: too optimistic, since the threshold was chosen on the same rows."""
+    best_cost_cross_fitted: MeanCost | None
+    """Cost a row with each row's threshold chosen on the other folds; None for too few rows."""
+    recalibrated: MeanCost | None
+    """Cost a row of deciding by recalibrated probabilities at the threshold; None without any."""
+    miscalibration: MeanCost | None
+    """What miscalibration costs a row at the threshold: cost by the predicted minus cost by the recalibrated
+    probabilities, with the interval of the paired difference."""
+    frequency: float
+    """Observed frequency of the positive class."""
+    n_rows: int
+    labels: tuple[Label | None, ...]
+    """The negative and the positive class."""
+    confidence: float
+    n_clusters: int | None
+    """Number of clusters; None for independent rows."""
+    weighted: bool
+    notes: dict[str, Notes]
+    """What was left out or rescaled on the way in."""
+    warnings: tuple[str, ...] = ()
+    version: str = __version__
+
+    @property
+    def optimism(self) -> float:
+        """By how much the best threshold's cost on its own rows is below its cross-fitted cost; NaN without one."""
+        return math.nan if self.best_cost_cross_fitted is None else self.best_cost_cross_fitted.value - self.best_cost
+
+    @property
+    def verdict(self) -> str:
+        """What to do, in words."""
+        from ..report.decision_text import decision_verdict
+
+        return decision_verdict(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python values."""
+        plain: dict[str, Any] = plain_values(self)
+        return {"verdict": self.verdict, **plain, "optimism": self.optimism}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def __str__(self) -> str:
+        """Return the decision as text for a terminal."""
+        from ..report.decision_text import decision_text
+
+        return decision_text(self)

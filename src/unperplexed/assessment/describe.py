@@ -1,0 +1,269 @@
+"""An assessment as a document: verdict, evidence, cost, remedy, then figures, then settings, then warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+from .._lib.formatting import confidence_interval, p_value_text, short_name
+from ..calibration.diagnosis.describe import diagnosis_parts
+from ..calibration.diagnosis.describe import lines as diagnosis_lines
+from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
+from ..report.numbers import between, number, share
+from ..report.text import counted, notes_lines, remarks, said
+from ..statistics.intervals import wilson
+from ..statistics.means import t_quantile
+from .describe_charts import MOST_CURVES, Event, class_charts, profile_chart, reliability_chart
+from .describe_details import averages_table, bins_table, floors_table, profile_table, scores_table
+from .describe_metrics import familiar_settings, key_metrics, settings_of
+from .describe_tables import (
+    class_table,
+    detectable_table,
+    diagram_table,
+    findings_table,
+    groups_table,
+    more_of_classes,
+    surprises_table,
+)
+from .describe_words import HELD_OUT, against_reference, confident_errors, evidence, remedies_text
+from .familiar import FamiliarMetrics, familiar_metrics
+from .result import Assessment
+
+_FEW_ROWS = 1000
+_LONG_VERDICT = 160
+"""Characters of a verdict that the first lines have no room for."""
+
+
+def assessment_document(a: Assessment, *, name: str = "", command: str = "", recalibrate: str = "") -> Document:
+    """Describe an assessment.
+
+    Parameters
+    ----------
+    a : Assessment
+        What is described.
+    name : str, optional
+        What the forecasts are called, such as their file.
+    command : str, optional
+        Command that makes the same report again.
+    recalibrate : str, optional
+        Command that applies the remedy.
+
+    Returns
+    -------
+    Document
+    """
+    return Described(a).document(name, command, recalibrate)
+
+
+class Described:
+    """Makes the document of an assessment."""
+
+    def __init__(self, assessment: Assessment) -> None:
+        """Take the assessment that is described."""
+        self.a = assessment
+        self.event = Event(assessment)
+        self.parts = diagnosis_parts(assessment.diagnosis, assessment.scores.get("log_loss", math.nan))
+
+    def document(self, name: str, command: str, recalibrate: str) -> Document:
+        """Describe it, under a name and with the commands that are known."""
+        a, titled = self.a, f"{short_name(name, 200)}: " if name else ""
+        what = counted(a.n_rows, a.n_classes, a.labels)
+        return Document(
+            title=f"{titled}{self.headline}: {what}",
+            facts=" · ".join(filter(None, [short_name(name, 200), what, self._dependence()])),
+            headline=self.headline,
+            lead=self._lead(),
+            calm=not a.diagnosis.findings,
+            actions=list(self._actions()),
+            command=self._remedy_command(recalibrate),
+            figure=reliability_chart(self.event),
+            figure_table=diagram_table(self.event),
+            metrics=list(key_metrics(self.event, self.familiar)),
+            first=self._findings(),
+            sections=list(self._sections(command)),
+        )
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        a = self.a
+        if not a.diagnosis.made:
+            return f"Geometric accuracy {number(a.reported.geometric_accuracy)}"
+        few = f", but only {a.n_rows:,} rows" if not a.diagnosis.findings and a.n_rows < _FEW_ROWS else ""
+        return f"{a.diagnosis.headline}{few}"
+
+    @cached_property
+    def familiar(self) -> FamiliarMetrics:
+        """Metrics that every forecaster knows."""
+        return familiar_metrics(self.event.tally, self.event.confidence)
+
+    def _dependence(self) -> str:
+        a = self.a
+        if a.grouped:
+            return f"clusters, effective sample size {a.independent_rows:,.4g}"
+        return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"
+
+    def _lead(self) -> str:
+        """Give the verdict with its evidence; a long verdict stands above the findings instead."""
+        evidence = self._evidence()
+        short = len(self.parts.verdict) <= _LONG_VERDICT or not evidence
+        return " ".join(filter(None, [self.parts.verdict if short else "", evidence]))
+
+    def _evidence(self) -> str:
+        """Give two familiar numbers with a confidence interval."""
+        a, event = self.a, self.event
+        if event.two and a.bias is not None and "bias" in a.diagnosis.errors:
+            between_limits = self._frequency_interval(a.bias.frequency)
+            verdict = self.parts.verdict
+            if "observed frequency" in verdict:
+                return f"The 95% CI of the observed frequency is {between_limits}." if between_limits else ""
+            ci = f" (95% CI {between_limits})" if between_limits else ""
+            return (
+                f"The mean predicted probability of {event.name} is {share(a.bias.mean_reported)}. The observed"
+                f" frequency is {share(a.bias.frequency)}{ci}."
+            )
+        if not event.two and a.n_classes > 2:
+            p, happened, total = event.pairs
+            mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())
+            limits = between(*a.intervals["prediction_accuracy"], share)
+            ci = f" ({confidence_interval(event.confidence)} {limits})" if limits else ""
+            return (
+                f"The mean probability of the most probable class is {share(mean)}. It is the observed class in"
+                f" {share(right)} of the rows{ci}."
+            )
+        return evidence(a)
+
+    def _frequency_interval(self, frequency: float) -> str:
+        a = self.a
+        if a.weighted or a.grouped:
+            return ""
+        return between(*wilson(frequency, a.n_rows, float(t_quantile(0.95, math.inf))), share)
+
+    def _actions(self) -> Iterator[Action]:
+        d = self.a.diagnosis
+        if d.findings:
+            advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
+            against = "" if advised else against_reference(self.event, self.familiar.reference_log_loss)
+            cost = " ".join(filter(None, [self.parts.cost, against, confident_errors(self.a)]))
+            if cost:
+                yield Action("What it costs", cost)
+            yield Action("What to do", self._what_to_do())
+        elif d.made:
+            yield Action("What it costs", " ".join(["No cost was detected.", *self.parts.others]))
+            yield Action(
+                "What to do",
+                "Keep the probabilities as they are: recalibrating them on these rows would fit noise. For better"
+                " scores look for better predictors; for smaller errors assess more rows.",
+            )
+
+    def _what_to_do(self) -> str:
+        """Give the remedy with its gain, or without one those of the findings."""
+        remedy = self.a.remedy
+        if remedy is None:
+            return remedies_text(self.parts.remedies)
+        gain = " ".join(line for line in remedy.lines() if not line.startswith(" "))
+        return f"{gain} {HELD_OUT}" if remedy.significant else f"{remedies_text(self.parts.remedies)} {gain}"
+
+    def _remedy_command(self, recalibrate: str) -> Code | None:
+        if not self.a.diagnosis.findings:
+            return None
+        if recalibrate:
+            return Code(recalibrate, "Command that fits the recalibration")
+        remedy = self.a.remedy
+        code = "" if remedy is None or not remedy.significant else remedy.code
+        return Code(code, "Command or lines of Python that recalibrate") if code else None
+
+    def _rows_to_look_at(self) -> str:
+        """Name the rows that were certain and wrong, or that carry the evidence."""
+        known = set(diagnosis_lines(self.a.diagnosis, self.a.scores.get("log_loss", math.nan)))
+        return " ".join(line for line in said(self.a) if line not in known and line.startswith("Rows"))
+
+    def _findings(self) -> Section | None:
+        d = self.a.diagnosis
+        if not d.made:
+            return None
+        if d.findings:
+            blocks: list[Block] = [] if self.parts.verdict in self._lead() else [Prose(self.parts.verdict)]
+            blocks.append(findings_table(d))
+            blocks += [Prose(line, quiet=True) for line in (self._rows_to_look_at(), *self.parts.others) if line]
+            return Section("findings", "Findings, costliest first", blocks, "Findings")
+        tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
+        table = detectable_table(d)
+        shown: list[Block] = [] if table is None else [table]
+        shown += [Prose(tested)] if tested else []
+        return Section("findings", f"What {d.n_rows:,} rows can show", shown, "Findings") if shown else None
+
+    def _sections(self, command: str) -> Iterator[Section]:
+        a = self.a
+        yield from self._classes()
+        yield Section("groups", self._groups_title(), [groups_table(self.event), bins_table(a)], "By probability", 7)
+        yield Section(
+            "risk",
+            "Risk profile",
+            [
+                Prose(
+                    "Low orders weigh the worst forecasts most, high orders the best. Where the lines part, calibration"
+                    " is at fault.",
+                    quiet=True,
+                ),
+                profile_chart(a),
+                averages_table(a),
+                profile_table(a),
+                floors_table(a),
+            ],
+            "Risk profile",
+            5,
+        )
+        surprises = surprises_table(a)
+        width = 12 if surprises is None else 7
+        yield Section(
+            "scores", "Scores", [scores_table(a), familiar_settings(self.event, self.familiar)], "Scores", width
+        )
+        if surprises is not None:
+            yield Section("rows", "The most surprising forecasts", [surprises], "Rows", 5)
+        yield self._reproduce(command)
+
+    def _groups_title(self) -> str:
+        return "By predicted probability" if self.event.two else "By probability of the most probable class"
+
+    def _classes(self) -> Iterator[Section]:
+        a = self.a
+        if a.n_classes <= 2:
+            return
+        table = class_table(a)
+        if table is not None:
+            more = None if a.by_class is None else more_of_classes(a.by_class)
+            blocks: list[Block] = [table, *([more] if more is not None else []), *self._class_average()]
+            if a.by_class is None:
+                blocks.append(
+                    Prose("For each class's own curve, accuracy, precision and recall assess with view='each-class'"
+                          " (--view each-class).", quiet=True)
+                )  # fmt: skip
+            yield Section("classes", "Classes", blocks, "Classes")
+        charts = class_charts(a)
+        if charts:
+            shown = f" The {MOST_CURVES} most miscalibrated classes." if a.n_classes > MOST_CURVES else ""
+            words = f"Observed frequency (up) by predicted probability (right), both from 0 to 1, with bands.{shown}"
+            blocks = [Prose(words, quiet=True), SmallCharts(charts)]
+            yield Section("curves", "Each class's own curve", blocks, "Curves")
+
+    def _class_average(self) -> Iterator[Block]:
+        mean = None if self.a.by_class is None else self.a.by_class.class_average
+        if mean is not None:
+            yield Prose(
+                f"Plain mean over the {mean.n_classes:,} classes that occur: predicted geometric accuracy"
+                f" {number(mean.reported.geometric_accuracy)}, calibrated {number(mean.measured.geometric_accuracy)},"
+                f" slope {number(mean.slope)}, calibration error {number(mean.calibration_error)}.",
+                quiet=True,
+            )
+
+    def _reproduce(self, command: str) -> Section:
+        a = self.a
+        blocks: list[Block] = [Code(command, "Command")] if command else []
+        blocks += [Code("from unperplexed import assess\n\nassess(y, p).diagnosis.verdict", "From Python")]
+        blocks.append(Settings(list(settings_of(a))))
+        warnings = [*remarks(a), *notes_lines(a.notes)]
+        if warnings:
+            blocks.append(Notes("Warnings", warnings))
+        return Section("reproduce", "Reproduce", blocks, "Reproduce")

@@ -1,0 +1,84 @@
+"""Key figures of an assessment, each with its interval and a reference, and the settings behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from .._lib.formatting import p_value_text, percent
+from ..report.document import Metric, Settings
+from ..report.numbers import between, count, number, share
+from ..report.text import notes_lines, settings_text
+from ..statistics.intervals import Interval
+from .describe_charts import Event
+from .describe_words import MEANING
+from .familiar import FamiliarMetrics
+from .result import Assessment
+
+
+def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
+    """Five familiar metrics, each with its interval, its value after the remedy and a reference."""
+    a, two = event.assessment, event.two
+    what = "base rate" if two else "uniform forecast"
+    if not two:
+        limits = between(*a.intervals["prediction_accuracy"], share)
+        reference = f"{share(f.reference_accuracy)} by a uniform forecast" if a.n_classes > 2 else ""
+        yield Metric("Accuracy", MEANING["accuracy"], share(a.prediction_accuracy), limits, "", reference)
+    after = number(a.remedy.gain.recalibrated) if a.remedy is not None and a.remedy.significant else ""
+    yield _score(a, "log_loss", "Log loss", after, f"{what} {number(f.reference_log_loss)}")
+    yield _score(a, "brier_score", "Brier score", "", f"{what} {number(f.reference_brier_score)}")
+    if f.auc is not None:
+        limits = between(*f.auc.interval)
+        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "0.5 is a random ranking")
+    chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
+    of_top = "" if two else ", of the most probable class"
+    yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", "", chance)
+    slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
+    yield Metric("Calibration slope", meaning, number(slope.value, 2), between(*slope.interval), "", "1 is best")
+
+
+def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:
+    value, interval = a.scores.get(rule, math.nan), a.intervals.get(rule, Interval(math.nan, math.nan))
+    return Metric(name, MEANING[rule], number(value), between(*interval), after, reference)
+
+
+def familiar_settings(event: Event, f: FamiliarMetrics) -> Settings:
+    """Return the familiar metrics that are not among the scores."""
+    slope, intercept = f.calibration_slope, f.calibration_intercept
+    items = [
+        ("calibration slope", _with(slope.value, slope.interval)),
+        ("calibration intercept", _with(intercept.value, intercept.interval)),
+        ("ECE, 15 groups of equal size", f"{number(f.ece)}; by chance {number(f.ece_by_chance)}"),
+    ]
+    if f.auc is not None:
+        items.insert(0, ("AUC", _with(f.auc.value, f.auc.interval)))
+    if f.certain_rows:
+        items.append(("rows predicted as exactly 0 or 1", f"{count(f.certain_rows)}, left out of slope and intercept"))
+    return Settings(items, "Positive class" if event.two else "Most probable class")
+
+
+def _with(value: float, interval: Interval) -> str:
+    limits = between(*interval)
+    return f"{number(value)} ({limits})" if limits else number(value)
+
+
+def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
+    """Name what the assessment was made from, and how."""
+    u, d = a.uncertainty, a.diagnosis
+    yield "forecasts", f"{a.n_rows:,} of {a.n_classes:,} classes"
+    yield "weights", f"effective sample size {a.effective_rows:,.6g}" if a.weighted else "none"
+    yield "clusters", f"effective sample size {a.independent_rows:,.6g}" if a.grouped else "none"
+    yield "calibration curve", f"{a.estimator}{settings_text(a)}"
+    yield "view", a.view
+    if d.made and not math.isnan(d.p_value):
+        yield "test of miscalibration", f"{p_value_text(d.p_value)}, by {d.by}"
+    floor = f"{a.floor:g}{'' if a.limit == 'floor' else ', and the same below 1'}"
+    yield "floor", f"{floor}, used by the averages only; verdict and scores have no floor"
+    yield "outcomes predicted with probability 0", f"{a.zero_given:,.6g}"
+    yield "left out, dropped, rescaled", "; ".join(notes_lines(a.notes)) or "none"
+    yield "counted", "by value" if a.exact else f"in cells of relative width 2^-{a.fraction_bits}"
+    yield (
+        "intervals",
+        f"{percent(u.confidence).replace(' ', '')}, {u.resamples:,} bootstrap replicates, seed {u.seed}",
+    )
+    yield "version", a.version

@@ -1,0 +1,243 @@
+"""Tables of an assessment: findings, metrics, classes, groups by prediction, surprising forecasts, and all the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._lib.formatting import confidence_interval, p_value_text, printable, short_name
+from .._lib.typing import Floats, Ints
+from ..calibration.diagnosis.result import Diagnosis, Finding
+from ..calibration.diagnosis.words import short
+from ..report.document import Column, Strip, Table
+from ..report.numbers import MINUS, between, count, number, points, share
+from ..statistics.means import t_quantile
+from .describe_charts import Event
+from .describe_details import capital, each_as, paired
+from .result import Assessment
+
+_FEW = 100
+
+
+def findings_table(d: Diagnosis) -> Table:
+    """Findings, the costliest first, with estimate, cost, p-value and remedy."""
+    found = d.findings
+    return Table(
+        "Each cost is the further gain after the findings above it.",
+        [
+            Column("finding", [capital(short(each)) for each in found]),
+            Column("estimate", [_estimate(each) for each in found], words=True),
+            Column("cost in log loss", [number(each.gain) for each in found]),
+            Column("p-value", [_p_value(each.p_value) for each in found]),
+            Column("remedy", [each.remedy or "\u2013" for each in found], words=True),
+        ],
+    )
+
+
+def _estimate(finding: Finding) -> str:
+    """Give the words of a finding without its name, which stands beside them."""
+    name, words = short(finding), finding.words
+    rest = words.removeprefix(name).strip()
+    return rest[1:-1] if rest.startswith("(") and rest.endswith(")") and rest.count("(") == 1 else rest or words
+
+
+def _p_value(p: float) -> str:
+    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ").replace(" ", "")
+
+
+def detectable_table(d: Diagnosis) -> Table | None:
+    """Return the smallest errors that the rows would have shown; None where they show none."""
+    bias, slope = d.detectable.bias, d.detectable.calibration_slope
+    if not math.isfinite(bias):
+        return None
+    names, sizes = ["Bias"], [f"{number(bias, 2)} in log-odds, either way"]
+    if math.isfinite(slope):
+        names += ["Overconfidence"] * (slope < 1) + ["Underconfidence"]
+        sizes += [f"calibration slope below {number(1 - slope, 2)}"] * (slope < 1)
+        sizes += [f"calibration slope above {number(1 + slope, 2)}"]
+    return Table(
+        f"Smallest errors that {d.n_rows:,} rows with these predictions show with 80% power (test at 5%).",
+        [Column("error", names), Column("shown from", sizes, words=True)],
+    )
+
+
+def groups_table(event: Event) -> Table:
+    """Return groups of about equal size by predicted probability."""
+    groups, limits = event.groups, event.intervals
+    known = not math.isnan(limits[0].low)
+    strips = [
+        Strip(float(p), float(o), *((low, high) if known else (float(o), float(o))))
+        for p, o, (low, high) in zip(groups.mean, groups.observed, limits, strict=True)
+    ]
+    small = f"The small type is the Wilson {confidence_interval(event.confidence)}."
+    ranges = [f"{share(low)} to {share(high)}" for low, high in paired(groups.lowest, groups.highest)]
+    return Table(
+        "Groups of about equal size."
+        f" {small if known else 'Weighted or dependent rows have no interval here.'} Click a heading to sort.",
+        [
+            Column("predicted range", ranges),
+            Column("rows", each_as(groups.total, count)),
+            Column("mean predicted", each_as(groups.mean, share)),
+            Column("observed frequency", each_as(groups.observed, share), [between(*x, share) for x in limits]),
+            Column("difference in points", each_as(groups.mean - groups.observed, points)),
+            Column("", [""] * len(groups), strips=strips),
+        ],
+        sortable=True,
+    )
+
+
+def diagram_table(event: Event) -> Table:
+    """Return the curve of the reliability diagram as numbers."""
+    curve = event.curve
+    at = [p for p in (0.001, 0.01, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.99, 0.999)
+          if curve.predicted[0] <= p <= curve.predicted[-1]]  # fmt: skip
+    observed, low, high = (np.interp(at, curve.predicted, x).tolist() for x in (curve.observed, curve.low, curve.high))
+    return Table(
+        "The diagram as a table",
+        [
+            Column("predicted", [share(p) for p in at]),
+            Column(
+                "observed, by the curve",
+                [share(x) for x in observed],
+                [between(*x, share) for x in zip(low, high, strict=True)],
+            ),
+        ],
+        folded=True,
+    )
+
+
+def class_table(a: Assessment) -> Table | None:
+    """Classes with support, accuracy, precision, recall, mean prediction and observed frequency."""
+    each = a.by_class
+    if each is not None and each.predicted is not None:
+        return _counted_classes(each)
+    return _summed_classes(a)
+
+
+def _counted_classes(a: Assessment) -> Table:
+    c, predicted = a.classes, a.predicted
+    assert c is not None
+    assert predicted is not None
+    weight = a.source.tally.weight
+    order = np.argsort(predicted.index)[c.index]
+    made, right, confidence = (x[order] for x in (predicted.predicted, predicted.right, predicted.mean_confidence))
+    hits = np.where(made > 0, right * made, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recall = np.where(c.happened > 0, hits / c.happened, np.nan)
+    accuracy = 1 - (made + c.happened - 2 * hits) / weight
+    reach = float(t_quantile(a.uncertainty.confidence, math.inf))
+    gaps = [between(g - reach * e, g + reach * e, points) for g, e in paired(c.gap, c.gap_standard_error)]
+    strips = _strips(c.mean_reported, c.frequency, reach * c.gap_standard_error) if len(c) <= _FEW else []
+    columns = [
+        Column("class", _labels(c.label, c.index)),
+        Column("support", each_as(c.happened, count), meaning="Rows in which the class is observed."),
+        Column("mean predicted", each_as(c.mean_reported, share)),
+        Column("observed frequency", each_as(c.frequency, share)),
+        Column("difference in points", each_as(c.gap, points), gaps, meaning="Mean predicted − observed. 0 is best."),
+        *([Column("", [""] * len(c), strips=strips)] if strips else []),
+        Column("p-value", each_as(c.gap_p_value, _p_value), meaning="For no difference."),
+        Column("accuracy", each_as(accuracy, share), meaning="Of the class against all others. Larger is better."),
+        Column("precision", each_as(right, share), meaning="Share of its predictions that are correct."),
+        Column("mean confidence", each_as(confidence, share), meaning="Mean probability of its predictions."),
+        Column("recall", each_as(recall, share), meaning="Share of its rows that are predicted so."),
+        Column("cost in nats", each_as(c.miscalibration, number), meaning="Gain in log loss by recalibration."),
+    ]  # fmt: skip
+    return Table("All rows; the most miscalibrated class first. Click a heading to sort.", columns, sortable=True)
+
+
+def more_of_classes(a: Assessment) -> Table | None:
+    """Return averages, slope, divergence and calibration errors of each class."""
+    c, predicted = a.classes, a.predicted
+    if c is None or a.n_classes <= 2:
+        return None
+    columns = [
+        Column("class", _labels(c.label, c.index)),
+        Column("predicted geometric accuracy", each_as(c.reported_geometric_accuracy, number)),
+        Column("calibrated geometric accuracy", each_as(c.measured_geometric_accuracy, number)),
+        Column("slope", each_as(c.slope, number), meaning="Slope of the averages. 1 is best."),
+        Column("divergence probability", each_as(c.divergence_probability, number)),
+        Column(
+            "calibration error", each_as(c.calibration_error, number), meaning="Mean distance of the curve. 0 is best."
+        ),
+    ]
+    if predicted is not None:
+        order = np.argsort(predicted.index)[c.index]
+        columns += [
+            Column("predictions", each_as(predicted.predicted[order], count)),
+            Column("difference of confidence and precision, points", each_as(predicted.gap[order], points)),
+            Column("calibration error of its predictions", each_as(predicted.calibration_error[order], number)),
+        ]
+    return Table("Averages and calibration errors of each class", columns, sortable=True, folded=True)
+
+
+def _summed_classes(a: Assessment) -> Table | None:
+    """Classes from the sums that a diagnosis is made of, where classes were not counted one by one."""
+    sums = a.source.tally.diagnosis
+    if sums is None or a.n_classes <= 2:
+        return None
+    weight = a.source.tally.weight
+    predicted, observed = sums["predicted"] / weight, sums["observed"] / weight
+    gap = predicted - observed
+    order = np.argsort(-np.abs(gap), kind="stable")
+    alike = not a.weighted and not a.grouped
+    half = float(t_quantile(a.uncertainty.confidence, math.inf)) * np.sqrt(sums["information"]) / weight
+    limits = [between(g - h, g + h, points) for g, h in paired(gap[order], half[order])] if alike else []
+    strips = _strips(predicted[order], observed[order], half[order] * alike)
+    return Table(
+        "All rows; the largest difference first. Click a heading to sort.",
+        [
+            Column("class", _labels([a.labels[at] for at in order.tolist()], order)),
+            Column("support", each_as(sums["observed"][order], count)),
+            Column("mean predicted", each_as(predicted[order], share)),
+            Column("observed frequency", each_as(observed[order], share)),
+            Column("difference in points", each_as(gap[order], points), limits),
+            Column("", [""] * order.size, strips=strips),
+        ],
+        sortable=True,
+    )
+
+
+def _strips(predicted: Floats, observed: Floats, half: Floats) -> list[Strip]:
+    """Place both on a line that reaches from the smallest to the largest of all."""
+    half = np.nan_to_num(half)
+    low = float(min(predicted.min(), (observed - half).min()))
+    high = float(max(predicted.max(), (observed + half).max()))
+    room = max(high - low, 1e-9)
+
+    def place(x: Floats) -> list[float]:
+        return [float(each) for each in np.clip((x - low) / room, 0, 1)]
+
+    return [Strip(*x) for x in zip(*map(place, (predicted, observed, observed - half, observed + half)), strict=True)]
+
+
+def _labels(labels: Sequence[object], index: Ints) -> list[str]:
+    pairs = zip(labels, index.tolist(), strict=True)
+    return [f"column {at}" if label is None else short_name(str(label), 200) for label, at in pairs]
+
+
+def surprises_table(a: Assessment) -> Table | None:
+    """Rows whose outcome was assigned the lowest probability."""
+    s = a.surprises
+    if s is None or not len(s):
+        return None
+    total = float(s.share.sum())
+    part = f"; together they make up {share(total)} of the log loss at the floor" if math.isfinite(total) else ""
+    names = [("?" if label is None else short_name(str(label), 200)) for label in (*s.predicted, *s.happened)]
+    columns = [
+        Column("row", [f"{row:,}" for row in s.row.tolist()], meaning="Number of the row, from 0."),
+        Column("predicted", names[: len(s)], each_as(s.highest, _probability), words=True),
+        Column("observed", names[len(s) :], words=True),
+        Column("probability of the outcome", each_as(s.probability, _probability)),
+        Column("share of the log loss", each_as(s.share, share)),
+    ]
+    if len(set(s.source)) > 1:
+        columns.insert(1, Column("source", [printable(each) for each in s.source], words=True))
+    return Table(f"Rows whose outcome was assigned the lowest probability{part}.", columns, sortable=True)
+
+
+def _probability(p: float) -> str:
+    if 0.9995 <= p < 1:
+        return "> 0.999"
+    return number(p) if p >= 0.001 or p == 0 else f"{p:.1e}".replace("e-", f"e{MINUS}")

@@ -1,0 +1,104 @@
+"""Sentences of an assessment: evidence, cost and remedy, and what the key figures mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .._lib.formatting import printable, short_name
+from ..report.numbers import number
+from .describe_charts import Event
+from .result import Assessment
+
+_RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
+"""Of probabilities that the evidence quotes: the first in which there are so many pairs."""
+
+_FEWEST_PAIRS = 20
+_ONE_VALUE = 1e-9
+
+MEANING = {
+    "accuracy": "Share of rows whose most probable class is the observed one. Larger is better. It ignores the"
+    " probabilities themselves; if it is low, find better predictors.",
+    "log_loss": "Minus the mean logarithm of the probability assigned to the outcome, in nats. Smaller is better. If it"
+    " is high, read the findings: the part due to miscalibration can be recovered without a new model.",
+    "brier_score": "Mean squared distance between probabilities and outcome, summed over the classes. Smaller is"
+    " better. It changes less than the log loss when a confident prediction is wrong.",
+    "auc": "Probability that a random event is ranked above a random non-event. Larger is better. Recalibration does"
+    " not change the ranking; if it is low, find better predictors. DeLong interval.",
+    "ece": "Expected calibration error: mean absolute difference between prediction and observed frequency in 15 groups"
+    " of equal size. Smaller is better. It is above 0 by chance, so compare it with its expected value for calibrated"
+    " predictions",
+    "calibration slope": "Slope of the logistic regression of the outcome on the predicted log-odds",
+    "slope sides": "1 is best; below 1 the predictions are overconfident, above 1 underconfident.",
+}
+"""What the key figures mean, with what to do about a bad one."""
+
+
+def evidence(a: Assessment) -> str:
+    """Say how often the outcome is observed where it is assigned some probability; "" where no range has 20 rows."""
+    if a.view == "each-class" and a.n_classes > 2:
+        return ""
+    for limits in _RANGES:
+        found = a.observed(*limits)
+        if found.total >= _FEWEST_PAIRS:
+            one = found.highest - found.lowest < _ONE_VALUE
+            assigned = f"probability {100 * found.mean_reported:.3g}%"
+            if not one:
+                assigned = f"{100 * limits[0]:g}% to {100 * limits[1]:g}% (mean {100 * found.mean_reported:.3g}%)"
+            low, high = found.interval
+            level = "" if math.isnan(low) else f" (95% CI {100 * low:.0f}% to {100 * high:.0f}%)"
+            what = "the most probable class" if a.view == "top-label" else "a class"
+            if a.n_classes == 2 and a.view == "each-class":
+                label = a.labels[1]
+                what = "column 1" if label is None else f"'{short_name(printable(str(label)))}'"
+            rows = f"{found.total:,.6g}"
+            return (
+                f"Where {what} was assigned {assigned}, it was observed in {100 * found.happened:.0f}%{level} of {rows}"
+                " forecasts."
+            )
+    return ""
+
+
+def against_reference(event: Event, reference: float) -> str:
+    """Compare the log loss with that of a constant forecast, where that is the better one."""
+    loss = event.assessment.scores.get("log_loss", math.nan)
+    if not loss > reference:
+        return ""
+    what = "constant forecast of the base rate" if event.two else "uniform forecast"
+    return f"A {what} has a smaller log loss ({number(reference)} against {number(loss)})."
+
+
+def confident_errors(a: Assessment) -> str:
+    """Count the confident predictions that are wrong, beside how many were expected; "" where they are not too many."""
+    if a.weighted:
+        return ""
+    p, happened, total = a.source.tally.pairs("top-label")
+    for level in (0.99, 0.95, 0.9):
+        here = p > level
+        n, expected = float(total[here].sum()), float((total * (1 - p))[here].sum())
+        wrong = n - float(happened[here].sum())
+        if n >= _FEWEST_PAIRS and wrong > expected + 2 * math.sqrt(expected) + 2:
+            shown = f"{max(expected, 0.1):,.{0 if expected >= 1 else 1}f}"
+            return (
+                f"{wrong:,.0f} of {n:,.0f} predictions above {100 * level:g}% are wrong; about {shown} were expected."
+            )
+    return ""
+
+
+HELD_OUT = "Fit this on held-out rows before you use it."
+
+
+def _without_label(remedy: str) -> str:
+    """Leave out the label of a line that stands under a heading: "Remedy (biased): Add ..." is "Biased: Add ..."."""
+    if remedy.startswith("Remedy ("):
+        name, _, rest = remedy.removeprefix("Remedy (").partition("): ")
+        return f"{name[:1].upper()}{name[1:]}: {rest}"
+    return remedy.removeprefix("Remedy: ")
+
+
+def remedies_text(remedies: Sequence[str]) -> str:
+    """Join the remedies of a diagnosis; the advice about held-out rows stands once, at the end."""
+    found = [_without_label(each) for each in remedies]
+    once = [each.replace(f" {HELD_OUT}", "") for each in found]
+    last = [HELD_OUT] if once != found else []
+    return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."

@@ -1,0 +1,270 @@
+"""The remedy of miscalibration: what recalibration is expected to bring, and what it leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from ..calibration.diagnosis.diagnose import Chunks
+from ..calibration.diagnosis.result import Diagnosis, Finding
+from ..forecasts.labels import plain
+from ..tally.tally import Tally
+
+if TYPE_CHECKING:
+    from ..recalibration.gain import Baseline, Gain
+    from ..recalibration.recalibrator import Recalibrator
+
+MOST_PROBABILITIES = 500_000
+"""Rows of more than two classes are recalibrated unasked up to so many probabilities: it takes a second or two."""
+
+_FEWEST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Command lines that fit a map, without its method and its file, and that apply it; "" for none."""
+
+    fit: str
+    apply: str = ""
+
+    def text(self, method: str) -> str:
+        """Give both, each in a line."""
+        named = "" if method == "auto" else f" --method {method}"
+        return f"{self.fit}{named} -o map.json\n{self.apply}".rstrip()
+
+
+@dataclass(frozen=True)
+class PythonLine:
+    """Line of Python that fits a map to rows in memory, read as they were assessed, and applies it."""
+
+    fit: str = ""
+    """Arguments after y_true and y_prob."""
+    apply: str = ""
+    """Arguments after new_y_prob."""
+
+    @classmethod
+    def reading(cls, options: Mapping[str, Any]) -> PythonLine:
+        """Carry the options by which rows are read; arrays by the name of their argument."""
+        words = {name: _argument(name, value) for name, value in options.items() if value is not None}
+        words = {name: word for name, word in words.items() if word != "False"}
+        form = {name: word for name, word in words.items() if name in _FORMS}
+        fit, apply = ("".join(f", {name}={word}" for name, word in some.items()) for some in (words, form))
+        return cls(fit, apply)
+
+    def text(self, method: str) -> str:
+        """Give the line."""
+        named = "" if method == "auto" else repr(method)
+        fit = f"fit(y_true, y_prob{self.fit})"
+        return f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self.apply})"
+
+
+_FORMS = ("percent", "from_logits", "from_log_probs")
+_MOST_LABELS = 10
+
+
+def _argument(name: str, value: Any) -> str:
+    """Spell the value of an option; what has a value a row, and many labels, by the option's name."""
+    if name in ("sample_weight", "groups"):
+        return name
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return repr(plain(value))
+    values = [plain(each) for each in value]
+    return repr(values) if len(values) <= _MOST_LABELS else name
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Recalibration of miscalibrated forecasts, with the gain it is expected to bring. Made as ``Assessment.remedy``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed import assess
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.normal(0, 2, 2000)
+    >>> rain = rng.random(2000) < 1 / (1 + np.exp(-s))
+    >>> remedy = assess(rain, 1 / (1 + np.exp(-2 * s)), resamples=0).remedy
+    >>> remedy.significant
+    True
+    >>> remedy.gain.recalibrated < remedy.gain.log_loss < remedy.base_rate
+    True
+    """
+
+    method: str
+    """Name of the recalibration map with the largest weight."""
+    map: str
+    """That map with its parameters, such as "temperature 1.55"."""
+    gain: Gain
+    """Log loss before and after, on held-out rows, and their difference with its 95% confidence interval."""
+    base_rate: float
+    """Cross-fitted log loss of a constant forecast of the observed frequencies, in nats. Smaller is better."""
+    recalibrator: Recalibrator = field(repr=False, compare=False)
+    """Fitted to all rows."""
+    code: str = ""
+    """Commands or line of Python that recalibrates; "" where the gain is not significant."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the confidence interval of the gain lies above 0; only then the remedy is advised."""
+        return self.gain.significant
+
+    @property
+    def words(self) -> str:
+        """What recalibration brings and what it leaves, in sentences."""
+        return " ".join(self._sentences())
+
+    def lines(self) -> Iterator[str]:
+        """Yield the sentences, and the commands, which are indented."""
+        yield from self._sentences()
+        for command in self.code.splitlines():
+            yield f"  {command}"
+
+    def _sentences(self) -> Iterator[str]:
+        if not self.significant:
+            low, high = self.gain.interval
+            yield (
+                f"Recalibration is not shown to reduce the log loss: gain {_nats(self.gain.gain)} nats (cross-fitted,"
+                f" 95% CI {_nats(low)} to {_nats(high)})."
+            )
+            yield from remaining_lines(self.gain, self.recalibrator.baseline)
+            return
+        mainly = "mainly " if len(self.recalibrator.weights_) > 1 else ""
+        yield f"Recalibration ({mainly}{self.map}) reduces the log loss {gain_text(self.gain)}."
+        yield from remaining_lines(self.gain, self.recalibrator.baseline)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the code as plain Python values."""
+        gain = self.gain
+        return {
+            "advised": self.significant,
+            "method": self.method,
+            "map": self.map,
+            "words": self.words,
+            "weights": dict(self.recalibrator.weights_),
+            "parameters": dict(self.recalibrator.parameters_),
+            "log_loss": gain.log_loss,
+            "recalibrated": gain.recalibrated,
+            "gain": gain.gain,
+            "interval": list(gain.interval),
+            "base_rate": self.base_rate,
+        }
+
+
+def gain_text(gain: Gain) -> str:
+    """Give the log loss before and after, and the confidence interval of the gain."""
+    low, high = gain.interval
+    return (
+        f"from {_loss(gain.log_loss)} to {_loss(gain.recalibrated)} (cross-fitted, 95% CI of the gain {_nats(low)}"
+        f" to {_nats(high)})"
+    )
+
+
+def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[str]:
+    """Say what recalibration leaves: what only better predictors can lower, beside a constant forecast."""
+    if gain is None or baseline is None:
+        return
+    base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)})"
+    if baseline.zeros:
+        before = math.inf
+        yield (
+            f"The log loss of the forecasts is infinite: the observed class had probability 0 in"
+            f" {number_of(baseline.zeros, 'row')}. These zeros count as {baseline.zeros_as:.2g} in the gain."
+        )
+    if not gain.significant:
+        return
+    if base >= before:
+        yield (
+            f"Only better predictors can reduce the rest. A constant forecast of the base rate scores worse {shown}."
+        )
+    elif base >= gain.recalibrated:
+        yield (
+            f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than the"
+            " recalibrated ones, which only better predictors can improve."
+        )
+    elif baseline.interval[1] < 0:
+        yield (
+            f"A constant forecast of the base rate scores better {shown}, even than the recalibrated forecasts: the"
+            " predictors show no skill."
+        )
+    else:
+        yield (
+            f"A constant forecast of the base rate scores better {shown} than these forecasts, and not significantly"
+            " different from the recalibrated ones: there is no evidence of skill."
+        )
+
+
+def _loss(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.01 else f"{value:.2g}"
+
+
+def _nats(value: float) -> str:
+    return f"{value:.2g}".replace("-", "−")
+
+
+def remedy_of(
+    diagnosis: Diagnosis, tally: Tally, chunks: Chunks | None, commands: Commands | PythonLine
+) -> Remedy | None:
+    """Find the remedy of what a diagnosis found.
+
+    None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, for forecasts
+    that point away from the outcomes, and where neither rows nor counts suffice.
+    """
+    if not diagnosis.made or diagnosis.n_rows < _FEWEST_ROWS or not _mendable(diagnosis.findings):
+        return None
+    two = tally.n_classes == 2
+    if not two and (chunks is None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES):
+        return None
+    from ..recalibration.recalibrator import Recalibrator
+
+    method = "auto" if two else _method(diagnosis)
+    made = Recalibrator(method)
+    try:
+        if two and not tally.grouped:
+            made.fit(tally)
+        elif chunks is None:
+            return None
+        else:
+            made.fit_chunks(chunks)
+    except InputError:  # a tally without what a fit needs; rows that cannot be read any more
+        return None
+    baseline = made.baseline
+    if made.gain_ is None or baseline is None or made.leave_as_it_is:
+        return None
+    code = commands.text(method)
+    if not made.gain_.significant:
+        code = ""
+    return Remedy(made.method_, _words(made), made.gain_, baseline.log_loss, made, code)
+
+
+def _mendable(findings: Sequence[Finding]) -> bool:
+    """Whether recalibration is a remedy of any of these findings."""
+    reversed_forecasts = any(f.error == "confidence" and f.interval[1] < -1 for f in findings)
+    return not reversed_forecasts and any(f.error != "rows" for f in findings)
+
+
+def _method(diagnosis: Diagnosis) -> str:
+    """Name the map for more than two classes that mends the errors found."""
+    errors = set(diagnosis.errors)
+    named = "temperature" if not errors & {"bias", "shape", "asymmetry"} else "logistic"
+    return f"{named}-lapse" if errors & {"noise", "certainty", "tail"} else named
+
+
+def _words(made: Recalibrator) -> str:
+    """Name the heaviest map with its parameters, as far as these are single numbers."""
+    numbers = {
+        name: f"{value:.3g}".replace("-", "−")
+        for name, value in made.parameters_.items()
+        if isinstance(value, int | float) and abs(value) >= _NOTHING
+    }
+    if list(numbers) == [made.method_]:
+        return f"{made.method_} {numbers[made.method_]}"
+    shown = ", ".join(f"{name} {number}" for name, number in numbers.items())
+    return f"{made.method_}: {shown}" if shown else made.method_
+
+
+_NOTHING = 1e-6
+"""A smaller parameter changes nothing that is printed."""

@@ -1,0 +1,133 @@
+"""Assessments as the command line's words ask for them: of all rows together, and of each group."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .._lib.errors import InputError
+from ..forecasts.forecasts import Forecasts
+from ..sources.map_reduce import as_tallies
+from ..sources.readers.formats import matching
+from ..tally.tallies import MOST_GROUPS
+from ..tally.tally import Tally
+from .advice import remedy_command
+from .counting import counted_by, file_chunks, naming_files, parts_of, tally_names, tally_of
+from .outputs import sayer
+
+# What computes on SciPy is loaded when it is needed: counting needs none of it.
+if TYPE_CHECKING:
+    from ..assessment.breakdown import Breakdown
+    from ..assessment.result import Assessment
+    from ..assessment.settings import AssessmentSettings
+    from ..calibration.diagnosis.result import Diagnosis
+
+
+def assessment_of(arguments: argparse.Namespace) -> Assessment:
+    """Assess all rows together."""
+    from ..assessment.assess import assess_tally
+
+    settings = _checked_settings(arguments)
+    names = matching(arguments.files)
+    once = bool(tally_names(names, arguments)) or "-" in names or arguments.engine != "local"
+    change = recalibration_of(arguments, names)
+    counted = tally_of(arguments, parts_of(arguments), once, change)
+    try:
+        found = assess_tally(counted, settings)
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
+    found = found.advising(remedy_command(arguments))
+    if once or (counted.n_classes == 2 and not counted.grouped):
+        return found
+    chunks = file_chunks(arguments, change)
+    return found.diagnosed_by(partial(_diagnosed, chunks, counted), chunks)
+
+
+def _diagnosed(chunks: Callable[[], Iterable[Forecasts]], counted: Tally) -> Diagnosis:
+    """Diagnose the rows of files of more than two classes, which takes several passes over them."""
+    from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+
+    return diagnosis_of_rows(rows_of(chunks, numbered=len(counted.sources) <= 1), counted.labels)
+
+
+def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
+    """Assess all rows together, and each group by itself."""
+    from ..assessment.breakdown import assess_by
+
+    _refuse_outcomes(arguments)
+    _checked_settings(arguments)
+    names = matching(arguments.files)
+    tallies = tally_names(names, arguments)
+    if tallies:
+        raise InputError(
+            f"{tallies[0]}: --by needs rows, and those of a tally are counted without groups; give the file that they"
+            " came from."
+        )
+    if arguments.jobs is not None:
+        raise InputError("--jobs: groups are counted by one thread; leave it out, or leave out --by.")
+    counting = {"parts": parts_of(arguments), "most_groups": arguments.most_groups}
+    try:
+        counted = counted_by(arguments, names, as_tallies, counting, recalibration_of(arguments, names))
+        found = assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings_of(arguments))
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
+    whole = found.whole.advising(remedy_command(arguments))
+    return replace(found, total=replace(found.total, assessment=whole))
+
+
+def _refuse_outcomes(arguments: argparse.Namespace) -> None:
+    """Of rows with one outcome no forecasts are calibrated, so that their slope and cost would say nothing."""
+    for name in arguments.by:
+        if name in arguments.truth or any(pair.endswith(f"={name}") for pair in arguments.pair):
+            raise InputError(
+                f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
+                " miscalibrated; --view each-class assesses the classes."
+            )
+
+
+def refuse_without_groups(arguments: argparse.Namespace) -> None:
+    """What is for groups alone would be ignored."""
+    for name, default in {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS}.items():
+        if getattr(arguments, name) != default:
+            raise InputError(f"--{name.replace('_', '-')} is for groups; say of which with --by COLUMN.")
+
+
+def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
+    """Settings of the assessment, refused before anything is counted."""
+    from ..assessment.settings import AssessmentSettings
+
+    return AssessmentSettings(**settings_of(arguments))
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Settings of an assessment, as its options say."""
+    return {
+        "floor": arguments.floor,
+        "limit": arguments.limit,
+        "measured": arguments.measured,
+        "view": arguments.view,
+        "orders": getattr(arguments, "orders", None),
+        "confidence": arguments.confidence,
+        "resamples": getattr(arguments, "resamples", 0),
+        "seed": getattr(arguments, "seed", 0),
+    }
+
+
+def recalibration_of(arguments: argparse.Namespace, names: Sequence[str]) -> Callable[[Forecasts], Forecasts] | None:
+    """Give what recalibrates the forecasts before they are assessed, if that is asked for."""
+    if getattr(arguments, "recalibration", None) is None:
+        return None
+    if tallies := tally_names(names, arguments):
+        raise InputError(f"{tallies[0]}: --recalibration needs rows; give the file that the tally was counted from.")
+    if arguments.engine != "local":
+        raise InputError(f"--engine {arguments.engine}: --recalibration is by the engine local; leave one of them out.")
+    from .recalibrate import recalibrated_by
+
+    sayer(arguments)(
+        f"recalibrated by {arguments.recalibration}; if the map was fitted to these rows, they look better calibrated"
+        " than new rows will"
+    )
+    return recalibrated_by(arguments.recalibration)

@@ -1,0 +1,150 @@
+"""Files, options and tallies in, what a command counts out: how the command line's words are read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from .._lib.errors import InputError
+from ..forecasts.forecasts import Forecasts
+from ..sources.engine import Engine
+from ..sources.files import FileReading, ForecastFiles, Selection
+from ..sources.local import counted_files
+from ..sources.map_reduce import Accumulator, Result, as_tally
+from ..sources.readers.formats import matching
+from ..tally.tally import Tally
+from .outputs import TALLY, sayer
+
+_READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
+_ROWS: dict[str, Any] = {
+    **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
+    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "exact_limit", "fraction_bits")),
+    **dict.fromkeys((*_READING, "decimal_comma"), False),
+    "separator": ",",
+    "engine": "local",
+    **dict.fromkeys(("jobs", "scheduler", "master")),
+}
+"""What says how rows are read and counted, and its defaults."""
+
+
+def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
+    """Parts of a tally that the assessment is made from."""
+    from ..assessment.assess import parts_for
+
+    return parts_for(arguments.view, getattr(arguments, "groups", None) or None, arguments.weight)
+
+
+def naming_files(given: Sequence[str], error: InputError) -> str:
+    """Name the files as they were given, unless the error names one."""
+    text, files = str(error), ", ".join(given)
+    return text if any(text.startswith(f"{name}:") for name in matching(given)) else f"{files}: {text}"
+
+
+def tally_of(
+    arguments: argparse.Namespace,
+    parts: Sequence[str] = (),
+    diagnosed: bool | None = None,
+    change: Callable[[Forecasts], Forecasts] | None = None,
+) -> Tally:
+    """Add up the tally files that are given, and count the others, with parts that the command needs.
+
+    ``diagnosed`` is as in `Tally.count`; ``change`` makes other forecasts of those that are read.
+    """
+    names = matching(arguments.files)
+    tallies = tally_names(names, arguments)
+    others = [name for name in names if name not in tallies]
+    if not others:
+        refuse_reading(arguments, tallies[0])
+        return merged_tallies(tallies)
+    counted = counted_by(arguments, others, as_tally, {"parts": parts, "diagnosed": diagnosed}, change)
+    return merged_tallies(tallies, counted) if tallies else counted
+
+
+def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+    """Names of tally files among those of files."""
+    return [name for name in names if name.lower().endswith(TALLY) and arguments.format is None]
+
+
+def refuse_reading(arguments: argparse.Namespace, name: str) -> None:
+    """A tally's rows are counted: what says how to read or count them would be ignored."""
+    given = [name for name, default in _ROWS.items() if getattr(arguments, name, default) != default]
+    if given:
+        option = given[0].replace("_", "-")
+        raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
+
+
+def merged_tallies(names: Sequence[str], start: Tally | None = None, without: list[str] | None = None) -> Tally:
+    """Add up tally files; ``without`` collects the names of those that lack the part "diagnosis"."""
+    merged = Tally() if start is None else start
+    for name in names:
+        loaded = Tally.load(name)
+        if without is not None and loaded.diagnosis is None:
+            without.append(name)
+        try:
+            merged = merged + loaded
+        except InputError as error:
+            raise InputError(f"{name}: does not add up with those before it: {error}") from None
+    return merged
+
+
+def counted_by(
+    arguments: argparse.Namespace,
+    names: Sequence[str],
+    counting: Callable[..., Accumulator[Result]],
+    defaults: dict[str, Any],
+    change: Callable[[Forecasts], Forecasts] | None = None,
+) -> Result:
+    """Count files; what the user does not say of it, defaults do. ``change`` makes other forecasts of those read."""
+    say = sayer(arguments)
+    said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    said["n_jobs"] = arguments.jobs
+    given = defaults | {name: value for name, value in said.items() if value is not None}
+    if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
+        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
+    progress = not arguments.quiet
+    engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
+    return counted_files(
+        names,
+        selection_of(arguments),
+        reading_of(arguments),
+        counting(**given),
+        say,
+        progress,
+        engine,
+        change,
+    )
+
+
+def selection_of(arguments: argparse.Namespace) -> Selection:
+    """Columns as the options name them."""
+    shards_by = () if arguments.command == "compare" else getattr(arguments, "groups", ())
+    keys = getattr(arguments, "by", ())
+    return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
+
+
+def reading_of(arguments: argparse.Namespace) -> FileReading:
+    """How rows are read, as the options say."""
+    return FileReading(
+        arguments.labels,
+        arguments.pos_label,
+        arguments.ignore_label,
+        {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator),
+        {name: getattr(arguments, name) for name in _READING},
+        arguments.decimal_comma,
+        arguments.format,
+        whole=arguments.command != "tally",
+    )
+
+
+def file_chunks(
+    arguments: argparse.Namespace, change: Callable[[Forecasts], Forecasts] | None = None
+) -> Callable[[], Iterable[Forecasts]]:
+    """Give what reads the forecasts of files, each time from the first row."""
+
+    def chunks() -> Iterator[Forecasts]:
+        files = ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments))
+        for batch in files:
+            yield from batch.forecasts if change is None else map(change, batch.forecasts)
+
+    return chunks

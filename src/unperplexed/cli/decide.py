@@ -1,0 +1,58 @@
+"""Decisions at the command line: the threshold that follows from costs, and what decisions there cost."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from . import options
+
+
+def add_decide(command: argparse.ArgumentParser) -> None:
+    """Add input, costs and outputs of the command."""
+    options.add_input(command, engine=False)
+    add = command.add_argument_group("costs").add_argument
+    add("--cost-fp", type=float, required=True, metavar="COST", help="cost of a false positive, in any unit")
+    add("--cost-fn", type=float, required=True, metavar="COST", help="cost of a false negative, in the same unit")
+    add("--benefit-tp", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true positive (default: 0)")
+    add("--benefit-tn", type=float, default=0.0, metavar="BENEFIT", help="benefit of a true negative (default: 0)")
+    options.add_groups(command)
+    options.add_confidence(command)
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    options.add_json(command)
+    text = "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf"
+    command.add_argument("--plot", type=Path, metavar="PATH", help=text)
+
+
+def decide(arguments: argparse.Namespace) -> None:
+    """Decide by the forecasts of files."""
+    from .._lib.errors import InputError
+    from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of, refuse_classes
+    from ..assessment.decisions import checked_costs, decided
+    from ..assessment.recalibrated import RECALIBRATED, recalibrated_beside
+    from ..forecasts.gathered import gathered_chunks
+    from ..sources.readers.formats import matching
+    from ..statistics.intervals import checked_sampling
+    from .counting import file_chunks, naming_files, tally_names
+    from .outputs import check_outputs, picture_bytes, write_outputs
+
+    a = arguments
+    check_outputs(a)
+    checked_sampling(a.confidence, 0, a.seed)
+    costs = checked_costs(a.cost_fp, a.cost_fn, a.benefit_tp, a.benefit_tn)
+    if tallies := tally_names(matching(a.files), a):
+        raise InputError(f"{tallies[0]}: its rows are counted already; decide needs the file that they came from.")
+    try:
+        rows = gathered_chunks(file_chunks(a)(), MODEL)
+        refuse_classes(rows)
+        beside, warnings = recalibrated_beside(True, None, rows, {}, single=True, seed=a.seed)
+        found = decided(rows, costs, beside.get(MODEL), a.confidence, a.seed, warnings)
+    except InputError as error:
+        raise InputError(naming_files(a.files, error)) from None
+    columns = {MODEL: rows.probabilities[MODEL][:, 1]}
+    if MODEL in beside:
+        columns[RECALIBRATED] = beside[MODEL]
+    pictures = {}
+    if a.plot is not None:
+        pictures = picture_bytes(a.plot, curve_of(rows, columns, checked_thresholds(None), a.confidence).plot)
+    write_outputs(a, found.to_json, str(found), pictures)

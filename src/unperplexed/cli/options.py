@@ -1,0 +1,326 @@
+"""Options that commands share: one function adds each group of them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..sources.engine import ENGINES
+
+FLAGS = {
+    "renormalize": "divide each row by its sum, and report it",
+    "drop-invalid": "leave out rows without an outcome or with invalid probabilities, and report them",
+    "percent": "probabilities are given as percentages",
+    "from-logits": "what is given is logits",
+    "from-log-probs": "what is given is logarithms of probabilities",
+}
+
+
+def add_orders(command: argparse.ArgumentParser) -> None:
+    """Add orders of the risk profile."""
+    text = "orders of the mean (default: -3 to 3)"
+    command.add_argument("--orders", nargs="+", type=float, metavar="R", help=text)
+
+
+def add_error_bins(command: argparse.ArgumentParser) -> None:
+    """Add the number of bins of calibration errors."""
+    # As calibration.errors.DEFAULT_BINS; importing it would load NumPy for --help.
+    command.add_argument("--bins", type=int, default=15, metavar="B", help="number of bins (default: 15)")
+
+
+def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
+    """Add files, columns, and how rows are read."""
+    group = command.add_argument_group("input")
+    add = group.add_argument
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY"
+        + (" or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"),
+    )
+    many: Any = {"nargs": "+", "action": "extend", "default": []}
+    add("--truth", metavar="COLUMN", help="the outcome's column; several are one-hot columns", **many)
+    add(
+        "--prob",
+        metavar="COLUMN",
+        help="probability of the positive class, or of each class; label=COLUMN names it",
+        **many,
+    )
+    if pairs:
+        add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
+    else:
+        command.set_defaults(pair=[])
+    add("--weight", metavar="COLUMN", help="importance weights")
+    add(
+        "--labels",
+        nargs="+",
+        metavar="LABEL",
+        help="class labels in column order (negative positive for one column)",
+    )
+    add("--pos-label", metavar="LABEL", help="the outcome a single probability column speaks of")
+    add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
+    add(
+        "--separator",
+        default=",",
+        metavar="CHAR",
+        help="between the fields of a text file (default: comma; tab for .tsv)",
+    )
+    add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
+    add(
+        "--format",
+        metavar="NAME",
+        help="read the files as csv, tsv, jsonl, parquet, arrow, npz or npy, whatever their names",
+    )
+    for flag, text in FLAGS.items():
+        add(f"--{flag}", action="store_true", help=text)
+    if pairs and engine:
+        add_engine(command)
+
+
+def add_engine(command: argparse.ArgumentParser) -> None:
+    """Add where files are counted."""
+    group = command.add_argument_group("where files are counted")
+    add = group.add_argument
+    add(
+        "--engine",
+        choices=ENGINES,
+        default="local",
+        help="in this process, or by the workers of Dask or Spark (default: %(default)s)",
+    )
+    add("--jobs", type=int, metavar="N", help="so many threads count, or -1: one for each processor (default: 1)")
+    add("--scheduler", metavar="ADDRESS", help="of Dask (default: a cluster of processes on this machine)")
+    add("--master", metavar="URL", help="of Spark (default: this machine)")
+
+
+def add_pairing(command: argparse.ArgumentParser) -> None:
+    """Add how rows of several forecasters are matched."""
+    group = command.add_argument_group("which rows belong together")
+    add = group.add_argument
+    many: Any = {"nargs": "+", "action": "extend", "default": []}
+    add("--on", metavar="COLUMN", help="columns that make a row's id, in every file", **many)
+    add("--in-order", action="store_true", help="all files have the same rows in the same order")
+    add("--common", action="store_true", help="leave out ids that not all files have, and report them")
+    add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
+    add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
+    add = command.add_argument
+    add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
+    add_groups(command)
+
+
+def add_sequential(command: argparse.ArgumentParser) -> None:
+    """Add a sequential comparison."""
+    group = command.add_argument_group("one row after another")
+    add = group.add_argument
+    add("--sequential", action="store_true", help="limits that hold at every row together, of two forecasters")
+    # Defaults as in sequential.SequentialSettings; without --sequential these are refused.
+    add("--score", metavar="NAME", help="the scoring rule (default: brier_score)")
+    add("--level", type=float, metavar="P", help="largest probability of a false alarm (default: 0.05)")
+
+
+def add_floor(command: argparse.ArgumentParser) -> None:
+    """Add the floor."""
+    command.add_argument(
+        "--floor",
+        type=_number_or_auto,
+        default="auto",
+        metavar="P",
+        help="raise lower probabilities to it (default: auto, which is 0.01 / number of classes)",
+    )
+
+
+def _number_or_auto(text: str) -> float | str:
+    """Read a number, or "auto"."""
+    return text if text == "auto" else float(text)
+
+
+def add_limit(command: argparse.ArgumentParser) -> None:
+    """Add which probabilities the floor limits."""
+    command.add_argument(
+        "--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor"
+    )
+
+
+def add_settings(command: argparse.ArgumentParser) -> None:
+    """Add settings of an assessment."""
+    add_floor(command)
+    add_limit(command)
+    add = command.add_argument
+    add(
+        "--measured",
+        metavar="NAME[:SETTINGS]",
+        default="shrunk-isotonic",
+        help="estimator of the measured probability, with settings as in equal-width:bins=20 (default: %(default)s);"
+        " others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel, bayesian",
+    )
+    add(
+        "--view",
+        choices=("auto", "all-classes", "top-label", "each-class"),
+        default="auto",
+        help="which pairs are measured: of all classes together, of each row's top class, or of each class by itself"
+        " (default: auto, which is each-class for two classes, with one curve, and all-classes for more)",
+    )
+
+
+def add_confidence(command: argparse.ArgumentParser) -> None:
+    """Add the confidence level."""
+    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
+
+
+def add_sampling(command: argparse.ArgumentParser) -> None:
+    """Add confidence level, resampling replicates and random seed."""
+    add_confidence(command)
+    command.add_argument(
+        "--resamples",
+        type=int,
+        default=400,
+        metavar="N",
+        help="samples from each of two worlds for the intervals of what is measured; 0: none (default: 400)",
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: 0)")
+
+
+def add_groups(command: argparse.ArgumentParser) -> None:
+    """Add clusters of dependent rows."""
+    text = "rows with the same values here (a match, a document) may depend on one another"
+    many: Any = {"nargs": "+", "action": "extend", "default": []}
+    command.add_argument("--groups", metavar="COLUMN", help=text, **many)
+
+
+def add_recalibration(command: argparse.ArgumentParser) -> None:
+    """Add a recalibration map."""
+    command.add_argument(
+        "--recalibration",
+        type=Path,
+        metavar="PATH",
+        help="assess the forecasts recalibrated by this map, which the command recalibrate has fitted",
+    )
+
+
+def add_recalibrate(command: argparse.ArgumentParser) -> None:
+    """Add what fits a recalibration map, and what applies one."""
+    add = command.add_argument_group("fit a map").add_argument
+    # The names are those of Recalibrator, and so are the defaults; a test compares them.
+    add(
+        "--method",
+        metavar="NAME",
+        default="auto",
+        help="auto (default: an average of maps weighted by cross-validated log loss), temperature, bias, logistic,"
+        " isotonic and others",
+    )
+    add("--single", action="store_true", help="choose one map by cross-validation instead of averaging")
+    add("--folds", type=int, default=5, metavar="K", help="number of cross-validation folds (default: 5)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    add = command.add_argument_group("apply a map").add_argument
+    add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")
+    add("--suffix", metavar="TEXT", help="add the recalibrated columns, named with this suffix")
+    command.add_argument(
+        "--report",
+        type=Path,
+        metavar="PATH",
+        help="write a report of the forecasts before and after (cross-fitted): .html, one file, opens anywhere",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="write the map (.json); with --apply the recalibrated forecasts (.parquet, .csv, .tsv or .jsonl)",
+    )
+
+
+def add_by(command: argparse.ArgumentParser) -> None:
+    """Add groups of rows that are assessed by themselves."""
+    group = command.add_argument_group("groups")
+    add = group.add_argument
+    add(
+        "--by",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="also assess each group of rows by itself",
+    )
+    # The names are those of breakdown.Sort, and the number that of tallies.MOST_GROUPS; a test holds them together.
+    add(
+        "--sort",
+        choices=("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"),
+        default="geometric_accuracy",
+        metavar="WHAT",
+        help="which groups come first, the worst: %(choices)s (default: %(default)s)",
+    )
+    add("--shrink", action="store_true", help="shrink geometric accuracies of small groups towards those of all")
+    add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
+
+
+def add_picture_axes(command: argparse.ArgumentParser) -> None:
+    """Add the axes of a reliability diagram."""
+    command.add_argument(
+        "--axes",
+        choices=("reported", "nelson"),
+        default="reported",
+        help="reported probability on x, or on y as in Nelson 2017",
+    )
+
+
+def add_scores(command: argparse.ArgumentParser) -> None:
+    """Add further scoring rules."""
+    command.add_argument(
+        "--scores",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R)",
+    )
+
+
+def add_counting(command: argparse.ArgumentParser) -> None:
+    """Add what a tally keeps."""
+    add = command.add_argument
+    add(
+        "--parts",
+        nargs="+",
+        choices=("classes", "predictions", "shards", "surprises", "diagnosis"),
+        default=[],
+        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows; the"
+        " most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
+    )
+    add_groups(command)
+    add_exact_limit(command)
+    add("--fraction-bits", type=int, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
+
+
+def add_exact_limit(command: argparse.ArgumentParser) -> None:
+    """Add how many distinct values are counted exactly."""
+    text = "so many distinct values are counted exactly (default: 65536)"
+    command.add_argument("--exact-limit", type=int, metavar="N", help=text)
+
+
+def add_tallies(command: argparse.ArgumentParser) -> None:
+    """Add tally files."""
+    command.add_argument("files", nargs="+", metavar="TALLY", help="tally files")
+
+
+def add_tally_output(command: argparse.ArgumentParser) -> None:
+    """Add the tally file to write."""
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="PATH", help="write the tally")
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Add JSON output."""
+    command.add_argument("--json", metavar="PATH", help="write JSON; - prints it instead of the text")
+
+
+def add_plot(command: argparse.ArgumentParser) -> None:
+    """Add the plot to write."""
+    command.add_argument("--plot", type=Path, metavar="PATH", help="write the picture: .png, .svg or .pdf")
+
+
+def add_report(command: argparse.ArgumentParser) -> None:
+    """Add the report to write."""
+    command.add_argument(
+        "--report", type=Path, metavar="PATH", help="write the report: .html, one file, opens anywhere"
+    )

@@ -1,0 +1,118 @@
+"""What a command prints and writes: refused before any work is done, written when all of it has been made."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._lib.errors import InputError
+from .._lib.output import REPORTS, check_output, write_whole
+from ..sources.readers.formats import matching
+from .terminal import coloured, shows_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PICTURES = (".png", ".svg", ".pdf")
+TALLY = ".tally"
+
+
+def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """Give what says a sentence to the user, who may want to hear none."""
+
+    def say(sentence: str) -> None:
+        if not arguments.quiet:
+            print(f"unperplexed: {sentence}", file=sys.stderr)
+
+    return say
+
+
+def print_text(arguments: argparse.Namespace, text: str) -> None:
+    """Print the text, if it is wanted."""
+    if not arguments.quiet:
+        print(coloured(text) if shows_colour(sys.stdout) else text)
+
+
+def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
+    """Refuse outputs that cannot be written, or that would overwrite an input or each other."""
+    outputs = []
+    if getattr(arguments, "plot", None) is not None:
+        outputs.append(check_output(arguments.plot, PICTURES))
+    if getattr(arguments, "report", None) is not None:
+        outputs.append(check_output(arguments.report, REPORTS))
+    if getattr(arguments, "output", None) is not None:
+        outputs.append(check_output(arguments.output, suffixes))
+    if getattr(arguments, "json", None) not in (None, "-"):
+        outputs.append(check_output(Path(arguments.json)))
+    places = [path.resolve() for path in (*outputs, *map(Path, matching(getattr(arguments, "files", []))))]
+    if len(set(places)) < len(places):
+        raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
+
+
+def write_outputs(
+    arguments: argparse.Namespace, as_json: Callable[[], str], text: str, pictures: dict[Path, bytes]
+) -> None:
+    """Make the JSON if it is asked for, for it may take samples; write outputs when all of them have been made."""
+    outputs = dict(pictures)
+    printed = as_json() if arguments.json == "-" else None
+    if arguments.json not in (None, "-"):
+        outputs[Path(arguments.json)] = (as_json() + "\n").encode()
+    for path, content in outputs.items():
+        write_whole(path, content)
+    if printed is None:
+        print_text(arguments, text)
+    else:
+        print(printed)
+
+
+def report_bytes(arguments: argparse.Namespace, found: Any) -> dict[Path, bytes]:
+    """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
+    if arguments.report is None:
+        return {}
+    name = called(getattr(arguments, "files", ["handwritten digits"]))
+    command, recalibrate = shlex.join(["unperplexed", *arguments.words]), _remedy_command(found)
+    return {arguments.report: found.to_html(name=name, command=command, recalibrate=recalibrate).encode()}
+
+
+def _remedy_command(found: Any) -> str:
+    """Give the commands that recalibrate what was assessed; "" where there are none."""
+    remedy = getattr(getattr(found, "whole", found), "remedy", None)
+    return remedy.code if remedy is not None and remedy.code.startswith("unperplexed ") else ""
+
+
+_MOST_CALLED = 3
+
+
+def called(files: Sequence[str]) -> str:
+    """Name files in a few words: without their folders, but patterns as they are."""
+    names = ["standard input" if file == "-" else Path(file).name if Path(file).is_file() else file for file in files]
+    more = len(names) - _MOST_CALLED
+    return ", ".join(names[:_MOST_CALLED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def picture_bytes(
+    path: Path | None, draw: Callable[..., Axes], kind: str = "profile", comparison: object = None
+) -> dict[Path, bytes]:
+    """Draw on a figure of the right size and give the picture's bytes by its path."""
+    if path is None:
+        return {}
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from ..comparison.result import Comparison
+    from ..report.plots import SIZES, comparison_size
+
+    size = comparison_size(comparison) if isinstance(comparison, Comparison) else SIZES[kind]
+    figure = Figure(figsize=size, layout="tight")
+    draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
+    stream = io.BytesIO()
+    form = path.suffix.lower()[1:]
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture has the same bytes
+    with rc_context({"svg.hashsalt": "unperplexed"}):
+        figure.savefig(stream, format=form, dpi=150, bbox_inches="tight", metadata=undated.get(form))
+    return {path: stream.getvalue()}

@@ -1,0 +1,219 @@
+"""A comparison as a document: the verdict first, then the differences, each forecaster, and how it was found out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+from .._lib.formatting import confidence_interval, number_of, p_value_text, percent, rule_text, short_name
+from ..assessment.describe_charts import Event
+from ..assessment.describe_words import MEANING
+from ..assessment.familiar import FamiliarMetrics, familiar_metrics
+from ..report.comparison_text import dependence_text, log_loss_text
+from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings
+from ..report.numbers import between, number, share
+from ..report.text import counted, notes_lines
+from .describe_charts import profiles_chart, ratio_chart, reliability_chart
+from .describe_tables import (
+    averages_table,
+    contributions_table,
+    differences_table,
+    forecasters_table,
+    scores_table,
+)
+from .result import Comparison, Difference, PairedComparison
+
+MOST_READINGS, MOST_PAIRS = 4, 10
+"""Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
+
+
+def comparison_document(c: Comparison, *, name: str = "", command: str = "") -> Document:
+    """Describe a comparison.
+
+    Parameters
+    ----------
+    c : Comparison
+        What is described.
+    name : str, optional
+        What the forecasts are called, such as their file.
+    command : str, optional
+        Command that makes the same report again.
+
+    Returns
+    -------
+    Document
+    """
+    return Described(c).document(name, command)
+
+
+class Described:
+    """Makes the document of a comparison."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        """Take the comparison that is described."""
+        self.c = comparison
+        self.events = {name: Event(each.assessment) for name, each in comparison.forecasters.items()}
+
+    @cached_property
+    def familiar(self) -> dict[str, FamiliarMetrics]:
+        """Familiar metrics of the first forecasters."""
+        shown = list(self.events.items())[:MOST_READINGS]
+        return {name: familiar_metrics(event.tally, self.c.confidence) for name, event in shown}
+
+    def document(self, name: str, command: str) -> Document:
+        """Describe it, under a name and with the command where they are known."""
+        c, titled = self.c, f"{short_name(name, 200)}: " if name else ""
+        best = short_name(next(iter(c.forecasters)), 200)
+        what = f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
+        return Document(
+            title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
+            facts=" · ".join(filter(None, [short_name(name, 200), what, f"paired by row, {dependence_text(c)}"])),
+            headline=c.verdict,
+            lead=" ".join([f"Log loss {log_loss_text(c)}.", self._significance(), *self._pair()]),
+            calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
+            actions=list(self._actions()),
+            figure=reliability_chart(self.events),
+            metrics=list(self._metrics()),
+            first=Section(
+                "differences",
+                "Which is better? Paired differences",
+                [differences_table(c, headline=True), ratio_chart(c), differences_table(c, headline=False)],
+                "Differences",
+            ),
+            sections=list(self._sections(command)),
+        )
+
+    def _significant(self, d: Difference) -> bool:
+        return d.adjusted_p_value < 1 - self.c.confidence
+
+    def _significance(self) -> str:
+        c = self.c
+        pairs = f", Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+        level = f"significant below {1 - c.confidence:.3g}"
+        return f"p-values of paired differences{pairs}, {dependence_text(c)}; {level}."
+
+    def _pair(self) -> Iterator[str]:
+        """Give the differences of the first pair."""
+        pair = self.c.pairs[0]
+        for rule in ("log_loss", "brier_score"):
+            d = pair.differences.get(rule)
+            if d is not None and math.isfinite(d.difference):
+                level, limits = confidence_interval(self.c.confidence), between(*d.interval)
+                in_brackets = [f"{level} {limits}"] if limits else []
+                in_brackets += [p_value_text(d.adjusted_p_value)] if not math.isnan(d.adjusted_p_value) else []
+                about = f" ({', '.join(in_brackets)})" if in_brackets else ""
+                first, second = short_name(pair.first), short_name(pair.second)
+                words = rule_text(rule)
+                yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {number(d.difference)}{about}."
+
+    def _actions(self) -> Iterator[Action]:
+        """Say which forecasters would gain by recalibration."""
+        found = []
+        for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
+            d = each.assessment.diagnosis
+            if d.findings:
+                cost = f": about {number(d.gain)} nats a row" if d.gain > 0 else ""
+                found.append(f"{short_name(name)}: {d.headline.lower()}{cost}.")
+        if found:
+            yield Action("What miscalibration costs", " ".join(found))
+            yield Action(
+                "What to do",
+                "Recalibrate these forecasters on held-out rows before you choose, and compare again on other rows.",
+            )
+
+    def _metrics(self) -> Iterator[Metric]:
+        """Key figures, a value for each of the first forecasters."""
+        shown = list(self.c.forecasters.items())[:MOST_READINGS]
+        for rule, name in (("log_loss", "Log loss"), ("brier_score", "Brier score")):
+            best = min(each.scores[rule].mean for _, each in shown)
+            yield Metric(
+                name,
+                MEANING[rule],
+                readings=[
+                    Reading(key, number(each.scores[rule].mean), between(*each.scores[rule].interval),
+                            each.scores[rule].mean == best)
+                    for key, each in shown
+                ],
+            )  # fmt: skip
+        accuracies = {key: each.assessment.prediction_accuracy for key, each in shown}
+        yield Metric(
+            "Accuracy",
+            MEANING["accuracy"],
+            readings=[
+                Reading(key, share(value), "", value == max(accuracies.values())) for key, value in accuracies.items()
+            ],
+        )
+        least = min(f.ece for f in self.familiar.values())
+        yield Metric(
+            "Calibration error (ECE)",
+            f"{MEANING['ece']}.",
+            readings=[Reading(key, number(f.ece), _by_chance(f), f.ece == least) for key, f in self.familiar.items()],
+        )
+        yield Metric(
+            "Calibration slope",
+            f"{MEANING['calibration slope']}. {MEANING['slope sides']}",
+            readings=[
+                Reading(key, number(f.calibration_slope.value, 2), between(*f.calibration_slope.interval))
+                for key, f in self.familiar.items()
+            ],
+        )
+
+    def _sections(self, command: str) -> Iterator[Section]:
+        c = self.c
+        yield Section("forecasters", "Forecasters", [forecasters_table(c)], "Forecasters")
+        words = "Low orders weigh the worst forecasts most, high orders the best."
+        blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
+        yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
+        yield Section("scores", "Scores", [scores_table(c)], "Scores", 7)
+        for at, pair in enumerate(each for each in c.pairs[:MOST_PAIRS] if len(each.contributions)):
+            title = f"Largest contributions to {short_name(pair.first, 200)} − {short_name(pair.second, 200)}, log loss"
+            blocks = [contributions_table(pair), *_turning(pair, c.n_rows)]
+            yield Section(f"rows{at}", title, blocks, "" if at else "Rows")
+        yield self._reproduce(command)
+
+    def _reproduce(self, command: str) -> Section:
+        c = self.c
+        notes = [
+            f"{short_name(name)}: {line}"
+            for name, each in c.forecasters.items()
+            for line in notes_lines(each.assessment.notes)
+        ]
+        blocks: list[Block] = [Code(command, "Command")] if command else []
+        blocks.append(Code('from unperplexed import compare\n\ncompare({"a": p, "b": q}, y).verdict', "From Python"))
+        blocks.append(Settings(list(self._settings(notes))))
+        if warnings := [*c.warnings, *notes]:
+            blocks.append(Notes("Warnings", warnings))
+        return Section("reproduce", "Reproduce", blocks, "Reproduce")
+
+    def _settings(self, notes: list[str]) -> Iterator[tuple[str, str]]:
+        c = self.c
+        a = next(iter(c.forecasters.values())).assessment
+        yield "forecasts", f"{c.n_rows:,} of each"
+        yield "classes", f"{c.n_classes:,}"
+        yield "weights", "yes" if c.weighted else "none"
+        yield "clusters", "none" if c.n_groups is None else number_of(c.n_groups, "cluster")
+        yield "dependent rows", f"up to {c.lag} apart" if c.lag else "none"
+        yield "floor", f"{c.floor:g}"
+        yield "log loss and geometric accuracy", log_loss_text(c)
+        yield "calibration curve", a.estimator
+        yield "view", a.view
+        yield "confidence", percent(c.confidence).replace(" ", "")
+        yield "bootstrap replicates", f"{a.uncertainty.resamples:,}" if c.assessed_for_sure else "none"
+        yield "seed", f"{c.seed}"
+        yield "left out, dropped, rescaled", "; ".join(notes) or "none"
+        yield "version", c.version
+
+
+def _by_chance(f: FamiliarMetrics) -> str:
+    return "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
+
+
+def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:
+    if 0 < pair.turning_rows < n_rows:
+        rows = number_of(pair.turning_rows, "row")
+        yield Prose(
+            f"Without the {rows} most in its favour, of {n_rows:,}, {short_name(pair.first)} would not be ahead by log"
+            " loss.",
+            quiet=True,
+        )

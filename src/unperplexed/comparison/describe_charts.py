@@ -1,0 +1,93 @@
+"""Charts of a comparison, as marks: curves of the forecasters, their risk profiles, and ratios of accuracies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._lib.formatting import at_floor_text, confidence_interval, short_name
+from ..assessment.describe_breakdown import value_axis
+from ..assessment.describe_charts import Event, curve_of, order_axis
+from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, thinned
+from ..report.numbers import number
+from .result import Comparison
+
+_ROLES: tuple[Role, ...] = ("first", "second", "third")
+MOST_RATIOS = 30
+_REPLICATES = 100
+
+
+def reliability_chart(events: Mapping[str, Event]) -> Chart:
+    """Calibration curves of the first three forecasters."""
+    lines, of = [], next(iter(events.values()))
+    for (name, event), role in zip(events.items(), _ROLES, strict=False):
+        curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
+        x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
+        limits = (low, high) if np.isfinite(low).any() else (None, None)
+        lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
+    more = f" The first {len(_ROLES)} of {len(events)} forecasters." if len(events) > len(_ROLES) else ""
+    band = ", with bands" if lines[0].low is not None else ""
+    return Chart(
+        title="Calibration curve of each forecaster",
+        subtitle=f"Observed frequency of {of.name} by its predicted probability{band}.{more}",
+        label=f"Reliability diagram of {', '.join(line.name for line in lines)}: the closer to the identity line, the"
+        " better calibrated.",
+        x=percent_axis(f"Predicted probability of {of.name}"),
+        y=percent_axis(f"Observed frequency of {of.name}" if of.two else "Share of rows whose top class is observed"),
+        lines=lines,
+        references=(Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),),
+    )
+
+
+def profiles_chart(c: Comparison) -> Chart:
+    """Risk profiles of the first three forecasters."""
+    lines = []
+    for (name, each), role in zip(c.forecasters.items(), _ROLES, strict=False):
+        profile = each.assessment.profile
+        finite = np.isfinite(profile.orders)
+        limits = [x[finite] for x in profile.interval(c.confidence)] if c.assessed_for_sure else [None, None]
+        orders, values = profile.orders[finite], profile.values[finite]
+        lines.append(Line(orders, values, role, short_name(name), limits[0], limits[1], short_name(name)))
+    ends = (float(lines[0].x.min()), float(lines[0].x.max())) if lines[0].x.size else (0.0, 1.0)
+    spoken = "; ".join(
+        f"{line.name} {number(float(line.y[0]))} to {number(float(line.y[-1]))}" for line in lines if line.y.size
+    )
+    return Chart(
+        title="",
+        label=f"Risk profiles: average probability assigned to the outcomes from order {ends[0]:g} to {ends[1]:g}."
+        f" {spoken}.",
+        x=order_axis(*ends),
+        y=Axis(0.0, 1.0, [(at / 5, f"{at / 5:g}") for at in range(6)], "Average probability assigned to the outcomes"),
+        lines=lines,
+        shape="wide",
+        percent=False,
+    )
+
+
+def ratio_chart(c: Comparison) -> Chart:
+    """Ratios of geometric accuracies with their confidence intervals, the best pair on top."""
+    pairs = c.pairs[:MOST_RATIOS]
+    names = [f"{short_name(pair.first, 18)} / {short_name(pair.second, 18)}" for pair in pairs]
+    ratios, low, high = (
+        np.array(x)
+        for x in (
+            [pair.accuracy_ratio for pair in pairs],
+            [pair.accuracy_ratio_interval.low for pair in pairs],
+            [pair.accuracy_ratio_interval.high for pair in pairs],
+        )
+    )
+    finite = np.concatenate([x[np.isfinite(x)] for x in (ratios, low, high)] + [np.ones(1)])
+    rows = np.arange(len(pairs), 0, -1).astype(np.float64)
+    spoken = "; ".join(f"{name} {number(ratio)}" for name, ratio in zip(names, ratios.tolist(), strict=True))
+    return Chart(
+        title="Ratios of geometric accuracies",
+        subtitle=f"Above 1 the first forecaster is ahead. Points with {confidence_interval(c.confidence)}",
+        label=f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}: {spoken}",
+        x=value_axis(float(finite.min()), float(finite.max()), f"Ratio {at_floor_text(c.scored_floor)}"),
+        y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
+        points=(Points(ratios, rows, low, high),),
+        references=(Reference((1.0, 1.0), (0.5, len(pairs) + 0.5)),),
+        shape="forest",
+        percent=False,
+    )

@@ -1,0 +1,152 @@
+"""Tables of a comparison: forecasters, paired differences, scores, averages and the rows behind a difference."""
+
+from __future__ import annotations
+
+import math
+
+from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, rule_text, short_name
+from ..report.comparison_text import calibration_verdict, zero_forecasters
+from ..report.document import Column, Table
+from ..report.numbers import between, number, share
+from ..scores.registry import score_named
+from .result import Comparison, Forecaster, PairedComparison
+
+MOST_COLUMNS = 6
+"""Forecasters beside one another in a table."""
+
+
+def _p_value(p: float) -> str:
+    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ").replace(" ", "")
+
+
+def _pair_name(pair: PairedComparison) -> str:
+    return f"{short_name(pair.first, 200)} − {short_name(pair.second, 200)}"
+
+
+def differences_table(c: Comparison, *, headline: bool) -> Table:
+    """Return the differences of all pairs: by the scores of the verdict, or by all others, shown on demand."""
+    rows = [
+        (pair, rule, d)
+        for pair in c.pairs
+        for rule, d in pair.differences.items()
+        if (rule in ("log_loss", "brier_score")) == headline
+    ]
+    level = 1 - c.confidence
+
+    def conclusion(pair: PairedComparison, rule: str) -> str:
+        d = pair.differences[rule]
+        if d.equal:
+            return "equal in every row"
+        if math.isnan(d.adjusted_p_value):
+            return "not tested"
+        if d.adjusted_p_value >= level:
+            return "not distinguishable"
+        first = (d.difference > 0) == score_named(rule).larger_is_better
+        return f"{short_name(pair.first if first else pair.second)} is better"
+
+    columns = [
+        Column("pair", [_pair_name(pair) for pair, _, _ in rows]),
+        Column("score", [rule_text(rule) for _, rule, _ in rows], words=True),
+        Column("difference", [number(d.difference) for *_, d in rows], [between(*d.interval) for *_, d in rows]),
+        Column("standard error", [number(d.standard_error) for *_, d in rows]),
+        Column("p-value", [_p_value(d.p_value) for *_, d in rows]),
+        Column("adjusted p-value", [_p_value(d.adjusted_p_value) for *_, d in rows], meaning="Holm, over all pairs"),
+        Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
+    ]
+    caption = (
+        f"Differences of mean scores on the same rows, left − right, with {confidence_interval(c.confidence)}. Log"
+        f" losses {at_floor_text(c.scored_floor)}. Adjusted p-values are those of Holm over all pairs. All are in"
+        ' frame("differences") and --json.'
+    )
+    return Table(
+        caption if headline else "Differences by the other scores", columns, sortable=True, folded=not headline
+    )
+
+
+def forecasters_table(c: Comparison) -> Table:
+    """Return the forecasters, the best first, with the verdict on each."""
+    names, found = [short_name(name, 200) for name in c.forecasters], list(c.forecasters.values())
+    of = [each.assessment for each in found]
+    columns = [
+        Column("forecaster", names),
+        Column(
+            "geometric accuracy",
+            [number(each.geometric_accuracy) for each in found],
+            [between(*each.geometric_accuracy_interval) for each in found],
+        ),
+        Column("log loss", [number(each.scores["log_loss"].mean) for each in found]),
+        Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
+        Column("accuracy", [share(a.prediction_accuracy) for a in of]),
+        Column("slope", [number(a.slope) for a in of], meaning="Slope of the averages. 1 is best."),
+        Column("verdict", [calibration_verdict(a) for a in of], words=True),
+    ]
+    caption = (
+        f"Ordered by log loss. Log loss and geometric accuracy {at_floor_text(c.scored_floor)}, slope"
+        f" {at_floor_text(c.floor)}. Larger accuracies are better; smaller log loss and Brier score are better."
+    )
+    if zero_forecasters(c):
+        columns.insert(
+            -1,
+            Column("rows assigned 0", [f"{each.zero_rows:,}" for each in found], meaning="Rows whose observed class the"
+                   " forecaster assigned probability 0."),
+        )  # fmt: skip
+    return Table(caption, columns, sortable=True)
+
+
+def _shown(c: Comparison) -> list[tuple[str, Forecaster]]:
+    return list(c.forecasters.items())[:MOST_COLUMNS]
+
+
+def scores_table(c: Comparison) -> Table:
+    """Return the mean of every score, a column for each of the first forecasters."""
+    rules = list(_shown(c)[0][1].scores)
+    more = f" The first {MOST_COLUMNS} forecasters." if len(c.forecasters) > MOST_COLUMNS else ""
+    return Table(
+        f"Each forecaster by itself, with {confidence_interval(c.confidence)}.{more}",
+        [
+            Column("score", [rule_text(rule) for rule in rules]),
+            *(
+                Column(
+                    short_name(name),
+                    [number(each.scores[rule].mean) for rule in rules],
+                    [between(*each.scores[rule].interval) for rule in rules],
+                )
+                for name, each in _shown(c)
+            ),
+            Column("better", [score_named(rule).better for rule in rules], words=True),
+        ],
+    )
+
+
+def averages_table(c: Comparison) -> Table:
+    """Return the three averages, a column for each of the first forecasters."""
+    names = ("decisiveness", "geometric_accuracy", "robustness")
+    return Table(
+        f"Averages of the probabilities assigned to the observed classes, {at_floor_text(c.floor)}. Larger is better.",
+        [
+            Column("average", [f"{name[0].upper()}{name[1:]}".replace("_", " ") for name in names]),
+            *(
+                Column(short_name(name), [number(getattr(each.assessment.reported, mean)) for mean in names])
+                for name, each in _shown(c)
+            ),
+        ],
+    )
+
+
+def contributions_table(pair: PairedComparison) -> Table:
+    """Return the rows from which most of a difference comes."""
+    c = pair.contributions
+    rows = [f"{row:,}" for row in c.row.tolist()]
+    return Table(
+        "The largest contribution first. A share below 0 is a difference in the other direction.",
+        [
+            Column("id", [short_name(str(each), 200) for each in c.id])
+            if c.id
+            else Column("row", rows, meaning="Number of the row, from 0."),
+            Column("outcome", [short_name(str(each), 200) for each in c.outcome], words=True),
+            Column("first forecaster's probability", [number(p) for p in c.first.tolist()]),
+            Column("second forecaster's probability", [number(p) for p in c.second.tolist()]),
+            Column("share of the difference", [number(x) for x in c.share.tolist()]),
+        ],
+        sortable=True,
+    )

@@ -1,0 +1,1 @@
+from .forecasts import Notes as Notes

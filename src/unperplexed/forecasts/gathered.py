@@ -1,0 +1,151 @@
+"""The valid rows of one or more forecasters side by side, for what needs all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError, refuse_unknown
+from .._lib.typing import AnyFloats, Floats, Ints
+from .forecasts import Forecasts, Notes
+from .labels import Label
+from .reading import RowReading
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredRows:
+    """Rows of positive weight that are valid for every forecaster, in the order of the input."""
+
+    labels: tuple[Label | None, ...]
+    index: Ints
+    """Number of each row among all of the input, from 0."""
+    truth: Ints
+    """Number of the observed class."""
+    weights: Floats
+    weighted: bool
+    """Whether the rows have weights of their own."""
+    groups: Ints | None
+    """Number of each row's cluster, from 0; None for independent rows."""
+    probabilities: dict[str, AnyFloats]
+    """(n, C), by forecaster, in the precision of the source."""
+    one_column: bool
+    """Whether the first forecaster gave the probability of the positive class alone."""
+    notes: dict[str, Notes]
+    """What was left out or rescaled on the way in, by forecaster."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.truth.size
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
+
+
+def gathered(
+    function: str, forecasters: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any], name: str = "y_prob"
+) -> GatheredRows:
+    """Read the rows of several forecasters of the same outcomes; rows that are left out for one are so for all.
+
+    ``function`` is what errors about options call the caller, ``name`` what errors call a single forecaster.
+    """
+    refuse_unknown(function, reading, RowReading.__annotations__)
+    if not forecasters:
+        raise InputError(f"{name}: no forecaster.")
+    names = [name] if len(forecasters) == 1 else [*forecasters]
+    read = [
+        Forecasts(y_true, y_prob, names=("y_true", shown, "sample_weight"), **reading)
+        for shown, y_prob in zip(names, forecasters.values(), strict=True)
+    ]
+    first = read[0]
+    for shown, each in zip(names, read, strict=True):
+        if each.labels != first.labels:
+            raise InputError(
+                f"{shown}: its classes are {list(each.labels)!r}, those of {names[0]} {list(first.labels)!r}."
+                " Give all forecasters the same classes in the same order, or say labels=."
+            )
+    found = dict(zip(forecasters, (_rows([each]) for each in read), strict=True))
+    common = reduce(np.intersect1d, (columns.index for columns, _ in found.values()))
+    kept = {each: columns.only(common) for each, (columns, _) in found.items()}
+    rows = next(iter(kept.values()))
+    if not rows.index.size:
+        raise InputError("y_true: no rows of positive weight are left.")
+    p = {each: columns.p for each, columns in kept.items()}
+    return _gathered(first, rows, p, {each: notes for each, (_, notes) in found.items()})
+
+
+def gathered_chunks(chunks: Iterable[Forecasts], name: str) -> GatheredRows:
+    """Gather the rows of one forecaster from parts, as those of files; ``name`` is what the forecaster is called."""
+    parts = [part for part in chunks if part.n_rows]
+    if not parts:
+        raise InputError("no rows to read.")
+    rows, notes = _rows(parts)
+    if not rows.index.size:
+        raise InputError("no rows of positive weight are left.")
+    return _gathered(parts[0], rows, {name: rows.p}, {name: notes})
+
+
+def _gathered(first: Forecasts, rows: _Columns, p: dict[str, AnyFloats], notes: dict[str, Notes]) -> GatheredRows:
+    groups = None if rows.clusters is None else np.unique(rows.clusters, return_inverse=True)[1].reshape(-1)
+    return GatheredRows(
+        first.labels,
+        rows.index,
+        rows.truth,
+        rows.weights,
+        rows.weighted,
+        groups,
+        p,
+        first.one_column,
+        notes,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Rows of one forecaster."""
+
+    p: AnyFloats
+    truth: Ints
+    weights: Floats
+    index: Ints
+    clusters: Ints | None
+    weighted: bool
+
+    def only(self, index: Ints) -> _Columns:
+        """Rows of these numbers, which are among its own."""
+        if self.index.size == index.size:
+            return self
+        at = np.searchsorted(self.index, index)
+        clusters = None if self.clusters is None else self.clusters[at]
+        return _Columns(self.p[at], self.truth[at], self.weights[at], self.index[at], clusters, self.weighted)
+
+
+def _rows(parts: Sequence[Forecasts]) -> tuple[_Columns, Notes]:
+    """Rows of positive weight of one forecaster, and what was done to the others."""
+    p: list[AnyFloats] = []
+    truth, weights, index, clusters = [np.empty(0, np.int64)], [np.empty(0)], [np.empty(0, np.int64)], []
+    notes, weighted = Notes(), False
+    for part in parts:
+        for block in part.blocks():
+            notes, weighted = notes + block.notes, weighted or block.weights is not None
+            some = block if block.weights is None else block[block.weights > 0]
+            p.append(some.probabilities)
+            truth.append(some.truth.astype(np.int64))
+            weights.append(np.ones(len(some)) if some.weights is None else some.weights)
+            index.append(some.index)
+            clusters.append(part.clusters(some.index))
+    known = [each for each in clusters if each is not None]
+    return _Columns(
+        np.concatenate(p or [np.empty((0, parts[0].n_classes))]),
+        np.concatenate(truth),
+        np.concatenate(weights),
+        np.concatenate(index),
+        np.concatenate(known) if known else None,
+        weighted,
+    ), notes

@@ -1,0 +1,80 @@
+"""Whether rows are distributions: what is wrong with which, and how they are renormalized."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._lib.typing import (
+    AnyFloats,
+    Bools,
+    Floats,
+    Ints,
+)
+from ..kernels.devices import (
+    DeviceRows,
+)
+from ..kernels.rows import (
+    CellTotals,
+    Rows,
+    row_primitives,
+)
+
+ROUNDING = 1e-6
+"""Row sums closer to 1 than this are the rounding of float32, not worth a word."""
+
+
+def primitives(
+    p: AnyFloats | DeviceRows, truth: Ints, weights: Floats | None = None, into: CellTotals | None = None
+) -> Rows:
+    """Primitives of rows, computed where they are."""
+    if isinstance(p, DeviceRows):
+        return p.primitives(truth, weights, into)
+    return row_primitives(p, truth, weights, into)
+
+
+def problems_of_rows(rows: Rows, negative: Bools) -> dict[str, Bools]:
+    """Rows that are no distribution, by the first reason that holds (in one column, 1 - p < 0 is p > 1)."""
+    if rows.usual.all():
+        return {}
+    valid = (rows.lowest >= 0) & (rows.highest <= 1)
+    nan = np.isnan(rows.total) & ~(np.isinf(rows.lowest) | np.isinf(rows.highest))
+    infinite = ~np.isfinite(rows.lowest) | ~np.isfinite(rows.highest)
+    reasons = {
+        "NaN": nan,
+        "infinite": infinite & ~nan,
+        "negative": ~nan & ~infinite & negative,
+        "above 1": ~nan & ~infinite & ~negative & (rows.highest > 1),
+        "sum not 1": valid & ~rows.usual,
+    }
+    return {reason: mask for reason, mask in reasons.items() if mask.any()}
+
+
+def renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | DeviceRows, int, float]:
+    """Divide the rows that can be by their sum; say how many were off and by how much."""
+    able = (rows.lowest >= 0) & (rows.total > 0) & np.isfinite(rows.total)
+    deviation = np.where(able, np.abs(rows.total - 1), 0.0)
+    if not (deviation > 0).any():
+        return p, 0, 0.0
+    by = np.where(able, rows.total, 1.0)
+    if isinstance(p, DeviceRows):
+        p = p.divided(by, able)
+    else:
+        p = p / by.astype(p.dtype)[:, None]
+        np.minimum(p, 1, out=p, where=able[:, None])
+    off = deviation > ROUNDING
+    return p, int(off.sum()), float(deviation[off].max(initial=0.0))
+
+
+def scale_hint(lowest: float, highest: float, binary: bool) -> str:
+    """Say what numbers outside [0, 1] look like; the user decides."""
+    if lowest >= -1e-5 and highest <= 1 + 1e-5:
+        return "That looks like rounding: clip to 0 and 1" + (
+            "." if binary or lowest < 0 else ", or divide by the sums with renormalize=True (--renormalize)."
+        )
+    if lowest >= 0 and 2 < highest <= 100 + 1e-5:
+        return "These look like percentages: percent=True (--percent) reads them so."
+    if highest <= 0:
+        return "These look like log-probabilities: from_log_probs=True (--from-log-probs) reads them so."
+    if lowest < -1 or highest > 2:
+        return "These look like logits: from_logits=True (--from-logits) reads them so."
+    return ""

@@ -1,0 +1,114 @@
+"""From forecasts, a tally or parts of forecasts to a fitted state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._lib.errors import InputError, check_choice, check_whole
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.labels import Label
+from ..tally.tally import Tally, common_labels
+from .averaging import average
+from .binary_maps import BINARY_METHODS
+from .binary_rows import BinaryRows, rows_in_clusters, rows_of_tally
+from .class_maps import CLASS_METHODS
+from .class_rows import rows_of_chunks
+from .state import Facts, State
+
+METHODS = ("auto", *dict.fromkeys((*BINARY_METHODS, *CLASS_METHODS)))
+"""What `Recalibrator` takes as its method."""
+
+Chunks = Callable[[], Iterable[Forecasts]]
+"""Reads all rows, each time from the beginning."""
+
+_MOST_FOLDS = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to fit."""
+
+    method: str
+    single: bool
+    folds: int
+    seed: int
+
+    def names(self, known: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+        """Return the maps to try, and the one that is to have all the weight."""
+        if self.method == "auto":
+            return known, None
+        if self.method not in known:
+            classes = "two classes" if known is BINARY_METHODS else "more than two classes"
+            raise InputError(
+                f"method: {self.method!r} is no map for {classes}; expected 'auto' or one of"
+                f" {', '.join(map(repr, known))}."
+            )
+        return (self.method,), self.method
+
+
+def checked_settings(method: str, single: bool, folds: int, seed: int) -> Settings:
+    """Check the arguments of `Recalibrator`."""
+    check_choice("method", method, METHODS)
+    if not isinstance(single, bool | np.bool_):
+        raise InputError(f"single: expected True or False, got {single!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
+    if not 2 <= check_whole("folds", folds) <= _MOST_FOLDS:
+        raise InputError(f"folds: expected a whole number from 2 to {_MOST_FOLDS}, got {folds!r}.")
+    return Settings(method, bool(single), int(folds), int(seed))
+
+
+def state_of_chunks(chunks: Chunks, settings: Settings) -> State:
+    """Fit to parts of forecasts."""
+    first = next(iter(chunks()), None)
+    grouped = first is not None and first.grouped
+    if first is not None and first.n_classes > 2:
+        return _state_of_classes(chunks, settings, grouped)
+    tally = Tally.count(chunks(), parts=["shards"] if grouped else [], diagnosed=False)
+    if not grouped:
+        return state_of_tally(tally, settings)
+    _check_rows(tally.n_weighing)
+    return _state_of_binary(tally, rows_in_clusters(chunks(), settings.folds, settings.seed), settings)
+
+
+def state_of_tally(tally: Tally, settings: Settings) -> State:
+    """Fit to what a tally counted."""
+    if tally.n_classes > 2:
+        raise InputError("a tally of more than two classes does not keep whole rows; fit on the rows or the files.")
+    if tally.grouped:
+        raise InputError(
+            "the tally has clusters of dependent rows, which are to be held out together; fit on the rows, or on the"
+            " files that hold them."
+        )
+    _check_rows(tally.n_weighing)
+    return _state_of_binary(tally, rows_of_tally(tally, settings.folds, settings.seed), settings)
+
+
+def _check_rows(n: int) -> None:
+    if n < 2:
+        raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
+
+
+def _state_of_binary(tally: Tally, rows: BinaryRows, settings: Settings) -> State:
+    names, only = settings.names(BINARY_METHODS)
+    facts = Facts(tally.labels, tally.n_weighing, rows.observed, rows.floor)
+    return State.of(facts, average(rows, names, settings.single, only))
+
+
+def _state_of_classes(chunks: Chunks, settings: Settings, grouped: bool) -> State:
+    names, only = settings.names(CLASS_METHODS)
+    labels: tuple[Label | None, ...] | None = None
+
+    def seen() -> Iterator[Forecasts]:
+        nonlocal labels
+        for forecasts in chunks():
+            labels = common_labels(labels or forecasts.labels, forecasts.labels)
+            yield forecasts
+
+    rows, sampled = rows_of_chunks(seen(), settings.folds, settings.seed, grouped)
+    assert labels is not None
+    facts = Facts(labels, rows.n_rows, rows.observed, 0.0, sampled)
+    return State.of(facts, average(rows, names, settings.single, only))

@@ -1,0 +1,65 @@
+"""The gain of a recalibration in log loss, measured on held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FEWEST_ROWS = 100
+"""With fewer rows no gain is reported: its interval covers too seldom."""
+
+FEWEST_CLUSTERS = 10
+"""With fewer clusters of dependent rows no gain is reported either."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
+
+    The interval is ``gain ± z sqrt(SE² + D²)`` with the standard error SE of the mean difference between rows (or
+    clusters), and D the amount by which the in-sample gain exceeds the cross-fitted gain. z is 1.96 for rows, and for
+    k clusters the 0.975 quantile of Student's t distribution with k - 1 degrees of freedom.
+
+    Examples
+    --------
+    >>> from unperplexed.recalibration.gain import Gain
+    >>> print(Gain(0.61, 0.58, 0.03, (0.01, 0.05), 400))
+    log loss 0.61 -> 0.58 (gain 0.03, 95% CI 0.01 to 0.05, held-out rows, n = 400)
+    """
+
+    log_loss: float
+    """Mean log loss of the forecasts before recalibration, in nats. Smaller is better."""
+    recalibrated: float
+    """Mean log loss after recalibration, on held-out rows."""
+    gain: float
+    """Difference of the two, in nats a row."""
+    interval: tuple[float, float]
+    """95% confidence interval of the gain."""
+    n_rows: int
+    """Number of rows of positive weight."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the confidence interval lies above 0."""
+        return self.interval[0] > 0
+
+    def __str__(self) -> str:
+        """Give log loss before and after, and the gain with its interval."""
+        low, high = self.interval
+        return (
+            f"log loss {self.log_loss:.3g} -> {self.recalibrated:.3g} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
+            f" {high:.2g}, held-out rows, n = {self.n_rows:,})"
+        )
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A constant forecast of the base rate, fitted to the same folds and compared on the rows held out."""
+
+    log_loss: float
+    """Its mean log loss on held-out rows, in nats. Smaller is better."""
+    interval: tuple[float, float]
+    """95% confidence interval of its log loss minus that of the recalibrated forecasts."""
+    zeros: int
+    """Number of rows whose observed class had probability 0 before recalibration."""
+    zeros_as: float
+    """Probability that such a zero counts as."""

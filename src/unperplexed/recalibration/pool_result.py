@@ -1,0 +1,246 @@
+"""Pool: forecasters combined into one. `pool` makes it; it can be saved, loaded and applied to new forecasts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .._lib.arrays import as_columns
+from .._lib.errors import InputError, listed, rows_text
+from .._lib.formatting import number_of, short_name
+from .._lib.output import check_output, write_whole
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats, ReadOnlyArrays
+from .._version import __version__
+from ..forecasts.labels import Label
+from ..kernels.devices import device_columns
+from ..statistics.intervals import Interval
+from .new_forecasts import new_forecasts
+from .pool_models import PoolModel
+
+Method = Literal["linear", "logarithmic", "mean"]
+FORMAT, VERSION = "unperplexed pool", 1
+_LARGEST_FILE = 1 << 24
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How well a fitted pool does on rows that its parameters were not fitted to. Smaller log loss is better."""
+
+    log_loss: float
+    """Cross-fitted: each row is predicted with parameters fitted on the other folds."""
+    members: dict[str, float]
+    """Log loss of each forecaster on the same rows."""
+    best: str
+    """The forecaster with the smallest log loss on these rows."""
+    gain: float
+    """Log loss of the best forecaster minus that of the pool, in nats a row. Larger is better."""
+    interval: Interval
+    """95% confidence interval of the gain; NaN where it cannot be computed."""
+    folds: int
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval of the gain lies above 0."""
+        return self.interval.low > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(ReadOnlyArrays):
+    """Forecasters combined into one. Made by `pool`; all fields are final.
+
+    ``transform`` applies it to new forecasts, ``save`` and `Pool.load` keep it.
+    """
+
+    method: Method
+    weights: dict[str, float]
+    """By forecaster; they sum to 1."""
+    order: float
+    """Order of the generalized mean over the forecasters: 1 for the linear pool, 0 for the logarithmic."""
+    power: float
+    """Power to which the pooled probabilities are raised before they are renormalized; above 1 they are extremized."""
+    beta: tuple[float, float] | None
+    """Parameters of the beta distribution function that the pooled probability goes through; None without one."""
+    labels: tuple[Label | None, ...]
+    floor: float
+    """Probabilities below it count as this much, so that logarithms stay finite; 0 for a pool that was not fitted."""
+    n_rows: int
+    """Number of rows that the pool was fitted to; 0 if it was not fitted."""
+    held_out: HeldOut | None = None
+    """Cross-fitted log loss and that of each forecaster; None for a pool that was not fitted."""
+    probabilities: Floats = field(default_factory=lambda: np.empty(0))
+    """(n,) or (n, C): pooled probabilities of the rows at hand, cross-fitted where there are outcomes. Not saved."""
+    warnings: tuple[str, ...] = ()
+    version: str = __version__
+
+    @property
+    def model(self) -> PoolModel:
+        """Its parameters."""
+        return PoolModel(np.array([*self.weights.values()]), self.order, self.power, self.beta)
+
+    def transform(
+        self,
+        forecasters: Mapping[str, Any],
+        *,
+        percent: bool = False,
+        from_logits: bool = False,
+        from_log_probs: bool = False,
+    ) -> Floats:
+        """Combine forecasts of new rows.
+
+        Parameters
+        ----------
+        forecasters : mapping from name to array_like of shape (n,) or (n, C)
+            Predicted probabilities by the same names: of the positive class, or of each class in the order of
+            ``labels``.
+        percent, from_logits, from_log_probs : bool, default False
+            The form of the forecasts, where it is not probabilities.
+
+        Returns
+        -------
+        array of shape (n,) or (n, C)
+            Pooled probabilities, in the shape of the first forecaster's.
+
+        Raises
+        ------
+        InputError
+            As `Forecasts`; for other names, classes or numbers of rows; for columns of frames that are named
+            after other classes, or in another order.
+        """
+        if set(forecasters) != set(self.weights):
+            raise InputError(
+                f"forecasters: the pool is of {', '.join(map(repr, self.weights))}; got"
+                f" {', '.join(map(repr, forecasters)) or 'none'}."
+            )
+        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
+        columns = _columns(forecasters, self.weights)
+        read = {name: _probabilities(name, each, self.labels, forms) for name, each in columns.items()}
+        first = next(iter(self.weights))
+        for name, p in read.items():
+            if len(p) != len(read[first]):
+                raise InputError(f"{name}: {len(p):,} rows, and {first} has {len(read[first]):,}.")
+        q = pooled(self.model, log_probabilities([*read.values()], self.floor))
+        return q[:, 1] if columns[first].n_columns == 1 else q
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `save` writes, as plain Python values."""
+        left_out = ("probabilities", "warnings", "version")
+        plain = {key: value for key, value in plain_values(self).items() if key not in left_out}
+        return {"format": FORMAT, "version": VERSION, **plain}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Pool:
+        """Make a pool of what `to_dict` gave; anything else is refused with the reason."""
+        from .pool_saved import pool_of
+
+        return pool_of(data)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the pool as JSON, whole or not at all."""
+        write_whole(check_output(Path(path)), (json_text(self.to_dict()) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Pool:
+        """Read a file that `save` wrote; a changed or other file is refused with the reason."""
+        try:
+            with Path(path).open("rb") as stream:
+                content = stream.read(_LARGEST_FILE)
+            return cls.from_dict(json.loads(content))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except (ValueError, RecursionError):
+            raise InputError(f"{path}: not a pool: no valid JSON.") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
+
+    def without_rows(self) -> Pool:
+        """Return the same pool without the probabilities of the rows at hand, as `load` gives it."""
+        return replace(self, probabilities=np.empty(0), warnings=())
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        fitted = f", fitted to {number_of(self.n_rows, 'row')}" if self.n_rows else ""
+        return f"<Pool ({self.method}) of {number_of(len(self.weights), 'forecaster')}{fitted}>"
+
+    def __str__(self) -> str:
+        """Return the conclusion, the forecasters with their weights, and the other parameters."""
+        return "\n".join(_lines(self))
+
+
+def log_probabilities(p: list[Any], floor: float) -> Floats:
+    """Logarithms of (n, C) probabilities of each member, clipped from below at the floor: (members, n, C)."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(np.stack([np.asarray(each, dtype=np.float64) for each in p]), floor))
+
+
+def pooled(model: PoolModel, log_p: Floats) -> Floats:
+    """Combine; rows in which every class has probability 0 are refused."""
+    with np.errstate(invalid="ignore"):
+        q = model.probabilities(log_p)
+    if (nothing := np.isnan(q).any(axis=1)).any():
+        raise InputError(
+            f"forecasters: in {rows_text(np.flatnonzero(nothing))} every class has probability 0 from one of them, so"
+            " that their product is 0. Use method='linear', or clip the probabilities from below."
+        )
+    return q
+
+
+def _columns(forecasters: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Read the columns of each forecaster; their names, where they have any, are the same in the same order."""
+    read: dict[str, Any] = {
+        name: device_columns(forecasters[name], name) or as_columns(forecasters[name], name) for name in names
+    }
+    named = {name: each.names for name, each in read.items() if each.names is not None and each.n_columns > 1}
+    for name, columns in named.items():
+        if columns != (expected := next(iter(named.values()))):
+            raise InputError(
+                f"{name}: the probability columns are named {listed(columns)}, those of {next(iter(named))}"
+                f" {listed(expected)}. Put them in the same order under the same names, or pass arrays (.to_numpy())."
+            )
+    return read
+
+
+def _probabilities(name: str, read: Any, labels: Sequence[Label | None], forms: Mapping[str, bool]) -> Floats:
+    """Check probabilities, and the names of their columns, as `Recalibrator.transform` does."""
+    if (classes := max(2, read.n_columns)) != len(labels):
+        raise InputError(f"{name}: {classes} classes, and the pool is of {len(labels)}.")
+    blocks = [block.probabilities for block in new_forecasts(read, labels, forms, name).blocks()]
+    return np.concatenate(blocks or [np.empty((0, classes))]).astype(np.float64)
+
+
+_NAME = 24
+
+
+def _lines(p: Pool) -> list[str]:
+    h = p.held_out
+    lines = [] if h is None else [*_conclusion(p, h), ""]
+    lines.append(f"{'forecaster':{_NAME}}{'weight':>8}" + ("" if h is None else f"{'log loss':>10}"))
+    for name, weight in p.weights.items():
+        loss = "" if h is None else f"{h.members[name]:>10.4g}"
+        lines.append(f"{short_name(name, _NAME):{_NAME}}{weight:>8.3f}{loss}")
+    if h is not None:
+        lines.append(f"{'pool (cross-fitted)':{_NAME}}{'':8}{h.log_loss:>10.4g}")
+    lines.append("")
+    words = f"{p.method} pool, order {p.order:.3g}, power {p.power:.3g}"
+    words += {True: " (extremized)", False: " (moderated)"}[p.power > 1] if abs(p.power - 1) > 0.005 else ""
+    if p.beta is not None:
+        words += f", beta map with parameters {p.beta[0]:.3g} and {p.beta[1]:.3g}"
+    lines.append(words + (f"; fitted to {number_of(p.n_rows, 'row')}" if p.n_rows else ""))
+    return lines + [f"warning: {warning}" for warning in p.warnings]
+
+
+def _conclusion(p: Pool, h: HeldOut) -> list[str]:
+    interval = "" if math.isnan(h.interval.low) else f" (95% CI {h.interval.low:.2g} to {h.interval.high:.2g})"
+    best = short_name(h.best)
+    if h.significant:
+        first = f"The pool is better than its best forecaster, {best!r}: log loss"
+        return [first, f"{h.log_loss:.4g} on held-out rows, {h.gain:.2g} nats a row lower{interval}."]
+    first = f"No evidence that the pool is better than its best forecaster, {best!r}:"
+    return [first, f"log loss {h.log_loss:.4g} on held-out rows, a gain of {h.gain:.2g} nats a row{interval}."]

@@ -1,0 +1,251 @@
+"""pool(): several forecasters of the same outcomes combined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from .._lib.errors import InputError, check_choice
+from .._lib.typing import Floats
+from ..forecasts.gathered import GatheredRows, gathered
+from ..forecasts.reading import RowReading
+from ..statistics.intervals import Interval
+from ..statistics.means import effective_number
+from ..statistics.standard_errors import Dependence, uncertain_mean
+from .held_out import held_out
+from .pool_models import Free, PoolModel, PoolRows, fit_pool
+from .pool_result import HeldOut, Method, Pool, log_probabilities
+
+METHODS = ("linear", "logarithmic", "mean")
+Recalibration = Literal["auto", "power", "beta", "none"]
+_ORDERS = {"linear": 1.0, "logarithmic": 0.0}
+_START_ORDER = 0.5
+"""Between the linear and the logarithmic pool."""
+
+
+def pool(
+    forecasters: Mapping[str, Any],
+    y_true: Any = None,
+    *,
+    method: Method = "linear",
+    order: float | None = None,
+    weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None = None,
+    power: float | None = None,
+    recalibrate: Recalibration = "auto",
+    folds: int = 5,
+    seed: int = 0,
+    **reading: Unpack[RowReading],
+) -> Pool:
+    """Combine several forecasters of the same outcomes into one (opinion pool, forecast combination).
+
+    With outcomes, weights and recalibration are fitted, and the result compares the pool with its best member on
+    held-out rows. Without outcomes, weights are equal unless you give them.
+
+    Parameters
+    ----------
+    forecasters : mapping from name to array_like of shape (n,) or (n, C)
+        Predicted probabilities, of the positive class or of each class.
+    y_true : array_like of shape (n,) or (n, C), optional
+        Outcomes: class labels or one-hot rows.
+    method : {"linear", "logarithmic", "mean"}, default "linear"
+        Weighted arithmetic mean of the probabilities, geometric mean, or generalized mean of order ``order``; the last
+        two are renormalized.
+    order : float, optional
+        Order of the generalized mean, for ``method="mean"`` alone; fitted by default.
+    weights : mapping, sequence or "equal", optional
+        Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes.
+    power : float, optional
+        Power to which pooled probabilities are raised before they are renormalized; above 1 they are extremized.
+    recalibrate : {"auto", "power", "beta", "none"}, default "auto"
+        What is fitted besides: a power (Baron et al. 2014), or for two classes and a linear pool the two parameters of
+        a beta map (Ranjan and Gneiting 2010). ``"auto"`` is ``"beta"`` where it applies, else ``"power"``.
+    folds : int, default 5
+        Number of cross-validation folds. Rows of one cluster (``groups``) share a fold.
+    seed : int, default 0
+        Random seed of the folds.
+    **reading
+        How rows are read, as in `Forecasts`; without outcomes ``labels``, ``percent``, ``from_logits`` and
+        ``from_log_probs``.
+
+    Returns
+    -------
+    Pool
+        ``weights``, ``order``, ``power``, ``probabilities`` (cross-fitted), ``held_out`` (log loss of the pool and of
+        each forecaster); ``transform`` for new forecasts, ``save``.
+
+    Raises
+    ------
+    InputError
+        As `Forecasts`; for forecasters of different classes; for settings that contradict one another.
+
+    Notes
+    -----
+    ``q_c ~ (sum_k w_k p_kc^r)^(a/r)``, with order r = 1 for the linear and r -> 0 for the logarithmic pool, and power
+    a. For two classes and r -> 0 this is ``logit q = a sum_k w_k logit p_k``. The beta-transformed linear pool is ``q =
+    F(sum_k w_k p_k)`` with the distribution function F of Beta(alpha, beta).
+
+    Each calibrated forecaster knows a part of the evidence, so that a linear or logarithmic pool of them is
+    underconfident (Ranjan and Gneiting 2010): pools of independent forecasters need a power above 1. Parameters are
+    fitted by maximum likelihood with a N(0, 1) prior on the logits of the weights and on the logarithms of the power
+    and of the beta parameters, so that few rows leave weights nearly equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed import pool
+    >>> rng = np.random.default_rng(0)
+    >>> evidence = rng.normal(0, 1.5, (2, 4000))
+    >>> y = rng.random(4000) < 0.5
+    >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence * 1  # each forecaster is calibrated by itself
+    >>> a, b = 1 / (1 + np.exp(-log_odds))
+    >>> found = pool({"a": a, "b": b}, y, method="logarithmic")
+    >>> round(found.power, 1)
+    2.0
+    >>> found.held_out.significant
+    True
+    >>> pool({"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
+    array([0.8, 0.3])
+    """
+    check_choice("method", method, METHODS)
+    check_choice("recalibrate", recalibrate, ("auto", "power", "beta", "none"))
+    if not isinstance(forecasters, Mapping) or not forecasters:
+        raise InputError("forecasters: expected a mapping from names to probabilities, such as {'a': p, 'b': q}.")
+    start = _start([*forecasters], method, order, weights, power)
+    if y_true is None:
+        return _unfitted(forecasters, start, method, order, recalibrate, reading)
+    rows = gathered("pool", forecasters, y_true, reading, next(iter(forecasters)))
+    beta = _beta(recalibrate, method, power, rows.n_classes)
+    free = Free(
+        weights=weights is None,
+        order=method == "mean" and order is None,
+        power=power is None and not beta and recalibrate != "none",
+        beta=beta,
+    )
+    return _Fitting(rows, replace(start, beta=(1.0, 1.0) if beta else None), free).pool(method, folds, seed)
+
+
+def _beta(recalibrate: Recalibration, method: Method, power: float | None, classes: int) -> bool:
+    """Whether the pool has a beta map."""
+    able = method == "linear" and classes == 2 and power is None
+    if recalibrate == "beta" and not able:
+        raise InputError("recalibrate: a beta map is for two classes and method='linear', without a power.")
+    return able and recalibrate in ("auto", "beta")
+
+
+def _start(names: list[str], method: Method, order: Any, weights: Any, power: Any) -> PoolModel:
+    """Pool that fits start from, with what the user gives."""
+    if method != "mean" and order is not None:
+        raise InputError(f"order: the {method} pool has order {_ORDERS[method]:g}; use method='mean' for another.")
+    for name, value, low in (("order", order, -100.0), ("power", power, 1e-6)):
+        if value is not None and not (_is_number(value) and low <= value <= 100):
+            raise InputError(f"{name}: expected a number from {low:g} to 100, got {value!r}.")
+    start = _ORDERS.get(method, _START_ORDER) if order is None else float(order)
+    return PoolModel(_weights(names, weights), start, 1.0 if power is None else float(power))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _weights(names: list[str], given: Any) -> Floats:
+    """Weights that sum to 1."""
+    if given is None or (isinstance(given, str) and given == "equal"):
+        return np.full(len(names), 1 / len(names))
+    values = given
+    if isinstance(given, Mapping):
+        if set(given) != set(names):
+            raise InputError(f"weights: expected one for each of {', '.join(map(repr, names))}.")
+        values = [given[name] for name in names]
+    try:
+        w = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        w = np.empty(0)
+    if w.shape != (len(names),) or not (np.isfinite(w) & (w >= 0)).all() or not w.sum() > 0:
+        raise InputError(f"weights: expected {len(names)} non-negative numbers, not all 0, got {given!r}.")
+    return np.asarray(w / w.sum())
+
+
+def _unfitted(
+    forecasters: Mapping[str, Any],
+    start: PoolModel,
+    method: Method,
+    order: float | None,
+    recalibrate: Recalibration,
+    reading: Mapping[str, Any],
+) -> Pool:
+    if recalibrate not in ("auto", "none"):
+        raise InputError("recalibrate: nothing can be fitted without outcomes; pass y_true, or a power.")
+    if method == "mean" and order is None:
+        raise InputError("order: without outcomes it cannot be fitted; pass one.")
+    known = {"labels", "percent", "from_logits", "from_log_probs"}
+    if unknown := [name for name in reading if name not in known]:
+        raise InputError(f"{unknown[0]}: has no use without outcomes; pass y_true.")
+    forms = {name: value for name, value in reading.items() if name != "labels"}
+    first = np.shape(next(iter(forecasters.values())))
+    classes = first[1] if len(first) == 2 else 2
+    labels = reading.get("labels")
+    if labels is not None and len(labels) != classes:
+        raise InputError(f"labels: {len(labels)} for forecasts of {classes} classes.")
+    weights = dict(zip(forecasters, start.weights.tolist(), strict=True))
+    made = Pool(method, weights, start.order, start.power, None, tuple(labels) if labels else (None,) * classes, 0.0, 0)
+    return replace(made, probabilities=made.transform(forecasters, **forms))
+
+
+class _Fitting:
+    """A pool fitted to gathered rows."""
+
+    def __init__(self, rows: GatheredRows, start: PoolModel, free: Free) -> None:
+        self.rows, self.start, self.free = rows, start, free
+        self.names = [*rows.probabilities]
+        self.floor = 0.01 / (rows.n_classes * rows.n_rows)
+        """So low that it matters to logarithms of 0 alone."""
+        log_p = log_probabilities([*rows.probabilities.values()], self.floor)
+        scale = effective_number(rows.weights) / float(rows.weights.sum())
+        self.fitted_to = PoolRows(log_p, rows.truth, rows.weights * scale)
+
+    def pool(self, method: Method, folds: int, seed: int) -> Pool:
+        """Fit on all rows, and on each row's other folds."""
+        model, place = fit_pool(self.start, self.free, self.fitted_to)
+        q = np.empty((self.rows.n_rows, self.rows.n_classes))
+        for out in held_out(self.rows, folds, seed):
+            fold, _ = fit_pool(self.start, self.free, self.fitted_to[~out], place)
+            q[out] = fold.probabilities(self.fitted_to.log_p[:, out])
+        return Pool(
+            method=method,
+            weights=dict(zip(self.names, model.weights.tolist(), strict=True)),
+            order=model.order,
+            power=model.power,
+            beta=model.beta,
+            labels=self.rows.labels,
+            floor=self.floor,
+            n_rows=self.rows.n_rows,
+            held_out=self.compared(q, folds),
+            probabilities=q[:, 1].copy() if self.rows.one_column else q,
+            warnings=tuple(self.zeros()),
+        )
+
+    def compared(self, q: Floats, folds: int) -> HeldOut:
+        """Compare the cross-fitted pool with the best forecaster."""
+        at, w = (np.arange(self.rows.n_rows), self.rows.truth), self.rows.weights
+        losses = dict(zip(self.names, -self.fitted_to.log_p[:, *at], strict=True))
+        means = {name: float(w @ each / w.sum()) for name, each in losses.items()}
+        best = min(means, key=lambda name: means[name])
+        loss = -np.log(np.maximum(q[at], self.floor))
+        gain = uncertain_mean(losses[best] - loss, w, Dependence(self.rows.groups))
+        half = gain.half_width(0.95)
+        interval = Interval(gain.mean - half, gain.mean + half)
+        return HeldOut(float(w @ loss / w.sum()), means, best, gain.mean, interval, folds)
+
+    def zeros(self) -> list[str]:
+        """Name forecasters that assigned 0 to an outcome."""
+        at = np.arange(self.rows.n_rows), self.rows.truth
+        counts = {name: int(np.count_nonzero(p[at] == 0)) for name, p in self.rows.probabilities.items()}
+        return [
+            f"{name} assigned probability 0 to the observed class in {count:,} of {self.rows.n_rows:,} rows, which"
+            f" count as {self.floor:.2g}"
+            for name, count in counts.items()
+            if count
+        ]

@@ -1,0 +1,309 @@
+"""Recalibrator: fitted on forecasts and outcomes, it maps predicted to calibrated probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from .._lib.arrays import as_columns
+from .._lib.errors import InputError, refuse_unknown
+from .._lib.output import check_output, write_whole
+from .._lib.serialize import json_text
+from .._lib.typing import Floats
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.labels import Label
+from ..forecasts.reading import RowReading
+from ..kernels.devices import device_columns
+from ..tally.tally import Tally
+from ..tally.views import refuse_rows
+from .fitting import Chunks, Settings, checked_settings, state_of_chunks, state_of_tally
+from .gain import Baseline, Gain
+from .new_forecasts import new_forecasts
+from .saved import LARGEST_FILE, parsed, state_dict, state_of
+from .state import Candidate, State
+from .table import state_text
+
+if TYPE_CHECKING:
+    from .torch_module import Form, RecalibrationModule
+
+
+class Recalibrator:
+    """Map from predicted to calibrated probabilities, fitted on forecasts with their outcomes (calibration map).
+
+    Fit it on rows that the model was not trained on. The default, ``"auto"``, averages several maps with weights from
+    their cross-validated log loss. Where the forecasts show no miscalibration, the identity has most of the weight,
+    so that recalibration does little harm with few rows.
+
+    Parameters
+    ----------
+    method : str, default "auto"
+        ``"auto"``, or one map. Two classes: ``"identity"``, ``"bias"``, ``"temperature"``, ``"logistic"``, ``"beta"``,
+        ``"tail"``, ``"lapse"``, ``"shrunk-isotonic"``, ``"isotonic"``. More classes: ``"identity"``,
+        ``"temperature"``, ``"bias"``, ``"logistic"``, ``"temperature-lapse"``, ``"logistic-lapse"``, ``"vector"``,
+        ``"isotonic"``, ``"matrix"``.
+    single : bool, default False
+        Choose the one map with the best penalised cross-validated log loss instead of averaging.
+    folds : int, default 5
+        Number of cross-validation folds, at least 2. Rows of one cluster (``groups``) share a fold.
+    seed : int, default 0
+        Random seed of the folds.
+
+    Attributes
+    ----------
+    labels_ : tuple
+        Class labels in column order.
+    n_rows_ : int
+        Number of rows of positive weight.
+    weights_ : dict of str to float
+        Weight of each map in the average.
+    method_ : str
+        Name of the map with the largest weight.
+    parameters_ : dict
+        Parameters of that map, such as ``{"temperature": 1.55}``.
+    gain_ : Gain or None
+        Decrease of the log loss on held-out rows, with a 95% confidence interval; None for fewer than 100 rows, or
+        fewer than 10 clusters of dependent rows.
+
+    Notes
+    -----
+    Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
+    (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
+    and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
+    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place.
+
+    The weights are ``w ~ exp(-L - r/2 - 2 [not identity])`` with the total held-out log loss L in nats and the number
+    of parameters r. The folds are random, never stratified by outcome, and do not depend on the order of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed import Recalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(0, 2, 3000)
+    >>> rain = rng.random(3000) < 1 / (1 + np.exp(-truth))
+    >>> overconfident = 1 / (1 + np.exp(-2 * truth))
+    >>> recalibrator = Recalibrator("temperature").fit(rain, overconfident)
+    >>> {name: round(value, 1) for name, value in recalibrator.parameters_.items()}
+    {'temperature': 2.0}
+    >>> recalibrator.transform([0.1, 0.9]).round(2)
+    array([0.25, 0.75])
+    """
+
+    labels_: tuple[Label | None, ...]
+    n_rows_: int
+    weights_: dict[str, float]
+    method_: str
+    parameters_: dict[str, Any]
+    gain_: Gain | None
+
+    def __init__(self, method: str = "auto", *, single: bool = False, folds: int = 5, seed: int = 0) -> None:
+        self.method, self.single, self.folds, self.seed = method, single, folds, seed
+        self._state: State | None = None
+
+    def fit(self, y_true: Any, y_prob: Any = None, **reading: Unpack[RowReading]) -> Recalibrator:
+        """Fit to forecasts and their outcomes.
+
+        Parameters
+        ----------
+        y_true : array_like of shape (n,) or (n, C), or Tally
+            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside.
+        y_prob : array_like of shape (n,) or (n, C), or a data frame
+            Predicted probabilities: of the positive class, or of each class.
+        **reading
+            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
+            ``renormalize``, ``drop_invalid``, ``percent``, ``from_logits``, ``from_log_probs``, and ``groups``, the
+            clusters of rows that may depend on one another.
+
+        Returns
+        -------
+        Recalibrator
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError
+            As `assess`; for a tally that does not hold what a fit needs; for an unknown method.
+        """
+        refuse_unknown("Recalibrator.fit", reading, RowReading.__annotations__)
+        if isinstance(y_true, Tally):
+            refuse_rows({"y_prob": y_prob, **reading})
+            return self._set(state_of_tally(y_true, self._settings()))
+        if y_prob is None:
+            raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
+        forecasts = Forecasts(y_true, y_prob, **reading)
+        return self.fit_chunks(lambda: [forecasts])
+
+    def fit_chunks(self, chunks: Chunks) -> Recalibrator:
+        """Fit to forecasts that are read in parts, in one or more passes.
+
+        Two classes are counted in a tally, whose size does not grow with the number of rows. With clusters, the
+        probability, outcome and cluster of each row are kept in memory. With more than two classes the probabilities
+        are kept, up to 20 million of them (160 MB); of more rows a random sample of that size is fitted to, by
+        ``seed``, and its size is in the text and in the saved map.
+
+        Parameters
+        ----------
+        chunks : function of no arguments
+            Returns the parts (`Forecasts`), each time from the first.
+
+        Returns
+        -------
+        Recalibrator
+            Itself, fitted.
+        """
+        return self._set(state_of_chunks(chunks, self._settings()))
+
+    def _settings(self) -> Settings:
+        return checked_settings(self.method, self.single, self.folds, self.seed)
+
+    def _set(self, state: State) -> Recalibrator:
+        self._state = state
+        self.labels_, self.n_rows_ = state.facts.labels, state.facts.n_rows
+        self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
+        self.parameters_ = state.maps[state.heaviest].parameters()
+        return self
+
+    @property
+    def _fitted(self) -> State:
+        if self._state is None:
+            raise InputError("the recalibrator is not fitted; call fit first, or load one.")
+        return self._state
+
+    @property
+    def leave_as_it_is(self) -> bool:
+        """Whether the identity has more than half of the weight: the forecasts are better left as they are."""
+        return self._fitted.identity > 0.5
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """A constant forecast of the base rate on the same held-out rows; None without a gain, and once loaded."""
+        return self._fitted.baseline
+
+    @property
+    def table(self) -> tuple[Candidate, ...]:
+        """Maps that were tried: name, weight, held-out log loss (nats a row), effective number of parameters."""
+        return self._fitted.candidates
+
+    def transform(
+        self, y_prob: Any, *, percent: bool = False, from_logits: bool = False, from_log_probs: bool = False
+    ) -> Floats:
+        """Return calibrated probabilities, none of them exactly 0 or 1.
+
+        Parameters
+        ----------
+        y_prob : array_like of shape (n,) or (n, C), or a data frame
+            Predicted probabilities: of the positive class, or of each class in the order of ``labels_``.
+        percent, from_logits, from_log_probs : bool, default False
+            The form of ``y_prob``, where it is not probabilities.
+
+        Returns
+        -------
+        array of shape (n,) or (n, C)
+            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1).
+
+        Raises
+        ------
+        InputError
+            As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
+            other classes, or after these in another order; before a fit.
+        """
+        state = self._fitted
+        read: Any = device_columns(y_prob, "y_prob") or as_columns(y_prob, "y_prob")
+        classes, columns = len(state.facts.labels), read.n_columns
+        if columns != classes and not (columns == 1 and classes == 2):
+            expected = "one column, or two" if classes == 2 else f"{classes} columns"
+            raise InputError(
+                f"y_prob: {columns} columns, but the recalibrator was fitted to {classes} classes; expected {expected}."
+            )
+        forms = {"percent": percent, "from_logits": from_logits, "from_log_probs": from_log_probs}
+        forecasts = new_forecasts(read, state.facts.labels, forms)
+        blocks = [state.probabilities(block.probabilities) for block in forecasts.blocks()]
+        q = np.concatenate(blocks) if blocks else np.empty((0, classes))
+        return q if columns > 1 else q[:, 1:] if np.ndim(y_prob) == 2 else q[:, 1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fitted recalibrator as plain values: what `save` writes."""
+        return state_dict(self._fitted, asdict(self._settings()))
+
+    def to_torch(self, form: Form = "probabilities") -> RecalibrationModule:
+        """Give the fitted recalibrator as a PyTorch module, to put behind a network.
+
+        Parameters
+        ----------
+        form : {"probabilities", "log_probabilities", "logits"}, default "probabilities"
+            What the module takes.
+
+        Returns
+        -------
+        torch.nn.Module
+            From a tensor of shape (n, C), or (n,) with one value for the positive class, to calibrated probabilities
+            of that shape: what `transform` returns, computed in float64. Its buffers are part of ``state_dict`` and
+            are not trained.
+
+        Raises
+        ------
+        ImportError
+            Without PyTorch.
+        InputError
+            Before a fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import torch
+        >>> from unperplexed import Recalibrator
+        >>> rng = np.random.default_rng(0)
+        >>> logits = rng.normal(0, 2, (2000, 3))
+        >>> truth = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        >>> module = Recalibrator("temperature").fit(truth, logits, from_logits=True).to_torch("logits")
+        >>> module(torch.tensor([[2.0, 0.0, -2.0]])).round(decimals=1)
+        tensor([[0.7000, 0.2000, 0.1000]])
+        """
+        from .torch_module import RecalibrationModule
+
+        return RecalibrationModule(self._fitted, form)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Recalibrator:
+        """Make a recalibrator of what `to_dict` gave; anything else is refused with the reason."""
+        state, settings = state_of(data)
+        if set(settings) != {"method", "single", "folds", "seed"}:
+            raise InputError("the recalibration map is damaged: settings cannot be right. Fit it anew.")
+        made = cls(**settings)
+        made._settings()
+        return made._set(state)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted recalibrator as JSON, whole or not at all."""
+        content = json_text(self.to_dict()) + "\n"
+        write_whole(check_output(Path(path)), content.encode())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Recalibrator:
+        """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
+        try:
+            with Path(path).open("rb") as stream:
+                content = stream.read(LARGEST_FILE + 1)
+            if len(content) > LARGEST_FILE:
+                raise InputError("not a recalibration map: the file is too large.")
+            return cls.from_dict(parsed(content.decode()))
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not a recalibration map: no text.") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).rstrip(".")
+            raise InputError(f"{path}: cannot be read: {reason}. A recalibration map is a regular file.") from None
+
+    def __repr__(self) -> str:
+        """Give the settings, and the heaviest map once it is fitted."""
+        fitted = "" if self._state is None else f", fitted: {self.method_} on {self.n_rows_:,} rows"
+        return f"Recalibrator({self.method!r}{', single=True' if self.single else ''}{fitted})"
+
+    def __str__(self) -> str:
+        """Give the conclusion, the maps with their weights, and the gain."""
+        return repr(self) if self._state is None else state_text(self._state)

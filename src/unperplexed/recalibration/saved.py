@@ -1,0 +1,261 @@
+"""Saved recalibration maps: small readable JSON, checked value by value when it is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.typing import Floats
+from .binary_fit import COLUMNS_OF, rises
+from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
+from .binary_rows import largest_log_odds
+from .class_fit import increasing
+from .class_isotonic import IsotonicMap
+from .class_linear import LinearMap
+from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
+from .gain import Gain
+from .state import LEAST_WEIGHT, Candidate, Facts, State
+
+FORMAT, VERSION = "unperplexed recalibration map", 1
+
+LARGEST_FILE = 1 << 27
+"""Bytes."""
+
+
+def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a state as plain values."""
+    facts, gain = state.facts, state.gain
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "labels": list(facts.labels),
+        "rows": facts.n_rows,
+        "sampled": facts.sampled,
+        "observed": list(facts.observed),
+        "floor": facts.floor,
+        "settings": dict(settings),
+        "candidates": [
+            {"name": each.name, "weight": each.weight, "log_loss": each.log_loss, "parameters": each.complexity}
+            for each in state.candidates
+        ],
+        "maps": [each.to_dict() for each in state.maps.values()],
+        "gain": None
+        if gain is None
+        else {
+            "log_loss": gain.log_loss,
+            "recalibrated": gain.recalibrated,
+            "gain": gain.gain,
+            "interval": list(gain.interval),
+            "rows": gain.n_rows,
+        },
+    }
+
+
+def parsed(text: str) -> Any:
+    """Read JSON text, which has no NaN and no infinities."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise InputError(f"{constant} is no number that a recalibration map can have.")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise InputError("a key occurs twice in the recalibration map.")
+        return found
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not a recalibration map: no valid JSON ({error}).") from None
+
+
+def state_of(data: Any) -> tuple[State, dict[str, Any]]:
+    """Read what `state_dict` gave, and check all of it."""
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise InputError('not a recalibration map: it has no "format": "unperplexed recalibration map".')
+    if type(data.get("version")) is not int or data["version"] != VERSION:
+        raise InputError(
+            f"the recalibration map has version {data.get('version')!r}; this version of unperplexed reads version"
+            f" {VERSION}. Fit it anew."
+        )
+    expected = set(state_dict(_NONE, {}))
+    if set(data) != expected:
+        wrong = sorted(map(str, set(data) ^ expected))
+        raise InputError(f"the recalibration map has missing or unknown keys: {', '.join(wrong)}.")
+    facts, candidates = _facts(data), _candidates(data["candidates"])
+    maps = _maps(data["maps"], candidates, facts)
+    settings = data["settings"]
+    _require(isinstance(settings, Mapping), "settings")
+    return State(facts, candidates, maps, _gain(data["gain"])), dict(settings)
+
+
+_HIGHEST_FLOOR = 0.005
+"""Of a map that was fitted to a single row."""
+
+_HIGHEST_LAPSE = 0.99
+
+_NONE = State(Facts((), 0, (), 0.0), (), {}, None)
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise InputError(f"the recalibration map is damaged: {what} cannot be right. Fit it anew.")
+
+
+def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float:
+    """Return a finite number between limits."""
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not (math.isfinite(value) and low <= value <= high):
+        shown = f"{value!r:.40}"
+        raise InputError(f"the recalibration map is damaged: {what} is {shown}, not a number from {low:g} to {high:g}.")
+    return float(value)
+
+
+def _whole(value: Any, what: str) -> int:
+    _require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
+    return int(value)
+
+
+def _facts(data: Mapping[str, Any]) -> Facts:
+    labels, observed = data["labels"], data["observed"]
+    _require(isinstance(labels, list) and len(labels) > 1, "labels")
+    _require(all(label is None or isinstance(label, bool | int | float | str) for label in labels), "labels")
+    named = [label for label in labels if label is not None]
+    _require(len(set(named)) == len(named), "labels")
+    _require(isinstance(observed, list) and len(observed) == len(labels), "observed")
+    frequencies = tuple(number(each, "observed", 0, 1) for each in observed)
+    _require(abs(sum(frequencies) - 1) < 1e-6, "observed")
+    rows = _whole(data["rows"], "rows")
+    _require(rows > 0, "rows")
+    two = len(labels) == 2
+    floor = number(data["floor"], "floor", 1e-30 if two else 0.0, _HIGHEST_FLOOR if two else 0.0)
+    return Facts(tuple(labels), rows, frequencies, floor, _whole(data["sampled"], "sampled"))
+
+
+def _candidates(data: Any) -> tuple[Candidate, ...]:
+    _require(isinstance(data, list) and 0 < len(data) < 100, "candidates")
+    found = []
+    for each in data:
+        _require(isinstance(each, Mapping) and set(each) == {"name", "weight", "log_loss", "parameters"}, "candidates")
+        _require(isinstance(each["name"], str), "candidates")
+        weight, loss = number(each["weight"], "weight", 0, 1), number(each["log_loss"], "log_loss", 0)
+        found.append(Candidate(each["name"], weight, loss, number(each["parameters"], "parameters", 0)))
+    _require(len({each.name for each in found}) == len(found), "candidates")
+    _require(abs(sum(each.weight for each in found) - 1) < 1e-6, "the sum of the weights")
+    return tuple(found)
+
+
+def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[str, Any]:
+    _require(isinstance(data, list), "maps")
+    maps: dict[str, Any] = {}
+    for each in data:
+        _require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
+        if len(facts.labels) == 2:
+            maps[each["name"]] = binary_map_of(each, largest_log_odds(facts.floor))
+        else:
+            maps[each["name"]] = class_map_of(each, len(facts.labels))
+    weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}
+    _require(len(maps) == len(data) and set(maps) == weighing, "maps, which differ from the candidates that weigh,")
+    return maps
+
+
+def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
+    """Read a map for two classes, and check that it has the parameters of its name and never falls."""
+    name = data["name"]
+    _require(name in COMPLEXITY, f"the name {name!r:.40}, which is no map for two classes,")
+    if "points" in data:
+        _require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
+        _require(name not in (*COLUMNS_OF, "lapse"), f"map {name}, which has points,")
+        points = data["points"]
+        _require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
+        s, t = (tuple(number(x[side], "points", -1000, 1000) for x in points) for side in (0, 1))
+        _require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
+        falls = any(b < a for a, b in pairwise(t))
+        _require(not falls, f"map {name}, which falls,")
+        return CurveMap(name, s, t)
+    coefficients = data.get("coefficients")
+    _require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
+    assert isinstance(coefficients, Mapping)
+    allowed = [COLUMNS_OF[name]] if name in COLUMNS_OF else []
+    if name in ("beta", "tail", "lapse"):
+        allowed.append(COLUMNS_OF["logistic"])
+    columns = next((each for each in allowed if set(each) == set(coefficients)), None)
+    _require(columns is not None, f"map {name}, whose coefficients are those of another map,")
+    assert columns is not None
+    values = tuple(number(coefficients[each], f"map {name}") for each in columns)
+    lapse = number(data["lapse"], "lapse", 0, _HIGHEST_LAPSE if name == "lapse" else 0)
+    found = AdditiveMap(name, columns, values, lapse)
+    _require(rises(found, largest), f"map {name}, which falls,")
+    return found
+
+
+def class_map_of(data: Mapping[str, Any], n_classes: int) -> ClassMap:
+    """Read a map for more than two classes, and check that it does not reverse and gives probabilities."""
+    _check_numbers(data, f"map {data['name']:.40}")
+    found = class_map_from_dict(data)
+    _require(found.to_dict() == data, f"map {found.name}")
+    _check_linear(found.base if isinstance(found, IsotonicMap) else found, found.name, n_classes)
+    if isinstance(found, IsotonicMap):
+        _require(len(found.knots) == n_classes, f"the number of classes of map {found.name}")
+        _require(all(_is_curve(x, y) for x, y in found.knots), f"map {found.name}, whose curves fall,")
+    z = np.full((n_classes + 1, n_classes), -20.0)
+    np.fill_diagonal(z, 0.0)
+    with np.errstate(all="ignore"):
+        try:
+            q = found.probabilities(z)
+        except (ValueError, IndexError):
+            q = np.zeros(0)
+    _require(q.shape == z.shape, f"the number of classes of map {found.name}")
+    _require(bool(((q > 0) & (q < 1)).all() and np.allclose(q.sum(axis=1), 1, atol=1e-9)), f"map {found.name}")
+    return found
+
+
+def _check_linear(found: LinearMap, name: str, n_classes: int) -> None:
+    """Refuse parameters that no fit returns: above all a shared slope, or curves, that reverse the order."""
+    _require(found.biases.shape == (n_classes,), f"the number of classes of map {name}")
+    _require(found.curves.shape == (2,), f"map {name}")
+    _require(math.log(LOWEST_FLOOR) - 1e-9 <= found.log_floor < 0, f"log_floor of map {name}")
+    _require(0 <= found.lapse < _HIGHEST_LAPSE, f"lapse of map {name}")
+    with np.errstate(all="ignore"):
+        _require(increasing(found), f"map {name}, which falls,")
+
+
+def _is_curve(x: Floats, y: Floats) -> bool:
+    """Whether y is a non-decreasing function of x, both being probabilities."""
+    if not (x.ndim == 1 and x.shape == y.shape and x.size):
+        return False
+    inside = min(x.min(), y.min()) >= 0 and max(x.max(), y.max()) <= 1
+    return bool(inside and (np.diff(x) > 0).all() and (np.diff(y) >= -1e-12).all())
+
+
+def _check_numbers(value: Any, what: str) -> None:
+    """Refuse numbers in a map that are not finite, or beyond all use."""
+    if isinstance(value, Mapping):
+        for each in value.values():
+            _check_numbers(each, what)
+    elif isinstance(value, list):
+        for each in value:
+            _check_numbers(each, what)
+    elif not (value is None or isinstance(value, str)):
+        number(value, what)
+
+
+def _gain(data: Any) -> Gain | None:
+    if data is None:
+        return None
+    keys = {"log_loss", "recalibrated", "gain", "interval", "rows"}
+    _require(isinstance(data, Mapping) and set(data) == keys, "gain")
+    interval = data["interval"]
+    _require(isinstance(interval, list) and len(interval) == 2, "gain")
+    low, high = (number(each, "gain") for each in interval)
+    before, after, gain = (number(data[name], "gain") for name in ("log_loss", "recalibrated", "gain"))
+    _require(low <= high, "gain")
+    return Gain(before, after, gain, (low, high), _whole(data["rows"], "gain"))

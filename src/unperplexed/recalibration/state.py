@@ -1,0 +1,108 @@
+"""What a fit leaves behind: the maps with their weights, and the facts of the data. It is what a saved map holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._lib.typing import AnyFloats, Floats
+from ..forecasts.labels import Label
+from .averaging import IDENTITY, Average
+from .binary_rows import log_odds
+from .gain import Baseline, Gain
+
+LEAST_WEIGHT = 1e-6
+"""Maps that weigh less have no part in the average, and are not stored."""
+
+CLOSEST = 1e-14
+"""To 0 and 1."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A map that was tried."""
+
+    name: str
+    weight: float
+    """Weight in the average."""
+    log_loss: float
+    """Held-out log loss in nats a row. Smaller is better."""
+    complexity: float
+    """Effective number of parameters."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The data of the fit."""
+
+    labels: tuple[Label | None, ...]
+    """Class labels in column order."""
+    n_rows: int
+    """Number of rows of positive weight."""
+    observed: tuple[float, ...]
+    """Observed frequency of each class."""
+    floor: float
+    """Two classes: probabilities are clipped to this from below, so that log-odds are finite; else 0 (see the maps)."""
+    sampled: int = 0
+    """Number of rows of the random sample that the fit used; 0 where it used all rows."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A fitted recalibration."""
+
+    facts: Facts
+    candidates: tuple[Candidate, ...]
+    maps: Mapping[str, Any]
+    """Fitted maps by name: those that have weight."""
+    gain: Gain | None
+    baseline: Baseline | None = None
+    """Not saved."""
+
+    @classmethod
+    def of(cls, facts: Facts, found: Average[Any]) -> State:
+        """Keep what an average needs."""
+        candidates = tuple(
+            Candidate(name, weight, found.losses[name], found.maps[name].complexity)
+            for name, weight in found.weights.items()
+        )
+        maps = {name: each for name, each in found.maps.items() if found.weights[name] >= LEAST_WEIGHT}
+        return cls(facts, candidates, maps, found.gain, found.baseline)
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Weight of each map in the average."""
+        return {each.name: each.weight for each in self.candidates}
+
+    @property
+    def shares(self) -> list[float]:
+        """Weight of each stored map; they sum to 1."""
+        kept = [self.weights[name] for name in self.maps]
+        return [weight / sum(kept) for weight in kept]
+
+    @property
+    def heaviest(self) -> str:
+        """Name of the map with the largest weight."""
+        return max(self.candidates, key=lambda each: each.weight).name
+
+    @property
+    def identity(self) -> float:
+        """Weight of the identity."""
+        return self.weights.get(IDENTITY, 0.0)
+
+    def probabilities(self, p: AnyFloats) -> Floats:
+        """Recalibrate checked rows, (n, C): two classes by the probability of the second alone."""
+        if len(self.facts.labels) == 2:
+            at: Floats = log_odds(p[:, 1].astype(np.float64), self.facts.floor)
+        else:
+            with np.errstate(divide="ignore"):
+                at = np.log(p.astype(np.float64))
+        q = sum(share * each.probabilities(at) for share, each in zip(self.shares, self.maps.values(), strict=True))
+        if len(self.facts.labels) == 2:
+            positive = np.clip(q, CLOSEST, 1 - CLOSEST)
+            return np.stack([1 - positive, positive], axis=1)
+        return np.asarray(q)

@@ -1,0 +1,107 @@
+"""A chart: axes and marks, as numbers. It knows no result and no drawing library; `svg` draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .._lib.typing import Floats
+
+Role = Literal["observed", "remedy", "first", "second", "third", "other", "calibrated"]
+"""What a mark stands for, which decides its colour, dash and weight."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its ends, its ticks with their texts, and what it shows."""
+
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]] = ()
+    label: str = ""
+
+    def place(self, x: Floats | float) -> Floats:
+        """Share of the axis at which values lie, from 0 to 1."""
+        return np.asarray((np.asarray(x, dtype=np.float64) - self.low) / (self.high - self.low))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve. One with a name has a value under the cursor; a label is written beside it."""
+
+    x: Floats
+    y: Floats
+    role: Role = "observed"
+    name: str = ""
+    low: Floats | None = None
+    high: Floats | None = None
+    """Confidence limits, drawn as a band."""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points, with or without confidence limits."""
+
+    x: Floats
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    role: Role = "observed"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A dashed line from one point to another, such as the identity line."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A histogram below a chart: shares of events above a line and of all else below it, each of its own total."""
+
+    edges: Floats
+    up: Floats
+    down: Floats
+    up_label: str
+    down_label: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart. Its title states what is seen, its label says it to those who do not see it."""
+
+    title: str
+    label: str
+    x: Axis
+    y: Axis
+    lines: Sequence[Line] = ()
+    points: Sequence[Points] = ()
+    references: Sequence[Reference] = ()
+    subtitle: str = ""
+    shape: Literal["square", "wide", "small", "forest"] = "square"
+    mirror: Mirror | None = None
+    percent: bool = True
+    """Whether values are shown as percentages."""
+
+
+def percent_axis(label: str) -> Axis:
+    """Make an axis of probabilities from 0 to 1, with ticks each 20%."""
+    return Axis(0.0, 1.0, [(at / 5, f"{20 * at}%" if at else "0") for at in range(6)], label)
+
+
+def thinned(x: Floats, *columns: Floats, most: int = 90) -> list[Floats]:
+    """Leave out points of a curve that lie closer together than a picture shows; both ends stay."""
+    if x.size <= most:
+        return [x, *columns]
+    low, high = float(x[0]), float(x[-1])
+    steps = np.floor((x - low) / max(high - low, 1e-300) * (most - 1)).astype(np.int64)
+    kept = np.flatnonzero(np.diff(steps, prepend=-1))
+    kept = np.unique(np.append(kept, x.size - 1))
+    return [column[kept] for column in (x, *columns)]

@@ -1,0 +1,167 @@
+"""A document: what a result says, in words, tables and charts, whatever shows it. It knows no result.
+
+A result's `describe` module makes a `Document`; `html` makes a page of one. All texts are plain: names from outside are
+escaped by what shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .chart import Chart
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Two values and an interval on one line, as places from 0 to 1: predicted, observed and its confidence limits."""
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. The first column of a table names its rows."""
+
+    heading: str
+    values: Sequence[str]
+    notes: Sequence[str] = ()
+    """Stands in small type behind each value, such as a confidence interval."""
+    words: bool = False
+    """Whether values are words, which are set to the left."""
+    meaning: str = ""
+    """Definition of the heading, shown on demand."""
+    meanings: Sequence[str] = ()
+    """Definition of each value of the first column."""
+    strips: Sequence[Strip] = ()
+    """Drawn instead of the values."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: columns of equal length."""
+
+    caption: str
+    columns: Sequence[Column]
+    sortable: bool = False
+    folded: bool = False
+    """Whether it is shown on demand, under its caption."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].values)
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph."""
+
+    text: str
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command or lines of Python, to copy."""
+
+    text: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Names and values, one pair a line."""
+
+    items: Sequence[tuple[str, str]]
+    title: str = "Settings"
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A list of remarks under a title of its own, such as warnings."""
+
+    title: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class SmallCharts:
+    """Charts without ticks beside one another, each with its title."""
+
+    charts: Sequence[Chart]
+
+
+Block = Table | Prose | Code | Settings | Notes | Chart | SmallCharts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a document under a title."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+    link: str = ""
+    """What the section is called in the list of sections; "" for a section that is not listed."""
+    width: int = 12
+    """Columns out of twelve that it takes on a wide screen."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value of one forecaster, for a metric that compares several."""
+
+    name: str
+    value: str
+    interval: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A key figure: its value with a confidence interval and what to compare it with, or one value a forecaster."""
+
+    name: str
+    meaning: str
+    value: str = ""
+    interval: str = ""
+    after: str = ""
+    """Its value after the remedy."""
+    reference: str = ""
+    readings: Sequence[Reading] = ()
+
+
+@dataclass(frozen=True)
+class Action:
+    """A consequence, or what to do about it."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a result says. The conclusion comes first, then cost and remedy, the chart and the key figures, details."""
+
+    title: str
+    """Title of the page, in one line."""
+    facts: str
+    """What was assessed, in one line."""
+    headline: str
+    lead: str
+    calm: bool = False
+    """Whether nothing was found that calls for action."""
+    actions: Sequence[Action] = ()
+    command: Code | None = None
+    """What applies the remedy."""
+    figure: Chart | None = None
+    figure_table: Table | None = None
+    """The same as numbers."""
+    metrics: Sequence[Metric] = ()
+    first: Section | None = None
+    """The section that belongs to the conclusion, such as the findings."""
+    sections: Sequence[Section] = ()

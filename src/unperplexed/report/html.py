@@ -1,0 +1,276 @@
+"""A document as one HTML page that needs nothing else: no network, no library, no script to be read.
+
+Every text of the document is escaped. The policy in the page's head lets nothing run but the page's own script, by its
+hash, and nothing be fetched; the script adds a cursor on charts, definitions on demand, sorting and copying.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import count, zip_longest
+
+from .._lib.formatting import printable, short_name
+from .._version import __version__
+from . import svg
+from .chart import Chart
+from .document import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Metric,
+    Notes,
+    Prose,
+    Section,
+    Settings,
+    SmallCharts,
+    Strip,
+    Table,
+)
+
+MOST_ROWS = 1000
+"""Rows of a table; its caption names where the others are."""
+
+_LONG = 100
+"""Rows of a table in which names are shorter, so that the page stays small whatever they are."""
+
+_WIDE = 7
+"""Columns of a table that scrolls by itself where the window is too narrow."""
+
+
+def page(document: Document) -> str:
+    """Give the whole file.
+
+    Parameters
+    ----------
+    document : Document
+        What is shown.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> page(Document("Rain", "365 forecasts", "Overconfident", "...")).startswith("<!doctype html>")
+    True
+    """
+    d, tables = document, Tables()
+    body = "".join(
+        [
+            '<a class="skip" href="#main">Skip to the verdict</a>',
+            _header(d),
+            '<main id="main">',
+            _top(d, tables),
+            f'<div class="below">{"".join(_section(each, tables) for each in d.sections)}</div></main>',
+            f"<footer>Made by unperplexed {__version__}. One file, complete: it makes no network request.</footer>",
+            '<div id="tip" role="status" aria-live="polite" hidden></div>',
+        ]
+    )
+    script = _asset("report.js")
+    return (
+        '<!doctype html>\n<html lang="en-GB"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(script)}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f'<meta name="generator" content="unperplexed {__version__}">'
+        f"<title>{_text(d.title)}</title><style>{_asset('report.css')}{tables.style()}</style></head>\n"
+        f"<body>{body}\n<script>{script}</script></body></html>\n"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("unperplexed.report") / "assets" / name).read_text("utf-8").replace("\r\n", "\n")
+
+
+def policy(script: str) -> str:
+    """Let this script run and nothing else; styles are the page's own, and nothing is fetched."""
+    found = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{found}'; style-src 'unsafe-inline'; base-uri 'none';"
+        " form-action 'none'"
+    )
+
+
+def _text(text: str) -> str:
+    """Give a text from anywhere as text of the page."""
+    return escape(printable(text)).replace("&#x27;", "&#39;")
+
+
+def _header(d: Document) -> str:
+    sections = [each for each in (d.first, *d.sections) if each is not None and each.link]
+    links = "".join(f'<a href="#{each.id}">{_text(each.link)}</a>' for each in sections)
+    return (
+        f'<header><span class="mark">unperplexed</span><span class="meta">{_text(d.facts)}</span>'
+        f'<nav aria-label="Sections">{links}</nav></header>'
+    )
+
+
+def _top(d: Document, tables: Tables) -> str:
+    """Give conclusion, cost, remedy, the chart and the key figures."""
+    actions = "".join(f"<dt>{_text(each.title)}</dt><dd>{_text(each.text)}</dd>" for each in d.actions)
+    said = (
+        f'<div class="say{" calm" if d.calm else ""}"><h1>{_text(d.headline)}</h1><p class="lead">{_text(d.lead)}</p>'
+        f"{f'<dl class=act>{actions}</dl>' if actions else ''}{_code(d.command) if d.command else ''}</div>"
+    )
+    chart = ""
+    if d.figure is not None:
+        table = "" if d.figure_table is None else _table(d.figure_table, tables)
+        chart = svg.figure(d.figure, main=True, table=table)
+    keys = "".join(_metric(each) for each in d.metrics)
+    keys = f'<dl class="keys" aria-label="Key metrics">{keys}</dl>' if keys else ""
+    several = " four" if any(each.readings for each in d.metrics) else ""
+    first = "" if d.first is None else _section(d.first, tables)
+    return f'<div class="top{several}">{said}{chart}{keys}{first}</div>'
+
+
+def _metric(metric: Metric) -> str:
+    name = f"<dt>{_defined(metric.name, metric.meaning)}</dt>"
+    if metric.readings:
+        rows = "".join(
+            f'<span class="kr"><span>{_text(each.name)}</span><b{" class=best" if each.best else ""}>'
+            f"{_text(each.value)}</b><small>{_text(each.interval)}</small></span>"
+            for each in metric.readings
+        )
+        return f'<div class="kf k3">{name}<dd>{rows}</dd></div>'
+    after = f"<strong>{_text(metric.after)}</strong> after remedy" if metric.after else ""
+    reference = "; ".join(part for part in (after, _text(metric.reference)) if part)
+    return (
+        f'<div class="kf">{name}<dd><b>{_text(metric.value)}</b><span class="ci">{_text(metric.interval)}</span>'
+        f'<span class="ref">{reference}</span></dd></div>'
+    )
+
+
+def _defined(name: str, meaning: str) -> str:
+    """Give a name with its definition on demand."""
+    if not meaning:
+        return _text(name)
+    return f'<button type="button" class="tip" aria-expanded="false" data-tip="{_text(meaning)}">{_text(name)}</button>'
+
+
+def _section(section: Section, tables: Tables) -> str:
+    blocks = "".join(_block(each, tables) for each in section.blocks)
+    kind = "" if section.width == 12 else f' class="s{section.width}"'
+    return f'<section id="{section.id}"{kind}><h2>{_text(section.title)}</h2>{blocks}</section>'
+
+
+def _block(block: Block, tables: Tables) -> str:
+    match block:
+        case Table():
+            return _table(block, tables)
+        case Prose():
+            return f"<p{' class=q' if block.quiet else ''}>{_text(block.text)}</p>"
+        case Code():
+            return f"<h3>{_text(block.label)}</h3>{_code(block)}"
+        case Settings():
+            items = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in block.items)
+            return f'<h3>{_text(block.title)}</h3><dl class="set">{items}</dl>'
+        case Notes():
+            lines = "".join(f"<li>{_text(line)}</li>" for line in block.lines)
+            return f'<h3>{_text(block.title)}</h3><ul class="warn">{lines}</ul>'
+        case Chart():
+            return svg.figure(block)
+        case SmallCharts():
+            return f'<div class="mini">{"".join(svg.small(each) for each in block.charts)}</div>'
+
+
+def _code(code: Code) -> str:
+    lines = "\n".join(_text(line) for line in code.text.split("\n"))
+    return (
+        f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{lines}</code></pre>'
+        '<button type="button" class="copy" hidden>Copy</button></div>'
+    )
+
+
+def _table(table: Table, tables: Tables) -> str:
+    """Give the first thousand rows."""
+    number = tables.add(table)
+    n = min(table.n_rows, MOST_ROWS)
+    kind = "stack sort" if table.sortable else "stack"
+    heads = "".join(_head(each, table.sortable) for each in table.columns)
+    columns = [_cells(each, at == 0, n, table.n_rows > _LONG) for at, each in enumerate(table.columns)]
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*columns, strict=True))
+    caption = table.caption
+    if table.n_rows > n:
+        caption += f" The first {n:,} of {table.n_rows:,} rows."
+    whole = (
+        f'<table id="t{number}" class="{kind}"><caption>{_text(caption)}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+    if len(table.columns) >= _WIDE:
+        whole = f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(table.caption)}">{whole}</div>'
+    return f"<details><summary>{_text(table.caption)}</summary>{whole}</details>" if table.folded else whole
+
+
+def _head(column: Column, sortable: bool) -> str:
+    kind = " class=w" if column.words else ""
+    meaning = f' title="{_text(column.meaning)}"' if column.meaning else ""
+    name = _text(column.heading)
+    if column.strips:
+        name = '<span class="k-p">○</span> predicted <span class="k-o">●</span> observed'
+    elif sortable and name:
+        name = f'<button type="button"{meaning}>{name}</button>'
+    return f'<th scope="col"{kind}>{name}</th>'
+
+
+def _cells(column: Column, first: bool, n: int, long: bool) -> list[str]:
+    if column.strips:
+        return [f"<td>{_strip(each)}</td>" for each in column.strips[:n]]
+    tag = '<th scope="row">' if first else "<td class=w>" if column.words else "<td>"
+    end = "</th>" if first else "</td>"
+    found = []
+    for value, note, meaning in zip_longest(column.values[:n], column.notes[:n], column.meanings[:n], fillvalue=""):
+        shown = _brief(value) if long and (first or column.words) else value
+        small = f" <small>{_text(note)}</small>" if note else ""
+        found.append(f"{tag}{_defined(shown, meaning)}{small}{end}")
+    return found
+
+
+def _brief(name: str) -> str:
+    """Give a name in sixty characters, and in fewer where these take many bytes."""
+    brief = short_name(name, 60)
+    size = len(escape(brief).encode())
+    return brief if size <= 120 else short_name(name, max(60 * 120 // size, 8))
+
+
+def _strip(strip: Strip) -> str:
+    low, high = sorted((strip.predicted, strip.observed))
+    band = ""
+    if strip.high > strip.low:
+        band = f'<u style="left:{100 * strip.low:.3g}%;width:{100 * (strip.high - strip.low):.3g}%"></u>'
+    return (
+        f'<span class="dumb" aria-hidden="true"><s style="left:{100 * low:.3g}%;width:{100 * (high - low):.3g}%"></s>'
+        f'{band}<b style="left:{100 * strip.predicted:.3g}%"></b><em style="left:{100 * strip.observed:.3g}%"></em>'
+        "</span>"
+    )
+
+
+class Tables:
+    """Numbers the tables of a page, and writes their headings beside the cells where columns have no room."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._numbers = count(1)
+        self._rules: list[str] = []
+
+    def add(self, table: Table) -> int:
+        """Number a table."""
+        number = next(self._numbers)
+        for at, column in enumerate(table.columns[1:], start=1):
+            if column.heading and not column.strips:
+                self._rules.append(f'#t{number} td:nth-of-type({at})::before{{content:"{_css(column.heading)}"}}')
+        return number
+
+    def style(self) -> str:
+        """Give the rules of all tables, which concern narrow screens."""
+        return f"@media (max-width:599px){{{''.join(self._rules)}}}"
+
+
+def _css(text: str) -> str:
+    """Give a text from anywhere as a string of a style sheet: nothing in it ends the string, or the element."""
+    return "".join(c if c.isascii() and (c.isalnum() or c == " ") else f"\\{ord(c):x} " for c in printable(text))

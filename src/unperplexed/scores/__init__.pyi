@@ -1,0 +1,11 @@
+from .functions import brier_score as brier_score
+from .functions import generalized_surprisal as generalized_surprisal
+from .functions import log_loss as log_loss
+from .functions import penalized_brier_score as penalized_brier_score
+from .functions import penalized_log_loss as penalized_log_loss
+from .functions import power_score as power_score
+from .functions import ranked_probability_score as ranked_probability_score
+from .functions import row_scores as row_scores
+from .functions import spherical_score as spherical_score
+from .registry import score_named as score_named
+from .rules import Score as Score

@@ -1,0 +1,234 @@
+"""A file written anew with other probabilities; its other columns and the order of its rows stay as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .._lib.arrays import Columns
+from .._lib.errors import InputError
+from .._lib.output import whole_file
+from .._lib.typing import AnyFloats, Floats
+from .columns import Plan, probability_columns
+from .files import FileReading, named
+from .kinds import TextKinds
+from .readers import Batch, Options, Source, Wanted
+from .readers.formats import File, format_of, found_files, open_source
+from .writers import TABLES, Rows, table_writer
+
+Change = Callable[[Columns, int], Floats]
+"""Gives new probabilities, (n, k), of the rows of k columns; the number is that of the first row in the file."""
+Progress = Callable[[int, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class ForecastFile:
+    """A file of forecasts without outcomes, to be written anew."""
+
+    file: File
+    form: str
+    """Its format."""
+    source: Source
+    plan: Plan
+    """Its probability columns, and the labels they were given."""
+    reading: FileReading
+    said: list[str] = field(default_factory=list)
+    """Sentences that say what was chosen unasked."""
+
+    def write(self, path: Path, change: Change, suffix: str = "", progress: Progress | None = None) -> int:
+        """Write the file with other probabilities, whole or not at all; return the number of rows.
+
+        Parameters
+        ----------
+        path : Path
+            The new file, in the format that its suffix names: one of `TABLES`.
+        change : callable
+            Gives the new probabilities of successive rows.
+        suffix : str, default ""
+            Without one the new probabilities replace the old ones; with one they are added in columns whose names end
+            in it.
+        progress : callable, optional
+            Called with the number of rows so far, and how many bytes of how many are behind.
+        """
+        new = [name + suffix for name in self.plan.prob]
+        both = [name for name in new if suffix and name in self.source.names]
+        if both:
+            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another --suffix.")
+        form, rows = TABLES[path.suffix.lower()], 0
+        spelled = (self.reading.separator, self.reading.decimal_comma) if self.form == "csv" else (",", False)
+        with (
+            named(self.file.name),
+            whole_file(path) as temporary,
+            table_writer(temporary, form, *spelled, self._schema()) as write,
+        ):
+            for batch, others in self._batches(form):
+                found = change(batch.probabilities[0], batch.first_row)
+                write(_joined(self.source.names, others, _by_name(found, new, form)))
+                rows += batch.n_rows
+                if progress is not None:
+                    progress(rows, batch.position, self.source.size)
+        return rows
+
+    def _batches(self, form: str) -> Iterator[tuple[Batch, Rows]]:
+        """Yield the rows with their other columns, the old probabilities among them."""
+        probabilities = [self.plan.prob]
+        if self.form == "jsonl":
+            yield from self._objects(form)
+            return
+        everything = Wanted(probabilities, raw=self.source.names)
+        kinds = TextKinds(self.source.names if self.source.untyped and form not in ("csv", "tsv") else ())
+        if kinds.names:
+            for batch in self.source.batches(Wanted(raw=self.source.names)):
+                kinds.add({name: pl.Series(column) for name, column in batch.raw.items()})
+        for batch in self.source.batches(everything):
+            series = [_series(name, column) for name, column in batch.raw.items()]
+            yield batch, pl.DataFrame([kinds.typed(each) for each in series] if kinds.names else series)
+
+    def _objects(self, form: str) -> Iterator[tuple[Batch, Rows]]:
+        """Yield JSON's objects as they are, or as a frame of the columns that any of them has."""
+        from .readers.jsonl import json_rows
+
+        batches = self.source.batches(Wanted([self.plan.prob]))
+        if form == "jsonl":
+            yield from zip(batches, json_rows(self.file.path), strict=True)
+            return
+        kinds: dict[str, set[type]] = {name: set() for name in self.source.names}
+        for rows in json_rows(self.file.path):
+            _see(rows, kinds)
+        schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in self.plan.prob}
+        for batch, rows in zip(batches, json_rows(self.file.path), strict=True):
+            others = [_json_series(name, kind, rows) for name, kind in schema.items()]
+            columns = batch.probabilities[0]
+            old = _by_name(columns.rows(slice(None)), self.plan.prob, form)
+            yield batch, pl.DataFrame([*others, *(_series(name, values) for name, values in old.items())])
+
+    def _schema(self) -> Any:
+        """Types of the columns of a Parquet file and its metadata, which are kept."""
+        if self.form != "parquet":
+            return None
+        import pyarrow as pa
+        from pyarrow.parquet import read_schema
+
+        schema = read_schema(self.file.path)
+        fields = [field for field in schema if field.name not in self.plan.prob]
+        return pa.schema(fields, _metadata(schema.metadata or {}, self.plan.prob))
+
+
+def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> ForecastFile:
+    """Open a file of forecasts without outcomes.
+
+    Parameters
+    ----------
+    name : str
+        A file, or ``-`` for standard input.
+    prob : sequence of str
+        Probability columns, each plain or as label=column; empty where only one column can be meant.
+    reading : FileReading
+        How it is read.
+
+    Returns
+    -------
+    ForecastFile
+
+    Raises
+    ------
+    InputError
+        For a file or columns that cannot be read; its message names the file.
+    """
+    files = found_files([name])
+    if len(files) > 1:
+        raise InputError(f"{name}: {len(files)} files match; name one, whose rows are written to one file.")
+    said: list[str] = []
+    file = files[0]
+    with named(file.name):
+        options = Options(reading.separator, reading.decimal_comma, prob)
+        source = open_source(file, reading.format, options, said.append)
+        plan, chosen = probability_columns(prob, source, reading.labels is not None)
+        return ForecastFile(file, reading.format or format_of(file), source, plan, reading, said + chosen)
+
+
+def _metadata(kept: Mapping[bytes, bytes], changed: Sequence[str]) -> dict[bytes, bytes]:
+    """Give a Parquet file's metadata; pandas' types of the columns that change are left out."""
+    metadata = dict(kept)
+    if b"pandas" in metadata:
+        pandas = json.loads(metadata[b"pandas"])
+        columns = [column for column in pandas.get("columns", ()) if column.get("field_name") not in changed]
+        metadata[b"pandas"] = json.dumps(pandas | {"columns": columns}).encode()
+    return metadata
+
+
+def _by_name(found: AnyFloats, new: Sequence[str], form: str) -> dict[str, Any]:
+    """New probabilities as columns: one a class, or one of lists where the old ones were lists."""
+    if len(new) == found.shape[1]:
+        return {name: found[:, at] for at, name in enumerate(new)}
+    if form in ("csv", "tsv"):
+        raise InputError(f"column {new[0]!r} holds lists, which CSV cannot hold. Write .parquet or .jsonl instead.")
+    assert len(new) == 1
+    return {new[0]: found}
+
+
+def _joined(names: Sequence[str], others: Rows, new: Mapping[str, Any]) -> Rows:
+    """Put new columns in their places, or behind."""
+    if isinstance(others, pl.DataFrame):
+        columns = [_missing_as_null(pl.Series(name, values)) for name, values in new.items()]
+        known = [name for name in names if name in others.columns]
+        return others.select(list(dict.fromkeys([*known, *others.columns]))).with_columns(columns)
+    values = {name: _plain(column) for name, column in new.items()}
+    return [{**row, **{name: column[at] for name, column in values.items()}} for at, row in enumerate(others)]
+
+
+def _plain(column: Floats) -> list[Any]:
+    """Give numbers, or lists of them, as JSON has them: a missing one is null."""
+    objects = column.astype(object)
+    objects[np.isnan(column)] = None
+    plain: list[Any] = objects.tolist()
+    return plain
+
+
+def _missing_as_null(column: pl.Series) -> pl.Series:
+    return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _series(name: str, column: Any) -> pl.Series:
+    """Give a column of a batch; rows of a matrix are lists."""
+    return (column if isinstance(column, pl.Series) else pl.Series(values=column)).alias(name)
+
+
+def _see(rows: Iterable[Mapping[str, Any]], kinds: dict[str, set[type]]) -> None:
+    for row in rows:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).add(type(value))
+
+
+def _json_kind(name: str, seen: set[type]) -> pl.DataType:
+    """Type of a column of JSON's values."""
+    kinds = seen - {type(None)}
+    if kinds & {list, dict}:
+        raise InputError(f"column {name!r} holds lists or objects. Write .jsonl, which keeps them.")
+    if not kinds or str in kinds:
+        return pl.String()
+    if kinds == {bool}:
+        return pl.Boolean()
+    return pl.Int64() if kinds == {int} else pl.Float64() if kinds <= {int, float} else pl.String()
+
+
+def _json_series(name: str, kind: pl.DataType, rows: Sequence[Mapping[str, Any]]) -> pl.Series:
+    values = [row.get(name) for row in rows]
+    if isinstance(kind, pl.String):
+        values = [value if value is None or isinstance(value, str) else _text(value) for value in values]
+    try:
+        return pl.Series(name, values, dtype=kind)
+    except OverflowError:
+        raise InputError(
+            f"column {name!r} holds whole numbers beyond 64 bits. Write .jsonl, which keeps them."
+        ) from None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

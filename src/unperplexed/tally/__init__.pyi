@@ -1,0 +1,1 @@
+from .surprises import SurpriseTable as SurpriseTable

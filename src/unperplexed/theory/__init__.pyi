@@ -1,0 +1,23 @@
+from .coupled import coupled_exp as coupled_exp
+from .coupled import coupled_log as coupled_log
+from .coupled import risk_exp as risk_exp
+from .coupled import risk_log as risk_log
+from .deformed_entropies import coupled_entropy as coupled_entropy
+from .deformed_entropies import normalized_tsallis_entropy as normalized_tsallis_entropy
+from .deformed_entropies import renyi_entropy as renyi_entropy
+from .deformed_entropies import tsallis_entropy as tsallis_entropy
+from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnalysis  # extra: sklearn
+from .distributions.exponential import CoupledExponential as CoupledExponential
+from .distributions.fitting import CoupledFit as CoupledFit
+from .distributions.gaussian import CoupledGaussian as CoupledGaussian
+from .distributions.multivariate import MultivariateCoupledGaussian as MultivariateCoupledGaussian
+from .information import average_probability as average_probability
+from .information import cross_entropy as cross_entropy
+from .information import divergence as divergence
+from .information import entropy as entropy
+from .information import escort as escort
+from .information import total_probability as total_probability
+from .two_class import TwoClassModel as TwoClassModel
+from .two_class_results import ClassParameters as ClassParameters
+from .two_class_results import TwoClassAverages as TwoClassAverages
+from .two_class_results import TwoClassROC as TwoClassROC

@@ -1,0 +1,151 @@
+import json
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from unperplexed import InputError, decision_curve
+
+# dcurves 1.1.7 (Python): dca(data, "y", ["a", "b"], thresholds) on the 40 rows of `small`.
+THRESHOLDS = [0.05, 0.2, 0.35, 0.5, 0.8]
+NET_BENEFIT = {
+    "a": [0.4776315789473684, 0.39999999999999997, 0.3173076923076923, 0.17500000000000002, 0.175],
+    "b": [0.475, 0.3875, 0.27307692307692305, 0.22499999999999998, 0.325],
+    "all": [0.47368421052631576, 0.375, 0.23076923076923078, 0.0, -1.5000000000000004],
+}
+AVOIDED = {
+    "a": [0.07500000000000023, 0.09999999999999987, 0.16071428571428567, 0.17500000000000002, 0.41875],
+    "b": [0.025000000000000074, 0.050000000000000044, 0.0785714285714285, 0.22499999999999998, 0.45625],
+}
+
+
+@pytest.fixture
+def small():
+    i = np.arange(40)
+    p = ((7 * i + 3) % 41) / 41.0
+    return (((11 * i) % 17) / 17.0 < p).astype(int), p
+
+
+def calibrated(rng, n):
+    p = rng.beta(1, 3, n)
+    return (rng.random(n) < p).astype(int), p
+
+
+def test_equal_to_dcurves(small):
+    y, p = small
+    curve = decision_curve(y, {"a": p, "b": np.sqrt(p)}, thresholds=THRESHOLDS)
+    for name, expected in NET_BENEFIT.items():
+        assert curve.rules[name].net_benefit == pytest.approx(expected, abs=1e-12)
+    for name, expected in AVOIDED.items():
+        assert curve.models[name].avoided == pytest.approx(expected, abs=1e-12)
+    assert (curve.none.net_benefit == 0).all()
+    assert (curve.all.avoided == 0).all()
+
+
+def test_perfect_forecasts_have_the_largest_net_benefit(rng):
+    y = rng.integers(0, 2, 50)
+    perfect = decision_curve(y, y.astype(float)).models["model"]
+    assert perfect.net_benefit == pytest.approx(np.full(99, y.mean()))
+    assert perfect.standardized == pytest.approx(np.ones(99))
+    assert perfect.avoided == pytest.approx(np.full(99, 1 - y.mean()))
+
+
+def test_calibrated_forecasts_are_never_worse_than_all_or_none(rng):
+    y, p = calibrated(rng, 200_000)
+    curve = decision_curve(y, p)
+    model = curve.models["model"]
+    assert (model.high >= np.maximum(curve.all.net_benefit, 0)).all()
+    assert model.useful[9:50].all()
+    biased = decision_curve(y, np.sqrt(p)).models["model"]
+    assert (biased.net_benefit[:60] <= model.high[:60]).all()
+    assert (biased.net_benefit[19:50] < model.low[19:50]).all()
+
+
+def test_intervals_contain_the_truth_about_as_often_as_they_claim(rng):
+    at = np.array([0.05, 0.2, 0.6])
+    odds, p = at / (1 - at), rng.beta(1, 3, 200_000)
+    acted = p[:, None] >= at
+    benefit = (p[:, None] * acted).mean(axis=0) - odds * ((1 - p)[:, None] * acted).mean(axis=0)
+    avoided = ((1 - p)[:, None] * ~acted).mean(axis=0) - (p[:, None] * ~acted).mean(axis=0) / odds
+    hits = np.zeros((2, 3))
+    for _ in range(100):
+        found = decision_curve(*calibrated(rng, 300), thresholds=at).models["model"]
+        hits[0] += (found.low <= benefit) & (benefit <= found.high)
+        hits[1] += (found.avoided_low <= avoided) & (avoided <= found.avoided_high)
+    assert (hits / 100 >= 0.87).all()
+    assert (hits / 100 <= 0.999).all()
+
+
+def test_no_false_positive_is_no_proof_of_none(rng):
+    y, p = np.r_[np.ones(20, int), np.zeros(980, int)], np.r_[np.full(20, 0.97), np.full(980, 0.01)]
+    model = decision_curve(y, p, thresholds=[0.95]).models["model"]
+    assert model.net_benefit[0] == pytest.approx(0.02)
+    assert model.low[0] < 0 < model.high[0]  # 3 false positives in 1000 rows would cost 0.057
+    assert not model.useful[0]
+
+
+def test_weights_are_numbers_of_rows_and_clusters_of_copies_are_single_rows(small):
+    y, p = small
+    weight = np.arange(40) % 3 + 1
+    found = decision_curve(y, p, sample_weight=weight, thresholds=THRESHOLDS).models["model"]
+    twice = decision_curve(np.repeat(y, weight), np.repeat(p, weight), thresholds=THRESHOLDS).models["model"]
+    assert found.net_benefit == pytest.approx(twice.net_benefit)
+    assert found.standardized == pytest.approx(twice.standardized)
+    single = decision_curve(y, p, groups=np.arange(40), thresholds=THRESHOLDS).models["model"]
+    copies = decision_curve(
+        *(np.repeat(x, 3) for x in (y, p)), groups=np.repeat(np.arange(40), 3), thresholds=THRESHOLDS
+    )
+    assert copies.n_clusters == 40
+    for end in ("low", "high", "standardized_low", "avoided_low", "avoided_high"):
+        assert getattr(copies.models["model"], end) == pytest.approx(getattr(single, end), rel=1e-9)
+
+
+def test_recalibrated_probabilities_stand_beside(small):
+    y, p = small
+    curve = decision_curve(y, np.sqrt(p), recalibrated=p, thresholds=THRESHOLDS)
+    assert list(curve.models) == ["model", "recalibrated"]
+    assert curve.models["recalibrated"].net_benefit == pytest.approx(NET_BENEFIT["a"])
+    both = decision_curve(y, {"a": p, "b": np.sqrt(p)}, recalibrated={"b": p}, thresholds=THRESHOLDS)
+    assert list(both.models) == ["a", "b", "b recalibrated"]
+    with pytest.raises(InputError, match=r"recalibrated: expected no 'c'; they are 'a', 'b'"):
+        decision_curve(y, {"a": p, "b": p}, recalibrated={"c": p})
+    with pytest.raises(InputError, match="recalibrated: expected a mapping"):
+        decision_curve(y, {"a": p, "b": p}, recalibrated=p)
+
+
+def test_every_form_has_the_same_figures(small):
+    y, p = small
+    curve = decision_curve(y, p, thresholds=THRESHOLDS)
+    model = curve.models["model"]
+    frame = curve.frame().filter(rule="model")
+    assert frame["net_benefit"].to_list() == model.net_benefit.tolist()
+    read = json.loads(curve.to_json())
+    assert read["models"]["model"]["low"] == model.low.tolist()
+    assert "0.400" in str(curve)
+    ax = curve.plot(Figure().subplots())
+    assert model.net_benefit.tolist() in [list(line.get_ydata()) for line in ax.lines]
+    assert curve.plot(Figure().subplots(), standardized=True).get_ylabel() == "standardized net benefit"
+    assert repr(curve) == "<DecisionCurve of model at 5 thresholds>"
+
+
+def test_text_names_the_useful_thresholds(rng):
+    y, p = calibrated(rng, 20_000)
+    first = str(decision_curve(y, p, thresholds=[0.1, 0.2, 0.3])).splitlines()[0]
+    assert first == "model: significantly better than acting on all rows and on none at thresholds"
+    noise = str(decision_curve(y, rng.random(20_000), thresholds=[0.5]))
+    assert noise.startswith("model: at no threshold significantly better than both")
+
+
+@pytest.mark.parametrize("thresholds", [[0], [1.0], [0.5, np.nan], "x", []])
+def test_thresholds_are_inside_0_and_1(thresholds):
+    with pytest.raises(InputError, match="thresholds: expected probabilities between 0 and 1"):
+        decision_curve([0, 1], [0.2, 0.6], thresholds=thresholds)
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InputError, match="needs two classes, got 3"):
+        decision_curve([0, 1, 2], np.eye(3))
+    with pytest.raises(InputError, match="'all' names the rule"):
+        decision_curve([0, 1], {"all": [0.2, 0.6], "b": [0.2, 0.6]})
+    with pytest.raises(InputError, match="above 1"):
+        decision_curve([0, 1], [0.2, 6])

@@ -1,0 +1,219 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import binomtest
+
+from unperplexed import InputError, Recalibrator, decide, decision_curve
+from unperplexed.assessment import Costs
+from unperplexed.assessment.decisions import best_threshold
+
+
+def calibrated(rng, n):
+    p = rng.beta(1, 3, n)
+    return (rng.random(n) < p).astype(int), p
+
+
+def costs_at(y, p, t, fp, fn):
+    return np.where(y == 1, fn * (p < t), fp * (p >= t))
+
+
+def test_threshold_follows_from_the_costs(rng):
+    y, p = calibrated(rng, 200)
+    for fp, fn, tp, tn in [(1, 4, 0, 0), (2, 3, 1, 0.5), (10, 1, 5, 0)]:
+        found = decide(
+            *(y, p),
+            cost_false_positive=fp,
+            cost_false_negative=fn,
+            benefit_true_positive=tp,
+            benefit_true_negative=tn,
+            recalibrated=None,
+        )
+        t = found.threshold
+        assert t == pytest.approx((fp + tn) / (fp + tn + fn + tp), rel=1e-15)
+        assert t * -tp + (1 - t) * fp == pytest.approx(t * fn + (1 - t) * -tn)  # acting and not acting cost the same
+
+
+def test_costs_a_row_are_those_of_the_rows(rng):
+    y, p = calibrated(rng, 500)
+    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    rows = costs_at(y, p, 0.2, 1, 4)
+    assert found.cost.value == pytest.approx(rows.mean())
+    assert found.cost.interval.high - found.cost.value == pytest.approx(1.96 * rows.std() / math.sqrt(500), rel=0.01)
+    assert found.cost_all.value == pytest.approx((y == 0).mean())
+    assert found.cost_none.value == pytest.approx(4 * y.mean())
+
+
+def test_of_calibrated_forecasts_no_threshold_is_cheaper(rng):
+    y, p = calibrated(rng, 400_000)
+    found = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=None)
+    for t in np.arange(0.05, 0.6, 0.05):
+        assert found.cost.value <= costs_at(y, p, t, 1, 3).mean() + 1e-3
+    assert found.best_threshold == pytest.approx(0.25, abs=0.05)
+
+
+def test_cost_is_linear_in_net_benefit(rng):
+
+    y, p = calibrated(rng, 300)
+    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    benefit = decision_curve(y, p, thresholds=[0.2]).models["model"].net_benefit[0]
+    assert found.cost_none.value - found.cost.value == pytest.approx(4 * benefit)
+
+
+def test_confusion_has_wilson_intervals(rng):
+    y, p = calibrated(rng, 300)
+    c = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None).confusion
+    counts = [c.true_positives, c.false_positives, c.false_negatives, c.true_negatives]
+    assert counts == [
+        ((p >= 0.2) & (y == 1)).sum(),
+        ((p >= 0.2) & (y == 0)).sum(),
+        *(((p < 0.2) & (y == outcome)).sum() for outcome in (1, 0)),
+    ]
+    for share, hits, of in [
+        (c.sensitivity, counts[0], counts[0] + counts[2]),
+        (c.specificity, counts[3], counts[3] + counts[1]),
+        (c.positive_predictive_value, counts[0], counts[0] + counts[1]),
+        (c.negative_predictive_value, counts[3], counts[3] + counts[2]),
+        (c.acted_on, counts[0] + counts[1], 300),
+    ]:
+        expected = binomtest(int(hits), int(of)).proportion_ci(method="wilson")
+        assert share.value == pytest.approx(hits / of)
+        assert share.interval == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+def test_the_best_threshold_is_the_best_of_all(rng):
+    for _ in range(30):
+        n = int(rng.integers(2, 12))
+        p, y, w = rng.integers(0, 6, n) / 5, rng.integers(0, 2, n), rng.integers(1, 4, n).astype(float)
+        t = best_threshold(p, y, w, Costs(1.0, 2.0))
+        every = [0.0, *(p + 1e-9), *(p - 1e-9)]
+        assert w @ costs_at(y, p, t, 1, 2) == pytest.approx(min(w @ costs_at(y, p, each, 1, 2) for each in every))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_best_threshold_parts_neighbouring_values(dtype):
+    for bits in range(20):
+        low = dtype(0.3) + bits * np.spacing(dtype(0.3))
+        p = np.array([low, np.nextafter(low, dtype(1))], dtype=dtype)
+        t = best_threshold(p, np.array([0, 1]), np.ones(2), Costs(1.0, 2.0))
+        assert (p >= dtype(t)).tolist() == [False, True]
+
+
+def test_the_tuned_threshold_is_optimistic(rng):
+    gaps = []
+    for _ in range(60):
+        y, p = calibrated(rng, 100)
+        found = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=None)
+        assert found.best_cost <= found.cost.value
+        gaps.append(found.optimism)
+    assert np.mean(gaps) > 0.02
+
+
+def test_miscalibration_costs_what_decisions_by_the_true_probabilities_save(rng):
+    y, p = calibrated(rng, 20_000)
+    found = decide(y, np.sqrt(p), cost_false_positive=1, cost_false_negative=3, recalibrated=p)
+    saved = costs_at(y, np.sqrt(p), 0.25, 1, 3) - costs_at(y, p, 0.25, 1, 3)
+    assert found.miscalibration.value == pytest.approx(saved.mean())
+    assert found.miscalibration.interval.low == pytest.approx(saved.mean() - 1.96 * saved.std() / 20_000**0.5, rel=1e-3)
+    assert "recalibrate first" in found.verdict
+    own = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=p)
+    assert own.miscalibration.value == 0
+    assert "No evidence that recalibration would lower it" in own.verdict
+
+
+def test_copies_in_clusters_are_single_rows(rng):
+    y, p = calibrated(rng, 100)
+    options = {"cost_false_positive": 1, "cost_false_negative": 3, "recalibrated": None}
+    one = decide(y, p, groups=np.arange(100), **options)
+    three = decide(*(np.repeat(x, 3) for x in (y, p)), groups=np.repeat(np.arange(100), 3), **options)
+    assert three.cost.interval == pytest.approx(one.cost.interval)
+    assert three.confusion.sensitivity.interval == pytest.approx(one.confusion.sensitivity.interval)
+    assert three.best_cost_cross_fitted.value != three.best_cost
+
+
+def test_every_form_has_the_same_figures(rng):
+    y, p = calibrated(rng, 300)
+    found = decide(y, p, cost_false_positive=1, cost_false_negative=4, recalibrated=None)
+    read = json.loads(found.to_json())
+    assert read["verdict"] == found.verdict
+    assert " ".join(str(found).split()).startswith(found.verdict)
+    assert read["cost"]["value"] == found.cost.value
+    assert f"{found.confusion.true_positives:.0f}" in str(found)
+
+
+def test_few_rows_have_no_cross_fitted_figures():
+    found = decide([0, 1, 1], [0.2, 0.3, 0.9], cost_false_positive=1, cost_false_negative=1, recalibrated=None)
+    assert found.best_cost_cross_fitted is None
+    assert math.isnan(found.optimism)
+    assert "in-sample" in str(found)
+    none = decide([0, 0, 0], [0.2, 0.3, 0.9], cost_false_positive=1, cost_false_negative=1, recalibrated=None)
+    assert none.best_threshold == math.inf
+    assert math.isnan(none.confusion.sensitivity.value)
+    assert "acting on none" in str(none)
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ((0, 1), r"cost_false_positive \+ benefit_true_negative: .* one would always act"),
+        ((1, -1), r"cost_false_negative \+ benefit_true_positive: .* one would never act"),
+        ((math.nan, 1), "cost_false_positive: expected a finite number"),
+        ((1, "4"), "cost_false_negative: expected a finite number"),
+    ],
+)
+def test_costs_without_a_decision_are_refused(costs, message):
+    with pytest.raises(InputError, match=message):
+        decide([0, 1], [0.2, 0.6], cost_false_positive=costs[0], cost_false_negative=costs[1])
+
+
+def test_miscalibration_is_cross_fitted_by_default(rng):
+    y, p = calibrated(rng, 600)
+    off = expit(logit(p) + 1.5)
+    found = decide(y, off, cost_false_positive=1, cost_false_negative=3)
+    best = costs_at(y, p, 0.25, 1, 3).mean()
+    assert found.recalibrated.value == pytest.approx(best, abs=0.05)
+    assert found.miscalibration.interval.low > 0
+    assert found.miscalibration.value == pytest.approx(found.cost.value - found.recalibrated.value)
+    few = decide(y[:9], off[:9], cost_false_positive=1, cost_false_negative=3)
+    assert few.miscalibration is None
+    assert "nothing was recalibrated" in few.warnings[0]
+
+
+def test_a_recalibrator_fitted_on_other_rows_is_applied(rng):
+    y, p = calibrated(rng, 500)
+    fitted = Recalibrator("temperature").fit(y[:250], np.sqrt(p[:250]))
+    options = {"cost_false_positive": 1, "cost_false_negative": 3}
+    found = decide(y[250:], np.sqrt(p[250:]), recalibrated=fitted, **options)
+    same = decide(y[250:], np.sqrt(p[250:]), recalibrated=fitted.transform(np.sqrt(p[250:])), **options)
+    assert found.recalibrated == same.recalibrated
+
+
+def test_a_recalibrator_of_other_classes_is_refused(rng):
+    y, p = calibrated(rng, 500)
+    named = np.where(y == 1, "fraud", "ok")
+    options = {"pos_label": "fraud", "cost_false_positive": 1, "cost_false_negative": 4}
+    right = Recalibrator("logistic").fit(named, p, pos_label="fraud")
+    assert decide(named, p, recalibrated=right, **options).recalibrated is not None
+    for other in (
+        Recalibrator("logistic").fit(named, 1 - p, pos_label="ok"),
+        Recalibrator("logistic").fit(np.where(y == 1, "cat", "dog"), p, pos_label="cat"),
+    ):
+        with pytest.raises(InputError, match="'ok', 'fraud'"):
+            decide(named, p, recalibrated=other, **options)
+
+
+def test_cross_fitting_keeps_clusters_together(rng):
+    y, p = (np.repeat(x, 3) for x in calibrated(rng, 100))
+    curve = decision_curve(y, np.sqrt(p), groups=np.repeat(np.arange(100), 3), recalibrated=True, thresholds=[0.25])
+    shares = curve.models["recalibrated"].acted_on * 100
+    assert shares == pytest.approx(shares.round())  # the three copies of a row get the same probability
+
+
+def test_recalibrated_probabilities_of_other_rows_are_refused(rng):
+    y, p = calibrated(rng, 50)
+    with pytest.raises(InputError, match="y_true has 50 rows, recalibrated 49"):
+        decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=p[1:])
+    with pytest.raises(InputError, match="recalibrated: NaN"):
+        decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=np.r_[np.nan, p[1:]])

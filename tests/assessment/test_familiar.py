@@ -1,0 +1,170 @@
+"""Familiar metrics from counts: against the definitions, scikit-learn, SciPy and simulation."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logit
+from scipy.stats import poisson_binom
+
+from unperplexed import InputError, Tally
+from unperplexed.assessment.familiar import expected_by_chance, familiar_metrics
+from unperplexed.assessment.probability_groups import probability_groups
+from unperplexed.scores import brier_score, log_loss
+from unperplexed.tally.tables import Pairs
+
+
+def binary(n=600, seed=0, digits=None, slope=1.4, shift=0.3):
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(0, 1.5, n)
+    p = expit(slope * odds + shift)
+    return (rng.random(n) < expit(odds)).astype(int), p if digits is None else np.round(p, digits).clip(0.01, 0.99)
+
+
+def delong(y, p):
+    """AUC and its standard error by the placements themselves (DeLong et al. 1988)."""
+    above = (p[y == 1][:, None] > p[y == 0]) + 0.5 * (p[y == 1][:, None] == p[y == 0])
+    of_events, of_others = above.mean(axis=1), above.mean(axis=0)
+    variance = of_events.var(ddof=1) / of_events.size + of_others.var(ddof=1) / of_others.size
+    return above.mean(), np.sqrt(variance)
+
+
+@pytest.mark.parametrize("digits", [None, 1, 2])
+def test_auc_and_its_error_are_those_of_delong(digits):
+    y, p = binary(digits=digits)
+    value, error = delong(y, p)
+    found = familiar_metrics(Tally.of(y, p)).auc
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert found.standard_error == pytest.approx(error, rel=1e-9)
+    assert found.interval == pytest.approx((value - 1.959963985 * error, value + 1.959963985 * error), rel=1e-8)
+
+
+def test_auc_is_that_of_scikit_learn_with_weights():
+    metrics = pytest.importorskip("sklearn.metrics")
+    y, p = binary(digits=2)
+    w = np.random.default_rng(1).integers(1, 5, y.size).astype(float)
+    found = familiar_metrics(Tally.of(y, p, sample_weight=w)).auc
+    assert found.value == pytest.approx(metrics.roc_auc_score(y, p, sample_weight=w), rel=1e-12)
+    doubled = familiar_metrics(Tally.of(y, p, sample_weight=np.full(y.size, 2.0))).auc
+    assert doubled[:2] == pytest.approx(familiar_metrics(Tally.of(y, p)).auc[:2], rel=1e-12)
+
+
+def test_a_perfect_and_a_reversed_ranking():
+    y = np.repeat([0, 1], 20)
+    p = np.linspace(0.1, 0.9, 40)
+    assert familiar_metrics(Tally.of(y, p)).auc.value == 1
+    assert familiar_metrics(Tally.of(1 - y, p)).auc.value == 0
+    assert np.isnan(familiar_metrics(Tally.of(y, p)).auc.interval).all()
+    assert familiar_metrics(Tally.of(y, np.full(40, 0.4))).auc.value == 0.5
+
+
+def test_slope_and_intercept_are_those_of_logistic_regression():
+    y, p = binary()
+    s = logit(p)
+
+    def loss(b):
+        return -(y * log_expit(b[0] + b[1] * s) + (1 - y) * log_expit(-b[0] - b[1] * s)).sum()
+
+    fitted = minimize(loss, [0.0, 1.0], method="BFGS", options={"gtol": 1e-8}).x
+    q = expit(fitted[0] + fitted[1] * s)
+    x = np.stack([np.ones(y.size), s], axis=1)
+    error = np.sqrt(np.linalg.inv((x * (q * (1 - q))[:, None]).T @ x)[1, 1])
+    found = familiar_metrics(Tally.of(y, p))
+    assert found.calibration_slope.value == pytest.approx(fitted[1], abs=1e-5)
+    assert found.calibration_slope.standard_error == pytest.approx(error, rel=1e-4)
+    shift = minimize(lambda a: loss([a[0], 1.0]), [0.0], method="BFGS", options={"gtol": 1e-8}).x[0]
+    assert found.calibration_intercept.value == pytest.approx(shift, abs=1e-5)
+    q = expit(shift + s)
+    assert found.calibration_intercept.standard_error == pytest.approx((q * (1 - q)).sum() ** -0.5, rel=1e-4)
+
+
+def test_whole_weights_are_repeated_rows_but_for_how_sure_they_are():
+    y, p = binary(digits=2)
+    w = np.random.default_rng(2).integers(1, 4, y.size)
+    weighted = familiar_metrics(Tally.of(y, p, sample_weight=w.astype(float)))
+    repeated = familiar_metrics(Tally.of(np.repeat(y, w), np.repeat(p, w)))
+    for name in ("auc", "calibration_slope", "calibration_intercept"):
+        a, b = getattr(weighted, name), getattr(repeated, name)
+        assert a.value == pytest.approx(b.value, abs=1e-6)
+        assert a.standard_error > b.standard_error
+    assert weighted.ece == pytest.approx(repeated.ece, rel=1e-9)
+
+
+def test_clusters_of_equal_rows_are_as_good_as_one_row_each():
+    y, p = binary(400, digits=2)
+    alone = familiar_metrics(Tally.of(y, p))
+    groups = np.repeat(np.arange(400), 6)
+    found = familiar_metrics(Tally.of(np.repeat(y, 6), np.repeat(p, 6), groups=groups, parts=["shards"]))
+    for name in ("auc", "calibration_slope"):
+        a, b = getattr(found, name), getattr(alone, name)
+        assert a.value == pytest.approx(b.value, abs=1e-6)
+        assert a.standard_error == pytest.approx(b.standard_error, rel=0.15)
+    assert np.isnan(found.ece_by_chance)
+
+
+def test_the_error_expected_by_chance_is_that_of_calibrated_predictions():
+    rng = np.random.default_rng(3)
+    p = np.sort(np.round(rng.beta(0.6, 2.0, 700), 3).clip(0.001, 0.999))
+    values, counts = np.unique(p, return_counts=True)
+    groups = probability_groups(Pairs(values, counts * values, counts.astype(float)), 15)
+    exact = 0.0
+    for low, high in zip(groups.lowest, groups.highest, strict=True):
+        here = p[(p >= low) & (p <= high)]
+        k = np.arange(here.size + 1)
+        exact += poisson_binom(here).pmf(k) @ np.abs(k - here.sum()) / p.size
+    assert expected_by_chance(groups) == pytest.approx(exact, rel=0.03)
+
+
+def test_by_chance_is_exact_for_equal_predictions():
+    p, n = 0.3, 7
+    groups = probability_groups(Pairs(np.array([p]), np.array([2.0]), np.array([float(n)])), 15)
+    k = np.arange(n + 1)
+    exact = poisson_binom(np.full(n, p)).pmf(k) @ np.abs(k / n - p)
+    assert expected_by_chance(groups) == pytest.approx(exact, rel=1e-12)
+
+
+def test_references_are_the_scores_of_a_constant_forecast():
+    y, p = binary()
+    found = familiar_metrics(Tally.of(y, p))
+    base = np.full(y.size, y.mean())
+    assert found.reference_log_loss == pytest.approx(log_loss(y, base), rel=1e-12)
+    assert found.reference_brier_score == pytest.approx(brier_score(y, base), rel=1e-12)
+    p = np.random.default_rng(4).dirichlet(np.ones(5), 50)
+    uniform, y = np.full((50, 5), 0.2), np.arange(50) % 5
+    found = familiar_metrics(Tally.of(y, p, labels=range(5)))
+    assert found.reference_log_loss == pytest.approx(log_loss(y, uniform, labels=range(5)), rel=1e-12)
+    assert found.reference_brier_score == pytest.approx(brier_score(y, uniform, labels=range(5)), rel=1e-12)
+    assert found.reference_accuracy == 0.2
+    assert found.auc is None
+
+
+def test_the_top_class_of_several_is_an_event():
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.full(4, 0.7), 800)
+    y = (p.cumsum(axis=1) < rng.random((800, 1))).sum(axis=1)
+    top, hit = p.max(axis=1), (p.argmax(axis=1) == y).astype(int)
+    found, as_event = (familiar_metrics(Tally.of(*rows, labels=labels)) for rows, labels in
+                       (((y, p), range(4)), ((hit, top), (0, 1))))  # fmt: skip
+    assert found.calibration_slope[:2] == pytest.approx(as_event.calibration_slope[:2], rel=1e-6)
+    assert found.ece == pytest.approx(as_event.ece, rel=1e-9)
+    low, high = found.calibration_slope.interval
+    assert low < 1 < high  # drawn from the forecasts themselves
+
+
+def test_certain_predictions_are_left_out_of_the_slope_and_counted():
+    y, p = binary(300)
+    more = np.append(y, [0, 1, 1]), np.append(p, [0.0, 1.0, 0.0])
+    found, without = familiar_metrics(Tally.of(*more)), familiar_metrics(Tally.of(y, p))
+    assert found.calibration_slope[:2] == pytest.approx(without.calibration_slope[:2], rel=1e-9)
+    assert (found.certain_rows, without.certain_rows) == (3, 0)
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(InputError, match="familiar_metrics: the tally has no rows with weight; count at least one"):
+        familiar_metrics(Tally())
+
+
+def test_of_one_row_there_is_no_interval():
+    found = familiar_metrics(Tally.of([1], [0.7]))
+    assert np.isnan(found.auc.value)
+    assert np.isnan(found.calibration_slope.value)
+    assert found.ece == pytest.approx(0.3)

@@ -1,0 +1,155 @@
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import entropy
+
+from unperplexed import Recalibrator, Tally, assess
+from unperplexed.assessment.remedy import remaining_lines
+
+
+def forecasts(n, slope=1.0, bias=0.0, seed=0, spread=2.0):
+    rng = np.random.default_rng(seed)
+    s = rng.normal(-1, spread, n)
+    return rng.random(n) < expit(s), expit(slope * s + bias)
+
+
+def lines(assessment):
+    return str(assessment).split("\n\n")[0]
+
+
+def test_the_remedy_is_the_fitted_average_with_its_gain():
+    y, p = forecasts(3000, slope=2, bias=1)
+    remedy, own = assess(y, p, resamples=0).remedy, Recalibrator().fit(y, p)
+    assert remedy.gain == own.gain_
+    assert remedy.significant
+    assert remedy.method == own.method_
+    np.testing.assert_allclose(remedy.recalibrator.transform(p[:50]), own.transform(p[:50]), rtol=1e-12)
+    in_sample = entropy([y.mean(), 1 - y.mean()])
+    assert in_sample < remedy.base_rate < in_sample + 1e-3
+
+
+def test_the_gain_is_that_of_fresh_rows():
+    y, p = forecasts(3000, slope=2, bias=1)
+    remedy = assess(y, p, resamples=0).remedy
+    fresh, q = forecasts(100_000, slope=2, bias=1, seed=1)
+    loss = [assess(fresh, x, resamples=0).scores["log_loss"] for x in (q, remedy.recalibrator.transform(q))]
+    assert remedy.gain.interval[0] < loss[0] - loss[1] < remedy.gain.interval[1]
+
+
+def test_calibrated_forecasts_have_none():
+    y, p = forecasts(2000)
+    assessment = assess(y, p, resamples=0)
+    assert assessment.remedy is None
+    assert "Recalibrat" not in str(assessment)
+
+
+def test_few_rows_have_none():
+    y, p = forecasts(90, slope=5)
+    assessment = assess(y, p, resamples=0)
+    assert assessment.diagnosis.miscalibrated
+    assert assessment.remedy is None
+
+
+def test_a_few_surprising_rows_have_none():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.3, 0.7, 500)
+    y = rng.random(500) < p
+    p[:1], y[:1] = 1.2e-3, True
+    assessment = assess(y, p, resamples=0)
+    assert assessment.diagnosis.errors == ("rows",)
+    assert assessment.remedy is None
+
+
+def test_reversed_forecasts_have_none():
+    y, p = forecasts(2000, slope=-1)
+    assessment = assess(y, p, resamples=0)
+    assert assessment.diagnosis.miscalibrated
+    assert assessment.remedy is None
+
+
+def test_text_gives_gain_base_rate_and_code():
+    y, p = forecasts(3000, slope=1, bias=3)
+    text = " ".join(lines(assess(y, p, resamples=0)).split())
+    assert "cross-fitted, 95% CI of the gain" in text
+    assert "A constant forecast of the base rate scores better" in text
+    assert "recalibrated = Recalibrator().fit(y_true, y_prob).transform(new_y_prob)" in text
+
+
+def test_zeros_that_occurred_are_named_and_a_constant_forecast_is_better():
+    y, p = forecasts(2000, slope=2, bias=1)
+    p[np.flatnonzero(y)[0]] = 0
+    assessment = assess(y, p, resamples=0)
+    assert assessment.scores["log_loss"] == np.inf
+    words = assessment.remedy.words
+    counted_as = min(0.005 / 2000, np.minimum(p, 1 - p)[p > 0].min())
+    assert f"the observed class had probability 0 in 1 row. These zeros count as {counted_as:.2g}" in words
+    assert "scores better" in words
+    assert "scores worse" not in words
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_constant_is_fitted_to_other_rows_and_no_skill_needs_evidence(seed):
+    rng = np.random.default_rng(seed)
+    truth, p = rng.integers(0, 30, 150), rng.dirichlet(np.full(30, 0.3), 150) * 0.97 + 0.001
+    made = Recalibrator("temperature").fit(truth, p)
+    frequencies = np.bincount(truth, minlength=30) / 150
+    assert made.baseline.log_loss > entropy(frequencies) + 29 / 300
+    assert "show no skill" not in " ".join(remaining_lines(made.gain_, made.baseline))
+
+
+def test_the_line_of_python_reads_the_rows_as_they_were_assessed():
+    y, p = forecasts(1500, slope=2, bias=1)
+    sample_weight = np.random.default_rng(1).integers(1, 3, 1500)
+    y_true, y_prob = np.where(y, 0, 1), 100 * p
+    found = assess(y_true, y_prob, pos_label=np.int64(0), sample_weight=sample_weight, percent=True, resamples=0).remedy
+    names = {"y_true": y_true, "y_prob": y_prob, "new_y_prob": y_prob[:9], "sample_weight": sample_weight}
+    exec(found.code, {"Recalibrator": Recalibrator}, names)
+    np.testing.assert_allclose(names["recalibrated"], found.recalibrator.transform(p[:9]), rtol=1e-9)
+    assert found.code.endswith("pos_label=0, percent=True).transform(new_y_prob, percent=True)")
+
+
+def test_without_skill_the_base_rate_is_better_even_after():
+    rng = np.random.default_rng(0)
+    y, p = rng.random(1000) < 0.3, expit(rng.normal(0.5, 0.5, 1000))
+    assessment = assess(y, p, resamples=0)
+    remedy = assessment.remedy
+    assert remedy is None or remedy.gain.recalibrated == pytest.approx(remedy.base_rate, abs=0.005)
+
+
+def test_only_a_significant_gain_is_advised():
+    for seed in range(40):
+        y, p = forecasts(400, slope=1.25, seed=seed)
+        remedy = assess(y, p, resamples=0).remedy
+        if remedy is not None and not remedy.significant:
+            break
+    text = " ".join(remedy.lines())
+    assert text.startswith("Recalibration is not shown to reduce the log loss")
+    assert not remedy.code
+
+
+def test_a_tally_of_two_classes_has_the_same():
+    y, p = forecasts(3000, slope=2)
+    assert assess(Tally.of(y, p), resamples=0).remedy.gain == assess(y, p, resamples=0).remedy.gain
+
+
+def test_clusters_widen_the_interval():
+    y, p = (np.repeat(x, 5) for x in forecasts(600, slope=2))
+    alone, grouped = (assess(y, p, groups=g, resamples=0).remedy for g in (None, np.arange(3000) // 5))
+    widths = [np.diff(remedy.gain.interval)[0] for remedy in (alone, grouped)]
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_json_and_copies_keep_it():
+    y, p = forecasts(1000, slope=2)
+    assessment = assess(y, p, resamples=0)
+    plain = json.loads(assessment.to_json())["remedy"]
+    assert plain["advised"] is True
+    assert plain["gain"] == pytest.approx(plain["log_loss"] - plain["recalibrated"])
+    assert sum(plain["weights"].values()) == pytest.approx(1)
+    for same in (copy.deepcopy(assessment), pickle.loads(pickle.dumps(assessment))):
+        assert same.remedy.gain == assessment.remedy.gain
+    assert json.loads(assess(*forecasts(2000), resamples=0).to_json())["remedy"] is None

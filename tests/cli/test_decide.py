@@ -1,0 +1,98 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from unperplexed import Tally, decide
+from unperplexed.cli.parser import main
+
+
+@pytest.fixture
+def cases(rng, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    p = rng.beta(1, 3, 300).round(3)
+    y = np.where(rng.random(300) < p, "yes", "no")
+    lines = [f"{a},{b},{i // 3}" for i, (a, b) in enumerate(zip(y, p, strict=True))]
+    (tmp_path / "cases.csv").write_text("\n".join(["fraud,p,shop", *lines]) + "\n")
+    return y, p
+
+
+COLUMNS = ("--truth", "fraud", "--prob", "p", "--pos-label", "yes")
+COSTS = ("--cost-fp", "1", "--cost-fn", "4")
+
+
+def test_the_command_is_the_function(cases, capsys):
+    y, p = cases
+    assert (
+        main(["decide", "cases.csv", *COLUMNS, *COSTS, "--groups", "shop", "--confidence", "0.9", "--json", "-"]) == 0
+    )
+    options = {"cost_false_positive": 1, "cost_false_negative": 4, "confidence": 0.9}
+    expected = decide(y, p, pos_label="yes", groups=np.arange(300) // 3, **options)
+    found, expected = json.loads(capsys.readouterr().out), json.loads(expected.to_json())
+    cross_fitted = ("best_cost_cross_fitted", "recalibrated", "miscalibration", "optimism", "verdict", "notes")
+    assert {k: v for k, v in found.items() if k not in cross_fitted} == {
+        k: v for k, v in expected.items() if k not in cross_fitted
+    }
+    assert found["n_clusters"] == 100
+    assert found["recalibrated"]["value"] == pytest.approx(expected["recalibrated"]["value"], abs=0.1)
+
+
+def test_several_files_are_one(cases, capsys, tmp_path):
+    text = (tmp_path / "cases.csv").read_text().splitlines()
+    for name, rows in (("a.csv", text[1:101]), ("b.csv", text[101:])):
+        (tmp_path / name).write_text("\n".join([text[0], *rows]) + "\n")
+    assert main(["decide", "cases.csv", *COLUMNS, *COSTS]) == 0
+    whole = capsys.readouterr().out
+    assert main(["decide", "a.csv", "b.csv", *COLUMNS, *COSTS]) == 0
+    assert capsys.readouterr().out == whole
+
+
+def test_text_and_picture(cases, capsys, tmp_path):
+    benefits = ("--benefit-tp", "1", "--benefit-tn", "0.5")
+    assert main(["decide", "cases.csv", *COLUMNS, *COSTS, *benefits, "--plot", "curve.svg"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Act where the probability of 'yes' is at least 0.231:")
+    assert "true positive -1, true negative -0.5" in out
+    assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cost-fp", "1", "--cost-fn", "-4"), "one would never act"),
+        ((*COSTS, "--confidence", "2"), "confidence: expected a number between 0 and 1"),
+        ((*COSTS, "--plot", "curve.txt"), "cannot write this format"),
+        ((*COSTS, "--groups", "none"), "none"),
+    ],
+)
+def test_bad_arguments_are_refused(cases, capsys, arguments, message):
+    assert main(["decide", "cases.csv", *COLUMNS, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_tallies_and_more_classes_are_refused(cases, capsys, tmp_path):
+    y, p = cases
+    Tally.of(y, p, pos_label="yes").save(tmp_path / "x.tally")
+    assert main(["decide", "x.tally", *COSTS]) == 2
+    assert "decide needs the file that they came from" in capsys.readouterr().err
+    (tmp_path / "three.csv").write_text("y,a,b,c\na,0.2,0.3,0.5\nb,0.1,0.8,0.1\n")
+    assert main(["decide", "three.csv", "--truth", "y", "--prob", "a", "b", "c", *COSTS]) == 2
+    assert "three.csv: y_prob: a decision at a threshold needs two classes, got 3" in capsys.readouterr().err
+
+
+def test_costs_are_needed(cases, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["decide", "cases.csv", *COLUMNS])
+    assert left.value.code == 2
+    assert "--cost-fp, --cost-fn" in capsys.readouterr().err
+
+
+def test_the_text_loads_no_pictures(cases):
+    code = f"from unperplexed.cli.parser import main; main({['decide', 'cases.csv', *COLUMNS, *COSTS, '-q']})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not {"matplotlib", "plotly", "pandas", "sklearn", "torch"} & loaded

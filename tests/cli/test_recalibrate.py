@@ -1,0 +1,327 @@
+import json
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit, logit
+
+from unperplexed import Recalibrator, Tally, assess
+from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after
+from unperplexed.cli.parser import main
+from unperplexed.forecasts.forecasts import Forecasts
+
+ROWS = 1500
+
+
+@pytest.fixture
+def files(tmp_path, rng, monkeypatch):
+    """Overconfident forecasts to fit to, and others to recalibrate."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("fit", "new"):
+        s = rng.normal(-1, 2, ROWS)
+        frame = pl.DataFrame(
+            {
+                "id": [f"{i:04d}" for i in range(ROWS)],
+                "outcome": np.where(rng.random(ROWS) < expit(s), "fraud", "fine"),
+                "p": expit(2 * s),
+                "match": np.arange(ROWS) // 3,
+                "half": np.arange(ROWS) % 2,
+            }
+        )
+        frame.write_csv(f"{name}.csv")
+        frame.write_parquet(f"{name}.parquet")
+    return tmp_path
+
+
+COLUMNS = ("--truth", "outcome", "--prob", "p", "--pos-label", "fraud")
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def printed(capsys, *arguments, code=0):
+    assert run(*arguments) == code
+    out, err = capsys.readouterr()
+    return out if code == 0 else err
+
+
+def fitted(*options):
+    assert run("recalibrate", "fit.csv", *COLUMNS, "-o", "map.json", *options) == 0
+    return Recalibrator.load("map.json")
+
+
+def test_the_map_of_a_file_is_that_of_its_rows(files, capsys):
+    frame = pl.read_csv("fit.csv")
+    found = fitted()
+    own = Recalibrator().fit(frame["outcome"], frame["p"], pos_label="fraud")
+    grid = np.linspace(0, 1, 101)
+    np.testing.assert_allclose(found.transform(grid), own.transform(grid), rtol=1e-12)
+    assert capsys.readouterr().out.startswith(str(own))
+
+
+def test_a_tally_gives_the_same_map(files):
+    frame = pl.read_csv("fit.csv")
+    Tally.of(frame["outcome"], frame["p"], pos_label="fraud").save("fit.tally")
+    assert run("recalibrate", "fit.tally", "-o", "of_tally.json", "-q") == 0
+    grid = np.linspace(0, 1, 101)
+    np.testing.assert_allclose(Recalibrator.load("of_tally.json").transform(grid), fitted().transform(grid), rtol=1e-12)
+
+
+def test_options_reach_the_fit(files):
+    assert fitted("--method", "temperature").method_ == "temperature"
+    assert max(fitted("--single").weights_.values()) == 1
+    grouped = fitted("--groups", "match", "--folds", "3", "--seed", "4")
+    assert (grouped.folds, grouped.seed) == (3, 4)
+
+
+def test_defaults_are_those_of_python():
+    from unperplexed.cli.parser import _parser
+
+    parsed, own = _parser().parse_args(["recalibrate", "x.csv", "-o", "m.json"]), Recalibrator()
+    assert all(getattr(parsed, name) == getattr(own, name) for name in ("method", "single", "folds", "seed"))
+
+
+@pytest.mark.parametrize("target", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_apply_replaces_the_probabilities(files, capsys, source, target):
+    recalibrator = fitted("-q")
+    out = printed(capsys, "recalibrate", "--apply", "map.json", f"new.{source}", "--prob", "p", "-o", f"out.{target}")
+    assert out == f"out.{target}: 1,500 rows recalibrated, column p\n"
+    codes = {"schema_overrides": {"id": pl.String}} if target == "csv" else {}
+    found = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[target](f"out.{target}", **codes)
+    given = pl.read_parquet("new.parquet")
+    assert found.columns == given.columns
+    np.testing.assert_allclose(found["p"], recalibrator.transform(given["p"]), rtol=1e-12)
+    for name in ("id", "outcome", "match", "half"):
+        assert found[name].to_list() == given[name].to_list()
+
+
+def test_suffix_logits_and_invalid_rows(files, capsys):
+    recalibrator = fitted("-q")
+    p = np.array([0.2, 0.999, 0.5])
+    pl.DataFrame({"p": logit(p)}).write_csv("logits.csv")
+    assert run("recalibrate", "--apply", "map.json", "logits.csv", "--prob", "p", "--from-logits", "--suffix", "_new",
+               "-o", "out.csv") == 0  # fmt: skip
+    found = pl.read_csv("out.csv")
+    np.testing.assert_allclose(found["p"], logit(p))
+    np.testing.assert_allclose(found["p_new"], logit(recalibrator.transform(p)), rtol=1e-9)
+    (files / "holes.csv").write_text("p,x\n0.5,1\n,2\n1.5,3\n0.25,4\n")
+    err = printed(capsys, "recalibrate", "--apply", "map.json", "holes.csv", "--prob", "p", "-o", "o.csv", code=2)
+    assert "holes.csv: p: NaN in 1 row (1; counted from 0)" in err
+    assert not (files / "o.csv").exists()
+    out = printed(
+        capsys, "recalibrate", "--apply", "map.json", "holes.csv", "--drop-invalid", "--prob", "p", "-o", "o.csv"
+    )
+    assert "2 rows without valid probabilities left empty" in out
+    assert pl.read_csv("o.csv")["p"].is_null().to_list() == [False, True, True, False]
+    assert pl.read_csv("o.csv")["x"].to_list() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("option", "spelled", "unit"),
+    [
+        ("--percent", lambda p: 100 * p, "in percent"),
+        ("--from-logits", logit, "in log-odds"),
+        ("--from-log-probs", np.log, "in log-probabilities"),
+    ],
+)
+def test_new_probabilities_have_the_form_of_the_old_ones(files, capsys, option, spelled, unit):
+    recalibrator = fitted("-q")
+    new = pl.read_csv("new.csv")
+    new.with_columns(p=spelled(new["p"].to_numpy())).write_csv("other.csv")
+    out = printed(capsys, "recalibrate", "--apply", "map.json", "other.csv", "--prob", "p", option, "-o", "o.csv")
+    assert out == f"o.csv: 1,500 rows recalibrated, column p {unit}\n"
+    expected = recalibrator.transform(new["p"])
+    np.testing.assert_allclose(pl.read_csv("o.csv")["p"], spelled(expected), rtol=1e-7, atol=1e-9)
+    out = printed(capsys, "assess", "o.csv", *COLUMNS, option, "--resamples", "0", "--json", "-")
+    own = assess(new["outcome"], expected, pos_label="fraud", resamples=0)
+    assert json.loads(out)["scores"]["log_loss"] == pytest.approx(own.scores["log_loss"], rel=1e-9)
+
+
+def test_logits_of_several_columns_become_log_probabilities(files, capsys):
+    recalibrator = fitted("-q")
+    p = np.array([0.2, 0.999, 0.5])
+    pl.DataFrame({"fine": np.zeros(3), "fraud": logit(p)}).write_csv("logits.csv")
+    out = printed(capsys, "recalibrate", "--apply", "map.json", "logits.csv", "--prob", "fine", "fraud",
+                  "--from-logits", "-o", "o.csv")  # fmt: skip
+    assert out == "o.csv: 3 rows recalibrated, columns fine, fraud in log-probabilities\n"
+    found = np.exp(pl.read_csv("o.csv", columns=["fine", "fraud"]).to_numpy())
+    np.testing.assert_allclose(found[:, 1], recalibrator.transform(p), rtol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_one_column_has_nothing_to_renormalize(files):
+    fitted("-q")
+    pl.DataFrame({"p": [0.2, 0.9, 0.5]}).write_csv("few.csv")
+    for options in ([], ["--renormalize"]):
+        assert run("recalibrate", "--apply", "map.json", "few.csv", "--prob", "p", *options, "-o",
+                   f"out{len(options)}.csv", "-q") == 0  # fmt: skip
+    assert pl.read_csv("out0.csv").equals(pl.read_csv("out1.csv"))
+
+
+def test_assess_through_a_map(files, capsys):
+    recalibrator = fitted("-q")
+    through = ("assess", "new.csv", *COLUMNS, "--recalibration", "map.json", "--resamples", "0", "--json", "-")
+    out = printed(capsys, *through)
+    new = pl.read_csv("new.csv")
+    own = assess(new["outcome"], recalibrator.transform(new["p"]), pos_label="fraud", resamples=0)
+    assert json.loads(out)["scores"]["log_loss"] == pytest.approx(own.scores["log_loss"], rel=1e-12)
+    assert not own.diagnosis.miscalibrated
+    out = printed(capsys, *through, "--by", "half")
+    assert json.loads(out)["whole"]["scores"]["log_loss"] == pytest.approx(own.scores["log_loss"], rel=1e-12)
+
+
+def test_the_printed_commands_do_what_they_say(files, capsys):
+    out = printed(capsys, "assess", "fit.csv", *COLUMNS, "--resamples", "0")
+    commands = [shlex.split(line) for line in out.splitlines() if line.startswith("  unperplexed recalibrate")]
+    assert [command[0] for command in commands] == ["unperplexed"] * 2
+    commands[1][commands[1].index("NEW.csv")] = "new.csv"
+    for command in commands:
+        assert run(*command[1:]) == 0
+    out = printed(capsys, "assess", "recalibrated.csv", *COLUMNS, "--resamples", "0")
+    assert "No evidence of miscalibration" in out
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (["p"], ["--pos-label", "fine"], "the recalibration map is of the probability of 'fraud'"),
+        (["p"], ["--labels", "ham", "fraud"], "the recalibration map is of the classes 'fine', 'fraud'"),
+        (["p", "match"], [], "the order"),
+        (["a=p", "b=match"], [], "the recalibration map is of the classes 'fine', 'fraud', the columns of 'a', 'b'"),
+        (["p", "match", "id"], [], "3 probability columns, but the recalibration map is of 2 classes"),
+        (["nothing"], [], "no column 'nothing'"),
+    ],
+)
+def test_other_classes_are_refused_by_name(files, capsys, columns, options, message):
+    fitted("-q")
+    err = printed(
+        capsys, "recalibrate", "--apply", "map.json", "new.csv", "--prob", *columns, *options, "-o", "o.csv", code=2
+    )
+    assert message in err
+    assert not (files / "o.csv").exists()
+
+
+def test_columns_in_another_order_are_matched_by_name(files, capsys):
+    recalibrator = fitted("-q")
+    new = pl.read_csv("new.csv")
+    both = pl.DataFrame({"fraud": new["p"], "fine": 1 - new["p"]})
+    both.write_csv("both.csv")
+    expected = recalibrator.transform(new["p"])
+    assert run("recalibrate", "--apply", "map.json", "both.csv", "--prob", "fraud", "fine", "-o", "o.csv") == 0
+    found = pl.read_csv("o.csv")
+    np.testing.assert_allclose(found["fraud"], expected, rtol=1e-12)
+    np.testing.assert_allclose(found["fine"], 1 - expected, rtol=1e-9)
+    both.rename({"fraud": "x", "fine": "y"}).write_csv("both.csv")
+    named = ("--prob", "fraud=x", "fine=y")
+    assert run("recalibrate", "--apply", "map.json", "both.csv", *named, "-o", "o.csv") == 0
+    np.testing.assert_allclose(pl.read_csv("o.csv")["x"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fit.csv", *COLUMNS, "-o", "map.txt"], "map.txt: cannot write this format; known: .json"),
+        (["fit.csv", *COLUMNS, "-o", "m.json", "--suffix", "_x"], "--suffix names new columns"),
+        (["fit.csv", *COLUMNS, "-o", "m.json", "--method", "magic"], "method: expected one of"),
+        (["--apply", "missing.json", "new.csv", "--prob", "p", "-o", "o.csv"], "missing.json: cannot be read"),
+        (["--apply", "new.csv", "new.csv", "--prob", "p", "-o", "o.csv"], "new.csv: not a recalibration map"),
+        (["--apply", "map.json", "new.csv", "fit.csv", "--prob", "p", "-o", "o.csv"], "name one FILE"),
+        (["--apply", "map.json", "new.csv", "--prob", "p", "-o", "o.xlsx"], "o.xlsx: cannot write this format"),
+        (["--apply", "map.json", "new.csv", "--prob", "p", "-o", "new.csv"], "would overwrite the input"),
+        (
+            ["--apply", "map.json", "new.csv", "--truth", "outcome", "--prob", "p", "-o", "o.csv"],
+            "--truth is for the fit",
+        ),
+        (["--apply", "map.json", "new.csv", "--seed", "3", "--prob", "p", "-o", "o.csv"], "--seed is for the fit"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(files, capsys, words, message):
+    fitted("-q")
+    assert message in printed(capsys, "recalibrate", *words, code=2)
+
+
+def test_a_map_does_not_go_with_a_tally(files, capsys):
+    frame = pl.read_csv("fit.csv")
+    Tally.of(frame["outcome"], frame["p"], pos_label="fraud").save("fit.tally")
+    fitted("-q")
+    assert "needs rows" in printed(capsys, "assess", "fit.tally", "--recalibration", "map.json", code=2)
+
+
+def test_before_and_after_is_on_held_out_rows(rng):
+    s = rng.normal(0, 2, 800)
+    forecasts = Forecasts(rng.random(800) < expit(s), expit(2 * s))
+    made = Recalibrator("temperature").fit_chunks(lambda: [forecasts])
+    found = before_and_after(lambda: [forecasts], made)
+    loss = {name: each.assessment.scores["log_loss"] for name, each in found.forecasters.items()}
+    assert loss[BEFORE] == pytest.approx(made.gain_.log_loss, rel=1e-9)
+    assert loss[AFTER] == pytest.approx(made.gain_.recalibrated, abs=0.002)  # other folds
+
+
+def test_the_report_keeps_clusters_in_one_fold(rng):
+    s, noise = np.repeat(rng.normal(0, 2, 60), 10), rng.normal(0, 3, 60)
+    outcome = np.repeat(rng.random(60) < expit(s[::10] + noise), 10)
+    loss = {}
+    for groups in (None, np.arange(600) // 10):
+        forecasts = Forecasts(outcome, expit(s), groups=groups)
+        made = Recalibrator("isotonic").fit_chunks(lambda part=forecasts: [part])
+        found = before_and_after(lambda part=forecasts: [part], made)
+        loss[groups is None] = found.forecasters[AFTER].assessment.scores["log_loss"]
+    assert loss[False] > loss[True] + 0.02  # a fit to other rows of the same cluster knows their outcome
+
+
+@pytest.mark.parametrize(("folds", "fewest"), [(5, 3), (2, 4)])
+def test_the_report_of_few_clusters_is_refused_before_the_fit(files, capsys, folds, fewest):
+    err = printed(
+        capsys,
+        "recalibrate",
+        "fit.csv",
+        *COLUMNS,
+        "--groups",
+        "half",
+        "--folds",
+        folds,
+        "--report",
+        "page.html",
+        "-o",
+        "map.json",
+        code=2,
+    )
+    assert f"2 clusters, and --report needs at least {fewest}" in err
+    assert not (files / "map.json").exists()
+
+
+def test_clusters_just_enough_for_the_report_can_be_compared(rng):
+    s = rng.normal(0, 2, 400)
+    for folds, clusters in ((5, 3), (2, 4)):
+        forecasts = Forecasts(rng.random(400) < expit(s), expit(s), groups=np.arange(400) % clusters)
+        made = Recalibrator("temperature", folds=folds).fit_chunks(lambda part=forecasts: [part])
+        assert set(before_and_after(lambda part=forecasts: [part], made).forecasters) == {BEFORE, AFTER}
+
+
+@pytest.mark.slow
+def test_report(files, capsys):
+    fitted("--method", "temperature", "--report", "page.html")
+    page = (files / "page.html").read_text()
+    assert "recalibrated beats raw by log loss" in page
+    err = printed(capsys, "recalibrate", "--apply", "map.json", "new.csv", "--prob", "p", "--report", "p.html", "-o",
+                  "o.csv", code=2)  # fmt: skip
+    assert "--report is for the fit" in err
+
+
+@pytest.mark.parametrize("labels", [["007", "008", "x"], ["True", "False", "x"], ["1.50", "2", "z"]], ids=str)
+def test_classes_of_a_map_are_found_as_they_are_spelled(tmp_path, capsys, labels):
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(3), 300)
+    y = [labels[at] for at in (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)]
+    pl.DataFrame({"y": y} | {f"p{at}": p[:, at] for at in range(3)}).write_parquet(tmp_path / "f.parquet")
+    columns = [f"{label}=p{at}" for at, label in enumerate(labels)]
+    Recalibrator("temperature").fit(y, p, labels=labels).save(tmp_path / "m.json")
+    apply = ["recalibrate", "--apply", str(tmp_path / "m.json"), str(tmp_path / "f.parquet"), "--prob"]
+    assert main([*apply, *columns[::-1], "-o", str(tmp_path / "o.parquet")]) == 0
+    found = pl.read_parquet(tmp_path / "o.parquet").select("p0", "p1", "p2").to_numpy()
+    assert found == pytest.approx(Recalibrator.load(tmp_path / "m.json").transform(p), abs=1e-12)
+    assert main([*apply, *columns[1:], "other=p0", "-o", str(tmp_path / "o2.parquet")]) == 2
+    assert "other" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""The glossary has every term that an assessment shows, and every page links it."""
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unperplexed import assess
+from unperplexed.scores.registry import SCORES
+
+DOCS = Path(__file__).parents[2] / "docs"
+GLOSSARY = (DOCS / "glossary.md").read_text("utf-8")
+ROWS = [
+    [cell.strip() for cell in line[1:-1].split("|")]
+    for line in GLOSSARY.splitlines()
+    if line.startswith("| ") and not line.startswith("| term ")
+]
+TERMS = {part.strip().casefold() for row in ROWS for part in re.split(r"[,()]", row[0]) if part.strip()}
+PAGES = sorted(path.stem for path in DOCS.glob("*.md"))
+PREFIX = re.compile("^(reported|measured)_")
+
+
+def assessed():
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    return assess(y, np.full(200, 0.4), resamples=0)
+
+
+def test_every_headline_figure_is_a_term():
+    names = {PREFIX.sub("", name).replace("_", " ") for name in assessed().figures()}
+    assert {"geometric accuracy", "slope", "log loss"} <= names
+    assert names - TERMS == set()
+
+
+def test_every_line_of_the_printed_table_is_a_term():
+    lines = re.findall(r"^([a-zA-Z][a-zA-Z ()]*?) {2,}[-−\d]", str(assessed()), re.MULTILINE)
+    assert len(lines) >= 8
+    shown = {part.strip().casefold() for line in lines for part in re.split("[()]", line) if part.strip()}
+    assert shown - TERMS == set()
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_a_score_has_the_direction_of_its_rule(name):
+    [row] = [row for row in ROWS if row[0].casefold() == name.replace("_", " ")]
+    assert row[2] == ("larger" if SCORES[name].larger_is_better else "smaller")
+
+
+def test_rows_are_whole_sentences_and_no_term_is_there_twice():
+    assert all(len(row) == 4 and row[1].endswith(".") for row in ROWS)
+    terms = [row[0] for row in ROWS]
+    assert len(terms) == len(set(terms)) > 40
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_links_the_glossary(page):
+    with_foot = runpy.run_path(str(DOCS / "footer.py"))["with_foot"]
+    text = with_foot(page, (DOCS / f"{page}.md").read_text("utf-8"))
+    assert page == "glossary" or text.count("(glossary.md)") >= 1
+
+
+def test_the_documentation_adds_the_foot():
+    assert 'connect("source-read", footer.add)' in (DOCS / "conf.py").read_text("utf-8")
+    assert "\nglossary\n" in (DOCS / "index.md").read_text("utf-8")

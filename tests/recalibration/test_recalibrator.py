@@ -1,0 +1,250 @@
+"""Recalibrator on two classes: laws, the same answer from every form of the data, bad input."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import t as student_t
+
+from unperplexed import Forecasts, InputError, Recalibrator, Tally
+from unperplexed.recalibration.averaging import average
+from unperplexed.recalibration.binary_rows import rows_in_clusters
+from unperplexed.scores import log_loss
+
+GRID = np.concatenate([[0, 1e-300, 1e-12], np.linspace(1e-6, 1 - 1e-6, 2001), [1 - 1e-12, 1]])
+
+
+def sigmoid(t):
+    return 1 / (1 + np.exp(-t))
+
+
+def forecasts(n, seed=0, slope=1.0, bias=0.0):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0, 2, n)
+    return rng.random(n) < sigmoid(truth), sigmoid((truth - bias) / slope)
+
+
+Y, P = forecasts(1500, slope=0.6, bias=0.4)
+FITTED = Recalibrator().fit(Y, P)
+
+
+def test_temperature_and_bias_are_found():
+    found = Recalibrator("logistic").fit(*forecasts(50_000, slope=0.6, bias=0.4)).parameters_
+    assert found["slope"] == pytest.approx(0.6, abs=0.02)
+    assert found["intercept"] == pytest.approx(0.4, abs=0.03)
+
+
+def test_recalibration_improves_fresh_forecasts_and_leaves_calibrated_ones():
+    y, p = forecasts(20_000, seed=1, slope=0.6, bias=0.4)
+    assert log_loss(y, FITTED.transform(p)) < log_loss(y, p) - 0.05
+    assert FITTED.gain_.significant
+    assert not FITTED.leave_as_it_is
+    calibrated = Recalibrator().fit(*forecasts(1000, seed=2))
+    assert calibrated.leave_as_it_is
+    assert calibrated.method_ == "identity"
+    assert not calibrated.gain_.significant
+
+
+@pytest.mark.parametrize("method", ["auto", "bias", "temperature", "logistic", "beta", "tail", "lapse", "isotonic"])
+@pytest.mark.parametrize("n", [2, 60, 1500])
+def test_never_falls_and_never_reaches_0_or_1(method, n):
+    fitted = Recalibrator(method).fit(Y[:n], P[:n])
+    q = fitted.transform(GRID)
+    assert (np.diff(q) >= 0).all()
+    assert (q > 0).all()
+    assert (q < 1).all()
+    both = fitted.transform(np.stack([1 - GRID, GRID], axis=1))
+    np.testing.assert_allclose(both.sum(axis=1), 1, atol=1e-12)
+    assert (both > 0).all()
+    assert (both < 1).all()
+    np.testing.assert_array_equal(both[:, 1], q)
+
+
+def test_reversed_forecasts_are_made_constant_not_turned_round():
+    fitted = Recalibrator("logistic").fit(Y, 1 - P)
+    np.testing.assert_allclose(fitted.transform(GRID), Y.mean(), atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1, 200])
+def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
+    y, p = (np.resize(x[:300], 300 * scale) for x in (Y, P))
+    order = np.random.default_rng(0).permutation(y.size)
+    parts = np.array_split(order, 7)
+    expected = Recalibrator().fit(y, p)
+    others = [
+        Recalibrator().fit(y[order], p[order]),
+        Recalibrator().fit(np.where(y, 1, 0), pl.DataFrame({"0": 1 - p, "1": p})),
+        Recalibrator().fit(Tally.of(y, p)),
+        Recalibrator().fit(sum((Tally.of(y[at], p[at]) for at in parts), Tally())),
+        Recalibrator().fit_chunks(lambda: (Forecasts(y[at], p[at], whole=False) for at in parts)),
+        Recalibrator().fit(y, np.log(p / (1 - p)), from_logits=True),
+        Recalibrator().fit(y, 100 * p, percent=True),
+    ]
+    for other in others:
+        np.testing.assert_allclose(other.transform(GRID), expected.transform(GRID), atol=1e-12)
+        assert other.gain_.gain == pytest.approx(expected.gain_.gain, abs=1e-12)
+        assert other.gain_.interval == pytest.approx(expected.gain_.interval, abs=1e-12)
+
+
+def test_many_distinct_values_are_the_same_in_any_order():
+    y, p = forecasts(80_000, slope=0.8)  # more than a tally counts by value
+    order = np.random.default_rng(1).permutation(y.size)
+    one, other = Recalibrator("logistic").fit(y, p), Recalibrator("logistic").fit(Tally.of(y[order], p[order]))
+    np.testing.assert_allclose(one.transform(GRID), other.transform(GRID), atol=1e-12)
+
+
+def test_equal_weights_mean_nothing_and_rows_of_weight_0_are_no_rows():
+    seven = Recalibrator().fit(Y, P, sample_weight=np.full(Y.size, 7.0))
+    np.testing.assert_allclose(seven.transform(GRID), FITTED.transform(GRID), atol=1e-12)
+    assert seven.gain_.interval == pytest.approx(FITTED.gain_.interval, abs=1e-12)
+    y, p = np.append(Y, ~Y[:300]), np.append(P, P[:300])
+    some = Recalibrator().fit(y, p, sample_weight=np.append(np.ones(Y.size), np.zeros(300)))
+    assert some.n_rows_ == Y.size
+    np.testing.assert_allclose(some.transform(GRID), FITTED.transform(GRID), atol=1e-12)
+
+
+def test_weights_count():
+    rng = np.random.default_rng(3)
+    y, p = forecasts(4000, seed=3, bias=0.0)
+    # Positives that weigh three times as much shift the log-odds by ln 3.
+    w = np.where(y, 3.0, 1.0)
+    found = Recalibrator("bias").fit(y, p, sample_weight=w * 10)
+    assert found.parameters_["intercept"] == pytest.approx(np.log(3), abs=0.1)
+    uneven = rng.exponential(size=y.size)
+    assert Recalibrator("logistic").fit(y, p, sample_weight=uneven).parameters_["slope"] == pytest.approx(1, abs=0.1)
+
+
+def test_few_clusters_have_no_gain_and_others_one_by_students_t():
+    y, p = forecasts(600, seed=4, slope=0.7)
+    few = Recalibrator("temperature").fit(y, p, groups=np.arange(600) % 9)
+    assert few.gain_ is None
+    assert "fewer than 10 clusters" in str(few)
+    dozen = np.arange(600) % 12
+    found = Recalibrator("identity").fit(y, p, groups=dozen).gain_
+    assert found.interval == (0, 0)
+    parts = [Forecasts(y, p, groups=dozen)]
+    gain = average(rows := rows_in_clusters(parts, 5, 0), ("bias",), only="bias").gain
+    after = [rows.fit(("bias",), k, None)["bias"] for k in range(rows.folds)]
+    maps = rows.fit(("identity", "bias"), None, None)
+    differences = [np.log(rows.likelihoods(q, k) / rows.likelihoods(maps["identity"], k)) for k, q in enumerate(after)]
+    whole = np.log(rows.likelihoods(maps["bias"], None) / rows.likelihoods(maps["identity"], None))
+    optimism = max(0, np.average(whole, weights=rows.weights(None)) - gain.gain)
+    error = np.hypot(rows.standard_error(differences, gain.gain), optimism)
+    assert np.ptp(gain.interval) / 2 == pytest.approx(student_t(11).ppf(0.975) * error, rel=1e-6)
+
+
+def test_clusters_share_a_fold_and_widen_the_interval():
+    y, p = forecasts(600, seed=4, slope=0.7)
+    each = np.arange(600)
+    alone = Recalibrator().fit(y, p, groups=each)
+    assert alone.gain_.gain == pytest.approx(Recalibrator().fit(y, p).gain_.gain, abs=0.01)
+    copied = [np.tile(x, 10) for x in (y, p, each)]
+    naive = Recalibrator("temperature").fit(*copied[:2])
+    grouped = Recalibrator("temperature").fit(*copied[:2], groups=copied[2])
+    half = [np.ptp(found.gain_.interval) for found in (naive, grouped)]
+    assert half[1] > 2 * half[0]
+    order = np.random.default_rng(5).permutation(6000)
+    shuffled = Recalibrator("temperature").fit(*(x[order] for x in copied[:2]), groups=copied[2][order])
+    np.testing.assert_allclose(shuffled.transform(GRID), grouped.transform(GRID), atol=1e-12)
+    assert shuffled.gain_.interval == pytest.approx(grouped.gain_.interval, abs=1e-12)
+    with pytest.raises(InputError, match="one cluster"):
+        Recalibrator().fit(y, p, groups=np.zeros(600))
+    with pytest.raises(InputError, match="clusters of dependent rows"):
+        Recalibrator().fit(Tally.of(y, p, groups=each, parts=["shards"]))
+
+
+def test_labels_choose_the_column():
+    named = Recalibrator().fit(np.where(Y, "rain", "dry"), P, pos_label="rain")
+    assert named.labels_ == ("dry", "rain")
+    np.testing.assert_array_equal(named.transform(GRID), FITTED.transform(GRID))
+    frame = pl.DataFrame({"dry": [0.2], "rain": [0.8]})
+    np.testing.assert_allclose(named.transform(frame)[0, 1], FITTED.transform([0.8])[0], atol=1e-12)
+    with pytest.raises(InputError, match="named 'rain', 'dry'"):
+        named.transform(frame[:, ::-1])
+    ended = frame.rename({"dry": "p_dry", "rain": "p_rain"})
+    np.testing.assert_array_equal(named.transform(ended), named.transform(frame))
+    for other in (ended[:, ::-1], frame.rename({"dry": "cat", "rain": "dog"}), frame.select(dry="dry")):
+        with pytest.raises(InputError, match="the classes are 'dry', 'rain'"):
+            named.transform(other)
+
+
+def test_one_column_keeps_its_dimensions():
+    expected = FITTED.transform(GRID)
+    for column in (GRID[:, None], pl.DataFrame({"p": GRID})):
+        found = FITTED.transform(column)
+        assert found.shape == (GRID.size, 1)
+        np.testing.assert_array_equal(found[:, 0], expected)
+
+
+def test_transform_reads_logits_percent_and_nothing():
+    s = np.log(P / (1 - P))
+    np.testing.assert_allclose(FITTED.transform(s, from_logits=True), FITTED.transform(P), atol=1e-12)
+    np.testing.assert_allclose(FITTED.transform(100 * P, percent=True), FITTED.transform(P), atol=1e-12)
+    np.testing.assert_allclose(FITTED.transform(np.log(P), from_log_probs=True), FITTED.transform(P), atol=1e-12)
+    np.testing.assert_allclose(FITTED.transform(P.astype(np.float32)), FITTED.transform(P), atol=1e-6)
+    assert FITTED.transform([]).shape == (0,)
+    assert FITTED.transform(np.empty((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("y_prob", "message"),
+    [
+        ([0.5, np.nan], r"NaN in 1 row \(1;"),
+        ([1.5], "above 1"),
+        ([-0.1], "negative"),
+        ([[0.5, 0.6]], "sum not 1"),
+        ([[0.2, 0.3, 0.5]], "3 columns, but the recalibrator was fitted to 2 classes"),
+        ("rain", "y_prob"),
+    ],
+)
+def test_transform_refuses(y_prob, message):
+    with pytest.raises(InputError, match=message):
+        FITTED.transform(y_prob)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "platt"}, "method: expected one of 'auto'"),
+        ({"folds": 1}, "folds"),
+        ({"folds": 2.5}, "folds"),
+        ({"seed": -1}, "seed"),
+        ({"single": "yes"}, "single"),
+    ],
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(InputError, match=message):
+        Recalibrator(**settings).fit(Y, P)
+
+
+def test_fit_refuses():
+    with pytest.raises(InputError, match="y_prob: missing"):
+        Recalibrator().fit(Y)
+    with pytest.raises(InputError, match="two rows"):
+        Recalibrator().fit([1], [0.5])
+    with pytest.raises(TypeError, match="sample_weights"):
+        Recalibrator().fit(Y, P, sample_weights=P)
+    with pytest.raises(InputError, match="not fitted"):
+        Recalibrator().transform(P)
+
+
+def test_no_gain_below_100_rows():
+    assert Recalibrator().fit(Y[:99], P[:99]).gain_ is None
+    assert Recalibrator().fit(Y[:100], P[:100]).gain_ is not None
+
+
+def test_certain_and_wrong_forecasts_cost_a_finite_loss_and_are_mended():
+    y, p = Y.copy(), P.copy()
+    p[:30], y[:30] = 0.0, True
+    found = Recalibrator().fit(y, p)
+    assert np.isfinite(found.gain_.log_loss)
+    assert found.gain_.gain > 0.05
+    assert found.transform([0.0])[0] > 1e-3
+
+
+def test_text_names_the_map_and_the_gain():
+    text = str(FITTED)
+    assert text.startswith("Recalibrate, mainly with ")
+    assert f"{FITTED.gain_}" in text
+    assert [each.name for each in FITTED.table] == list(FITTED.weights_)
+    assert sum(FITTED.weights_.values()) == pytest.approx(1)
+    assert str(Recalibrator().fit(*forecasts(1000, seed=2))).startswith("Leave the forecasts as they are")

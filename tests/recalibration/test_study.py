@@ -1,0 +1,52 @@
+"""The study of recalibration: its results are of its cases, what the pages claim, and a small part comes out again."""
+
+import importlib.util
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "recalibration.csv")
+CALIBRATED = RESULTS.filter((pl.col("study") == "small") & (pl.col("error") == "none"))
+
+
+@pytest.fixture(scope="module")
+def study():
+    spec = importlib.util.spec_from_file_location("recalibration_study", ROOT / "benchmarks" / "recalibration.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_the_results_are_of_the_study(study):
+    assert RESULTS.select(study.Case._fields).rows() == [tuple(case) for case in study.cases(1)]
+
+
+@pytest.mark.parametrize(("n", "most"), [(50, 0.0021), (100, 0.0013), (300, 0.0006)])
+def test_harm_on_calibrated_forecasts_is_small(n, most):
+    found = CALIBRATED.filter(pl.col("n") == n)
+    assert -found["gain_auto"].mean() <= most
+    for other in ("single", "logistic", "isotonic", "scikit-learn"):
+        assert found[f"gain_{other}"].mean() < found["gain_auto"].mean()
+
+
+def test_the_identity_is_named_on_calibrated_forecasts():
+    for _, found in CALIBRATED.group_by("n"):
+        assert found["identity"].sum() / found["runs"].sum() >= 0.9
+
+
+def test_the_interval_of_the_gain_covers():
+    for _, found in RESULTS.filter(pl.col("study") == "coverage").group_by("n"):
+        assert found["covered"].sum() / found["runs"].sum() >= 0.9
+
+
+@pytest.mark.slow
+def test_a_small_part_comes_out_again(study):
+    line = study.small(study.Case("small", "usual", "biased and overconfident", 300, 4), 1)
+    assert line["gain_auto"] > 0.01
+    assert line["gain_scikit-learn"] < line["gain_auto"]
+    line = study.coverage(study.Case("coverage", "narrow", "bias", 300, 6), 1)
+    assert line["covered"] >= 4
+    assert line["true"] == pytest.approx(line["reported"], abs=0.02)

@@ -1,0 +1,54 @@
+"""Each group's small diagram has the marks of that group's own assessment."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from unperplexed import InputError, assess_by
+from unperplexed.assessment.describe_charts import Event, reliability_chart
+
+
+@pytest.fixture
+def groups(rng):
+    z = rng.normal(size=900)
+    y, p = rng.random(900) < 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(-z))
+    return assess_by(y, p, by=np.repeat(["a", "$b$", "c", "d", "e"], 180), resamples=0)
+
+
+def titles(figure):
+    return [ax.get_title("left").strip().replace("\\", "") for ax in figure.axes if ax.get_visible()]
+
+
+def test_each_group_has_its_own_marks(groups):
+    figure = groups.plot(Figure(figsize=(8, 5), layout="constrained"))
+    assert titles(figure) == [group.key[0] for group in groups.groups]
+    for ax, group in zip(figure.axes, groups.groups, strict=False):
+        chart = reliability_chart(Event(group.assessment))
+        [curve] = [line for line in ax.lines if line.get_gid() == "unperplexed-curve"]
+        np.testing.assert_array_equal(curve.get_xydata(), np.stack([chart.lines[0].x, chart.lines[0].y], axis=1))
+        [dots] = [line for line in ax.lines if line.get_marker() == "o"]
+        np.testing.assert_array_equal(dots.get_ydata(), chart.points[0].y)
+        below = ax.texts[0].get_text()
+        assert below.startswith("180 rows: ")
+        assert group.assessment.diagnosis.headline in below
+    assert figure.get_supylabel() == "Observed frequency of 'True'"
+
+
+def test_what_is_left_out_is_stated(groups):
+    figure = groups.plot(Figure(), most=2)
+    assert titles(figure) == [group.key[0] for group in groups.groups[:2]]
+    assert "The first 2 of 5 groups" in figure.get_supxlabel()
+    assert "\n" not in groups.plot(Figure()).get_supxlabel()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"most": 0}, "most: expected a whole number of groups from 1, got 0"),
+        ({"most": True}, "most:"),
+        ({"figure": 1}, "figure: expected a matplotlib Figure, got int"),
+    ],
+)
+def test_bad_input(groups, arguments, message):
+    with pytest.raises(InputError, match=message):
+        groups.plot(**arguments)
