@@ -180,9 +180,12 @@ def test_differences_are_those_of_the_means_and_swapping_mirrors_them(case):
         else:
             assert 0 <= found.p_value <= found.adjusted_p_value <= 1
     assert back.contributions.first.tolist() == there.contributions.second.tolist()
-    np.testing.assert_equal(*(
-        {rule: asdict(each) for rule, each in pair.differences.items()} for pair in (there.mirrored().mirrored(), there)
-    ))
+    np.testing.assert_equal(
+        *(
+            {rule: asdict(each) for rule, each in pair.differences.items()}
+            for pair in (there.mirrored().mirrored(), there)
+        )
+    )
 
 
 @pytest.mark.parametrize("dependence", [{}, {"lag": 3}, {"groups": np.arange(300) // 7}])
