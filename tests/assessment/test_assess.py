@@ -241,6 +241,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_the_verdict_does_not_depend_on_settings(rng, classes, settings):

@@ -300,6 +300,7 @@ CORNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize(("floor", "exact_limit"), [(0.0, 0), (0.0, 1 << 16), (0.005, 1 << 16), (1.0, 1 << 16)])

@@ -89,6 +89,7 @@ def test_costs_are_needed(cases, capsys):
     assert "--cost-fp, --cost-fn" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_text_loads_no_pictures(cases):
     code = f"from unperplexed.cli.parser import main; main({['decide', 'cases.csv', *COLUMNS, *COSTS, '-q']})"
     done = subprocess.run(

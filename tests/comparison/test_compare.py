@@ -702,6 +702,7 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
         assert f">{name}</td>" in rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dependence", [{"groups": np.arange(300) % 40}, {"lag": 3}])
 def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence):
     y, p = data
@@ -726,6 +727,7 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
     assert (" over " in text) == ("groups" in dependence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"resamples": 0}, {"resamples": 0, "lag": 0}])
 def test_without_samples_there_are_a_verdict_and_intervals_in_closed_form(data, settings):
     y, p = data

@@ -136,6 +136,7 @@ def test_every_way_to_the_verdict_leads_to_it(case):
             assert assess(Tally.of(y, p), resamples=0).verdict == a.verdict
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_the_library_says(case, tmp_path, capsys, monkeypatch):
     y, p, options, a = case
     monkeypatch.chdir(tmp_path)

@@ -24,6 +24,7 @@ def test_the_main_job(tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_every_format(tmp_path, capsys):
     import polars as pl
 
@@ -41,6 +42,7 @@ def test_every_format(tmp_path, capsys):
     assert len(printed) == 1
 
 
+@pytest.mark.slow
 def test_the_demo(capsys):
     assert main(["demo", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["n_classes"] == 10

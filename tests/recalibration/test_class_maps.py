@@ -102,6 +102,7 @@ def test_starts_do_not_matter(maps, biased):
         assert loss(warm[name], *biased) == pytest.approx(loss(cold[name], *biased), abs=2e-4), name
 
 
+@pytest.mark.slow
 def test_calibrated_forecasts_have_small_biases():
     log_p, truth = simulated(n=2000, C=20)
     fitted = fit_class_maps(["logistic", "vector"], log_p, truth)

@@ -86,6 +86,7 @@ def test_a_useless_forecaster_gets_little_weight(rng):
     assert found.weights["a"] > 0.95
 
 
+@pytest.mark.slow
 def test_the_linear_pool_of_calibrated_forecasters_is_underconfident_and_the_beta_map_mends_it(rng):
     y, a, b = experts(rng, 600)
     plain = pool({"a": a, "b": b}, y, recalibrate="none")

@@ -105,6 +105,7 @@ def test_more_classes_keep_the_averages_and_have_the_top_class_on_demand(rng):
     assert {text.get_text().split(" ", 2)[2] for text in strips(ax.figure)[0].texts} == {"correct", "wrong"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("floor", [0.005, 0.0])
 @pytest.mark.parametrize(
     ("y", "p", "settings"),

@@ -131,6 +131,7 @@ def test_forecasts_that_point_the_wrong_way_are_asked_about():
     assert "the positive label?" not in str(assess(names, p, pos_label="yes", resamples=80))
 
 
+@pytest.mark.slow
 def test_a_floor_above_what_a_uniform_forecast_assigns_is_warned_of(rng):
     p = rng.dirichlet(np.ones(250), 60)
     y = rng.integers(0, 250, 60)
@@ -223,6 +224,7 @@ def test_one_outcome_alone_has_one(tally):
     assert "base rate 0.000" in text
 
 
+@pytest.mark.slow
 def test_names_are_text():
     y, p = binary(1.2, 300)
     names = [HOSTILE, "plain"]
@@ -355,6 +357,7 @@ def test_a_comparison_has_differences_settings_and_who_assigned_0():
     assert f"{abs(d.difference):.3f} <small>" in html
 
 
+@pytest.mark.slow
 def test_from_the_shell_the_command_is_shown_as_typed(tmp_path, monkeypatch):
     y, p = binary(1.6, 200)
     rows = "".join(f"{a},{b:.6f},{b / 2 + 0.25:.6f}\n" for a, b in zip(y, p, strict=True))

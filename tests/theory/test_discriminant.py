@@ -49,6 +49,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
@@ -199,6 +200,7 @@ def test_a_class_of_weight_0_is_no_class(data):
     np.testing.assert_allclose(model.predict_proba(x), expected.predict_proba(x), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_orders_of_rows_and_classes_do_not_matter(data, rng, model):
     x, y = data
@@ -214,6 +216,7 @@ def test_orders_of_rows_and_classes_do_not_matter(data, rng, model):
     assert shuffled.coupling_ == renamed.coupling_ == fitted.coupling_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooled", [False, True])
 @given(coupling=st.sampled_from(COUPLINGS), seed=st.integers(0, 10**6))
 def test_affine_maps_of_the_features_do_not_matter_without_shrinkage(pooled, coupling, seed):
@@ -226,6 +229,7 @@ def test_affine_maps_of_the_features_do_not_matter_without_shrinkage(pooled, cou
     np.testing.assert_allclose(clone(model).fit(mapped, y).predict_proba(mapped), expected, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_units_do_not_matter(data, model):
     x, y = data
@@ -346,6 +350,7 @@ def test_cross_validation_scores_held_out_rows(data, rng):
     assert CoupledDiscriminantAnalysis(coupling=0.1).fit(x, y).cv_geometric_accuracy_ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", ["moments", "likelihood"])
 @pytest.mark.parametrize(
     ("truth", "low", "high"), [(multivariate_t([0, 0], df=2), 0.2, 1.0), (multivariate_normal([0, 0]), 0.0, 0.05)]

@@ -220,6 +220,7 @@ def biased():
     return simulate(rng, 2500, 6, confidence=-0.25, biases=np.array([0.4, 0, -0.4, 0, 0, 0]))
 
 
+@pytest.mark.slow
 def test_same_again(biased):
     assert diagnose(*biased).to_json() == diagnose(*biased).to_json()
 
@@ -239,6 +240,7 @@ def test_rows_that_are_not_kept(biased, monkeypatch):
     same(diagnose(*biased), found, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_order_of_rows_and_classes(biased, rng):
     p, y = biased
     found = diagnose(p, y)
@@ -250,6 +252,7 @@ def test_order_of_rows_and_classes(biased, rng):
     assert [f.words for f in moved.findings] == [f.words for f in found.findings]
 
 
+@pytest.mark.slow
 def test_single_precision(biased):
     p, y = biased
     same(diagnose(p.astype(np.float32), y), diagnose(p, y), rel=1e-2)

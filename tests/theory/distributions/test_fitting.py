@@ -147,6 +147,7 @@ def test_bounds_on_the_coupling():
     assert not CoupledGaussian.fit(even, coupling_bounds=(-1, 1)).regular
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", range(2, 16))
 def test_few_rows_give_no_infinite_likelihood(n):
     rng = np.random.default_rng(n)
