@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -232,14 +233,12 @@ class Breakdown(Reported):
 
     def __str__(self) -> str:
         """Give the groups as text for a terminal."""
-        from ..report.breakdown import breakdown_text
+        from .breakdown_text import breakdown_text
 
         return breakdown_text(self)
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import breakdown_card
-
-        return breakdown_card(self)
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def assess_by(

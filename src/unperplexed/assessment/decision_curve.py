@@ -98,7 +98,7 @@ class DecisionCurve(ReadOnlyArrays):
 
     def __str__(self) -> str:
         """Return the decision curve as text for a terminal."""
-        from ..report.decision_text import decision_curve_text
+        from .decision_text import decision_curve_text
 
         return decision_curve_text(self)
 

@@ -130,7 +130,7 @@ class Decision:
     @property
     def verdict(self) -> str:
         """What to do, in words."""
-        from ..report.decision_text import decision_verdict
+        from .decision_text import decision_verdict
 
         return decision_verdict(self)
 
@@ -145,6 +145,6 @@ class Decision:
 
     def __str__(self) -> str:
         """Return the decision as text for a terminal."""
-        from ..report.decision_text import decision_text
+        from .decision_text import decision_text
 
         return decision_text(self)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, p_value_text, short_name
 from ..calibration.diagnosis.describe import diagnosis_parts
-from ..calibration.diagnosis.describe import lines as diagnosis_lines
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
 from ..report.numbers import between, number, share
-from ..report.text import counted, notes_lines, remarks, said
 from ..statistics.intervals import wilson
 from ..statistics.means import t_quantile
+from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_CURVES, Event, class_charts, profile_chart, reliability_chart
-from .describe_details import averages_table, bins_table, floors_table, profile_table, scores_table
-from .describe_metrics import familiar_settings, key_metrics, settings_of
+from .describe_details import (
+    averages_table,
+    bins_table,
+    floors_table,
+    profile_table,
+    scores_table,
+    short_averages_table,
+)
+from .describe_metrics import familiar_settings, key_metrics, means_of_event, papers_metrics, settings_of
 from .describe_tables import (
     class_table,
     detectable_table,
@@ -26,7 +33,16 @@ from .describe_tables import (
     more_of_classes,
     surprises_table,
 )
-from .describe_words import HELD_OUT, against_reference, confident_errors, evidence, remedies_text
+from .describe_words import (
+    HELD_OUT,
+    against_reference,
+    confident_errors,
+    evidence,
+    remarks,
+    remedies_text,
+    rows_text,
+    settings_text,
+)
 from .familiar import FamiliarMetrics, familiar_metrics
 from .result import Assessment
 
@@ -83,6 +99,53 @@ class Described:
             first=self._findings(),
             sections=list(self._sections(command)),
         )
+
+    def summary(self, name: str = "", recalibrate: str = "") -> Document:
+        """Describe it in short, without charts: for text and cards."""
+        a = self.a
+        others = self.parts.others if a.diagnosis.findings else ()
+        return Document(
+            title=self.headline,
+            facts=": ".join(filter(None, [short_name(name, 200), f"{self._counted()}, {self._dependence()}"])),
+            headline=self.headline,
+            lead=" ".join(filter(None, [self.parts.verdict if a.diagnosis.made else "", self._evidence()])),
+            calm=not a.diagnosis.findings,
+            actions=list(self._actions()),
+            command=self._remedy_command(recalibrate),
+            remarks=[line for line in (self._rows_to_look_at(), *others) if line],
+            metrics=[*key_metrics(self.event, self.familiar), *means_of_event(self.event)],
+            summary=list(self._short_blocks()),
+            settings=", ".join(self._short_settings()),
+            more="--report PAGE.html, or to_html() in Python: diagram, groups, risk profile, surprising forecasts",
+            warnings=[*remarks(a), *notes_lines(a.notes)],
+        )
+
+    def conclusion(self) -> Document:
+        """Describe what is wrong with it and what mends that, without any metrics."""
+        return replace(self.summary(), metrics=(), summary=(), settings="", more="", warnings=())
+
+    def _counted(self) -> str:
+        return counted(self.a.n_rows, self.a.n_classes, self.a.labels)
+
+    def _short_blocks(self) -> Iterator[Block]:
+        """The three averages, and the most miscalibrated classes where they were counted."""
+        a = self.a
+        yield short_averages_table(a)
+        yield Prose(f"{'; '.join(papers_metrics(a))}. 1 is best for both.")
+        if a.n_classes > 2 and (a.classes is not None or "bias" in a.diagnosis.errors):
+            table = class_table(a)
+            if table is not None:
+                yield table
+
+    def _short_settings(self) -> Iterator[str]:
+        a, d = self.a, self.a.diagnosis
+        if d.made and not math.isnan(d.p_value):
+            yield f"test of miscalibration {p_value_text(d.p_value)}"
+        yield f"calibration curve {a.estimator}{settings_text(a)}"
+        yield f"view {a.view}"
+        yield f"floor {a.floor:g} for the averages"
+        if a.uncertainty.resamples:
+            yield f"{a.uncertainty.resamples:,} bootstrap replicates, seed {a.uncertainty.seed}"
 
     @property
     def headline(self) -> str:
@@ -147,14 +210,15 @@ class Described:
             against = "" if advised else against_reference(self.event, self.familiar.reference_log_loss)
             cost = " ".join(filter(None, [self.parts.cost, against, confident_errors(self.a)]))
             if cost:
-                yield Action("What it costs", cost)
-            yield Action("What to do", self._what_to_do())
+                yield Action("What it costs", cost, "Cost")
+            yield Action("What to do", self._what_to_do(), "Remedy")
         elif d.made:
-            yield Action("What it costs", " ".join(["No cost was detected.", *self.parts.others]))
+            yield Action("What it costs", " ".join(["No cost was detected.", *self.parts.others]), "Cost")
             yield Action(
                 "What to do",
                 "Keep the probabilities as they are: recalibrating them on these rows would fit noise. For better"
                 " scores look for better predictors; for smaller errors assess more rows.",
+                "Next",
             )
 
     def _what_to_do(self) -> str:
@@ -162,8 +226,9 @@ class Described:
         remedy = self.a.remedy
         if remedy is None:
             return remedies_text(self.parts.remedies)
-        gain = " ".join(line for line in remedy.lines() if not line.startswith(" "))
-        return f"{gain} {HELD_OUT}" if remedy.significant else f"{remedies_text(self.parts.remedies)} {gain}"
+        gain, *rest = (line for line in remedy.lines() if not line.startswith(" "))
+        advice = [gain, HELD_OUT] if remedy.significant else [remedies_text(self.parts.remedies), gain]
+        return " ".join([*advice, *rest])
 
     def _remedy_command(self, recalibrate: str) -> Code | None:
         if not self.a.diagnosis.findings:
@@ -176,8 +241,7 @@ class Described:
 
     def _rows_to_look_at(self) -> str:
         """Name the rows that were certain and wrong, or that carry the evidence."""
-        known = set(diagnosis_lines(self.a.diagnosis, self.a.scores.get("log_loss", math.nan)))
-        return " ".join(line for line in said(self.a) if line not in known and line.startswith("Rows"))
+        return " ".join(rows_text(self.a))
 
     def _findings(self) -> Section | None:
         d = self.a.diagnosis

@@ -10,11 +10,11 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import printable, short_name
-from ..report.breakdown import ORDERS, key_text
 from ..report.chart import Axis, Chart, Points, Reference
 from ..report.document import Block, Column, Document, Section, Table
 from ..report.numbers import between, count, number, share
 from .breakdown import Breakdown
+from .breakdown_text import ORDERS, key_text
 from .describe import assessment_document
 from .describe_charts import Event, reliability_chart
 
@@ -74,9 +74,7 @@ def groups_table(b: Breakdown) -> Table:
         ]
     order = f"{ORDERS[b.sort].capitalize()}."
     more = f" {len(b.empty):,} groups without a row to assess are left out." if b.empty else ""
-    return Table(
-        f"{order}{more} All groups are in frame() and --json. Click a heading to sort.", columns, sortable=True
-    )
+    return Table(f"{order}{more} All groups are in frame() and --json.", columns, sortable=True)
 
 
 def _name(b: Breakdown, at: int) -> str:

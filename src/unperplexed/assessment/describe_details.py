@@ -11,8 +11,8 @@ from .._lib.formatting import confidence_interval, short_name
 from .._lib.typing import Floats
 from ..report.document import Column, Table
 from ..report.numbers import MINUS, between, count, number
-from ..report.text import MEANS, mean_and_interval
 from ..scores.registry import SCORES, score_named
+from .describe_words import MEANS, mean_and_interval
 from .result import Assessment
 
 MEANINGS = {
@@ -59,8 +59,7 @@ def averages_table(a: Assessment) -> Table:
     orders = {"decisiveness": "order 1", "geometric_accuracy": "order 0", "robustness": f"order {MINUS}2/3"}
     names = [capital(name.replace("_", " ")) for name in MEANS]
     return Table(
-        f"Probabilities below {a.floor:g} are raised to it. The small type is the"
-        f" {confidence_interval(a.uncertainty.confidence)}."
+        f"Probabilities below {a.floor:g} are raised to it."
         if a.floor
         else "No floor: one outcome predicted with probability 0 makes two of the averages 0.",
         [
@@ -71,6 +70,20 @@ def averages_table(a: Assessment) -> Table:
             ),
             Column("ratio", [number(ratio) for ratio in ratios]),
         ],
+        notes=confidence_interval(a.uncertainty.confidence),
+    )
+
+
+def short_averages_table(a: Assessment) -> Table:
+    """Return the three averages without their ratios, and with their orders in the caption."""
+    whole = averages_table(a)
+    names, *others = whole.columns
+    return Table(
+        f"Means of order 1, 0 and {MINUS}2/3 of the probabilities assigned to the outcomes. Larger is better. The first"
+        " weighs the confident forecasts most, the last the worst ones; the second is exp of minus the log loss."
+        f" {whole.caption}",
+        [Column("", names.values), *(column for column in others if column.heading != "ratio")],
+        notes=whole.notes,
     )
 
 
@@ -87,9 +100,8 @@ def scores_table(a: Assessment) -> Table:
     rows = [
         (name, value, a.intervals[name], a.score_standard_errors.get(name, math.nan)) for name, value in shown.items()
     ]
-    level = confidence_interval(a.uncertainty.confidence)
     return Table(
-        f"The small type is the {level}. Scores have no floor.",
+        "Scores have no floor.",
         [
             Column(
                 "metric",
@@ -100,6 +112,7 @@ def scores_table(a: Assessment) -> Table:
             Column("standard error", [number(error) for *_, error in rows]),
             Column("better", [_better(name) for name, *_ in rows], words=True),
         ],
+        notes=confidence_interval(a.uncertainty.confidence),
     )
 
 

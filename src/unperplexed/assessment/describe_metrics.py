@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import p_value_text, percent
+from .._lib.formatting import confidence_interval, p_value_text, percent
 from ..report.document import Metric, Settings
 from ..report.numbers import between, count, number, share
-from ..report.text import notes_lines, settings_text
 from ..statistics.intervals import Interval
+from ..tally.describe import notes_lines
 from .describe_charts import Event
-from .describe_words import MEANING
+from .describe_words import MEANING, metric_and_interval, settings_text
 from .familiar import FamiliarMetrics
 from .result import Assessment
 
@@ -22,24 +22,44 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     what = "base rate" if two else "uniform forecast"
     if not two:
         limits = between(*a.intervals["prediction_accuracy"], share)
-        reference = f"{share(f.reference_accuracy)} by a uniform forecast" if a.n_classes > 2 else ""
-        yield Metric("Accuracy", MEANING["accuracy"], share(a.prediction_accuracy), limits, "", reference)
+        reference = f"{what} {share(f.reference_accuracy)}" if a.n_classes > 2 else ""
+        yield Metric("Accuracy", MEANING["accuracy"], share(a.prediction_accuracy), limits, "", reference, "larger")
     after = number(a.remedy.gain.recalibrated) if a.remedy is not None and a.remedy.significant else ""
     yield _score(a, "log_loss", "Log loss", after, f"{what} {number(f.reference_log_loss)}")
     yield _score(a, "brier_score", "Brier score", "", f"{what} {number(f.reference_brier_score)}")
     if f.auc is not None:
         limits = between(*f.auc.interval)
-        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "0.5 is a random ranking")
+        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "random ranking 0.5", "larger")
     chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
-    yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", "", chance)
+    yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", "", chance, "smaller")
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
     yield Metric("Calibration slope", meaning, number(slope.value, 2), between(*slope.interval), "", "1 is best")
 
 
+def means_of_event(event: Event) -> Iterator[Metric]:
+    """Mean prediction and observed frequency of the positive class, or accuracy, whichever the key metrics lack."""
+    a = event.assessment
+    if not event.two:
+        return
+    limits = between(*a.intervals["prediction_accuracy"], share)
+    yield Metric("Accuracy", MEANING["accuracy"], share(a.prediction_accuracy), limits, better="larger")
+    if a.bias is not None:
+        yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
+        yield Metric("Observed frequency", "", share(a.bias.frequency))
+
+
+def papers_metrics(a: Assessment) -> Iterator[str]:
+    """Give the slope of the averages and the divergence probability, each with its interval."""
+    level = confidence_interval(a.uncertainty.confidence)
+    for name, title in (("slope", "Slope of the averages"), ("divergence_probability", "divergence probability")):
+        value, interval = metric_and_interval(a, name)
+        yield f"{title} {value}{f' ({level} {interval})' if interval else ''}"
+
+
 def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:
     value, interval = a.scores.get(rule, math.nan), a.intervals.get(rule, Interval(math.nan, math.nan))
-    return Metric(name, MEANING[rule], number(value), between(*interval), after, reference)
+    return Metric(name, MEANING[rule], number(value), between(*interval), after, reference, "smaller")
 
 
 def familiar_settings(event: Event, f: FamiliarMetrics) -> Settings:

@@ -71,11 +71,9 @@ def groups_table(event: Event) -> Table:
         Strip(float(p), float(o), *((low, high) if known else (float(o), float(o))))
         for p, o, (low, high) in zip(groups.mean, groups.observed, limits, strict=True)
     ]
-    small = f"The small type is the Wilson {confidence_interval(event.confidence)}."
     ranges = [f"{share(low)} to {share(high)}" for low, high in paired(groups.lowest, groups.highest)]
     return Table(
-        "Groups of about equal size."
-        f" {small if known else 'Weighted or dependent rows have no interval here.'} Click a heading to sort.",
+        f"Groups of about equal size.{'' if known else ' Weighted or dependent rows have no interval here.'}",
         [
             Column("predicted range", ranges),
             Column("rows", each_as(groups.total, count)),
@@ -85,6 +83,7 @@ def groups_table(event: Event) -> Table:
             Column("", [""] * len(groups), strips=strips),
         ],
         sortable=True,
+        notes=f"Wilson {confidence_interval(event.confidence)}" if known else "",
     )
 
 
@@ -144,7 +143,7 @@ def _counted_classes(a: Assessment) -> Table:
         Column("recall", each_as(recall, share), meaning="Share of its rows that are predicted so."),
         Column("cost in nats", each_as(c.miscalibration, number), meaning="Gain in log loss by recalibration."),
     ]  # fmt: skip
-    return Table("All rows; the most miscalibrated class first. Click a heading to sort.", columns, sortable=True)
+    return Table("All rows; the most miscalibrated class first.", columns, sortable=True)
 
 
 def more_of_classes(a: Assessment) -> Table | None:
@@ -186,7 +185,7 @@ def _summed_classes(a: Assessment) -> Table | None:
     limits = [between(g - h, g + h, points) for g, h in paired(gap[order], half[order])] if alike else []
     strips = _strips(predicted[order], observed[order], half[order] * alike)
     return Table(
-        "All rows; the largest difference first. Click a heading to sort.",
+        "All rows; the largest difference first.",
         [
             Column("class", _labels([a.labels[at] for at in order.tolist()], order)),
             Column("support", each_as(sums["observed"][order], count)),

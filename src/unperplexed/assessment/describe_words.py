@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable, short_name
-from ..report.numbers import number
+from ..report.numbers import estimate, figure, number
+from ..tally.describe import class_name
 from .describe_charts import Event
 from .result import Assessment
 
@@ -102,3 +103,92 @@ def remedies_text(remedies: Sequence[str]) -> str:
     once = [each.replace(f" {HELD_OUT}", "") for each in found]
     last = [HELD_OUT] if once != found else []
     return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."
+
+
+MEANS = {
+    "decisiveness": "arithmetic mean",
+    "geometric_accuracy": "geometric mean",
+    "robustness": "mean of order -2/3",
+}
+
+
+def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
+    """Give a mean, reported or measured, and its interval."""
+    return _corrected(a, f"{kind}_{name}", getattr(getattr(a, kind), name))
+
+
+def metric_and_interval(a: Assessment, name: str) -> tuple[str, str]:
+    """Give a metric, such as the slope of the averages, and its interval."""
+    return _corrected(a, name, getattr(a, name))
+
+
+def _corrected(a: Assessment, key: str, value: float) -> tuple[str, str]:
+    return estimate(a.uncertainty.corrected.get(key, value), a.intervals[key], most=4)
+
+
+def remarks(a: Assessment) -> Iterator[str]:
+    """Say what to think of before one relies on the figures."""
+    yield from a.uncertainty.warnings
+    if a.uncertainty.corrected:
+        figures = a.figures()
+        own = ", ".join(f"{name.replace('_', ' ')} {figure(figures[name])}" for name in a.uncertainty.corrected)
+        yield f"some values are corrected for the bias of {a.estimator}; uncorrected: {own}"
+    if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
+        share = figure(a.prediction_accuracy)
+        name = class_name(a.labels[1], 1)
+        yield f"the more probable outcome was observed in {share} of the rows only: is '{name}' the positive label?"
+    if a.n_classes > 2 and a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
+        yield "few rows a class: their curves follow chance, and the slope comes out too large"
+    if a.n_classes > 2 and a.floor * a.n_classes >= 1:
+        yield f"the floor is not below 1/{a.n_classes:,}, what a uniform forecast assigns: choose a lower one"
+
+
+_GUESSING = 0.5
+
+
+_FEW_ROWS = 300
+"""For each class, on average; with a hundred, slopes have been seen to come out a fifth too large."""
+
+
+_SETTINGS = {
+    "bins": "{:,.0f} bins",
+    "neighbors": "{:,.0f} neighbors",
+    "bandwidth": "bandwidth {:.3g}",
+    "prior": "prior {:g}",
+    "share_of_isotonic": "{:.0%} isotonic",
+    "calibration_intercept": "intercept {:.3g}",
+    "calibration_slope": "slope {:.3g}",
+}
+
+
+def settings_text(a: Assessment) -> str:
+    """Say what the estimator was told or found, each after a comma."""
+    return "".join(
+        f", {_SETTINGS.get(name, name + ' {:g}').format(value)}" for name, value in a.estimator_settings.items()
+    )
+
+
+def rows_text(a: Assessment) -> Iterator[str]:
+    """List the rows that were certain and wrong, or that carry the evidence, with what they assigned to the outcome."""
+    findings = [f for f in a.diagnosis.findings if f.error in ("certainty", "rows")]
+    if not findings or a.surprises is None:
+        return
+    s, count = a.surprises, sum(round(f.parameter) for f in findings)
+    assigned = dict(zip(s.row.tolist(), s.probability.tolist(), strict=True)) if len(set(s.source)) == 1 else {}
+    shown = [
+        f"{row:,} (assigned {assigned[row]:.2g})" if row in assigned else f"{row:,}"
+        for finding in findings
+        for row in finding.rows
+    ]
+    if not shown and a.n_classes == 2:  # counts have no row numbers, but the most surprising rows are these
+        several = len(set(s.source)) > 1
+        shown = [
+            f"{int(row):,}{f' of {printable(source)}' if several else ''} (assigned {p:.2g})"
+            for row, source, p in list(zip(s.row, s.source, s.probability, strict=True))[:count]
+        ]
+    if shown:
+        more = count - len(shown[:_MOST_LISTED])
+        yield f"Rows, counted from 0: {', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}."
+
+
+_MOST_LISTED = 8

@@ -516,14 +516,16 @@ class Assessment(Reported):
 
     def __str__(self) -> str:
         """Give the assessment as text for a terminal."""
-        from ..report.text import assessment_text
+        from ..report.terminal import text
+        from .describe import Described
 
-        return assessment_text(self)
+        return text(Described(self).summary())
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import assessment_card
+        from ..report.html import card
+        from .describe import Described
 
-        return assessment_card(self)
+        return card(Described(self).summary())
 
 
 def _frame(name: str, table: BinTable | ClassTable | PredictedTable | SurpriseTable | None) -> pl.DataFrame:

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._lib.errors import InputError, check_whole
 from .._lib.output import write_whole
 from .._lib.serialize import json_text
-from ..report.text import (
-    calibration_text,
-    profile_orders,
-    profile_text,
-    scores_text,
-    tally_text,
-)
 from ..sources.readers.formats import matching
+from ..tally.describe import scores_text, tally_text
 from ..tally.tally import Tally, View
 from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
 from .counting import (
@@ -69,6 +63,8 @@ def profile(arguments: argparse.Namespace) -> None:
     """Give the risk profile."""
     check_outputs(arguments)
     assessment = assessment_of(arguments)
+    from ..assessment.profile_text import profile_orders, profile_text
+
     text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
     write_outputs(arguments, assessment.to_json, text, picture_bytes(arguments.plot, assessment.profile.plot))
 
@@ -100,6 +96,8 @@ def calibration(arguments: argparse.Namespace) -> None:
     summary = counted.summary()
     result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
     result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
+    from ..calibration.describe import calibration_text
+
     text = calibration_text(counted, arguments.bins, errors, decompositions)
     write_outputs(arguments, partial(json_text, result), text, {})
 

@@ -10,10 +10,9 @@ from .._lib.formatting import confidence_interval, number_of, p_value_text, perc
 from ..assessment.describe_charts import Event
 from ..assessment.describe_words import MEANING
 from ..assessment.familiar import FamiliarMetrics, familiar_metrics
-from ..report.comparison_text import dependence_text, log_loss_text
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings
 from ..report.numbers import between, number, share
-from ..report.text import counted, notes_lines
+from ..tally.describe import counted, notes_lines
 from .describe_charts import profiles_chart, ratio_chart, reliability_chart
 from .describe_tables import (
     averages_table,
@@ -23,6 +22,7 @@ from .describe_tables import (
     scores_table,
 )
 from .result import Comparison, Difference, PairedComparison
+from .text import dependence_text, log_loss_text
 
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, rule_text, short_name
-from ..report.comparison_text import calibration_verdict, zero_forecasters
 from ..report.document import Column, Table
 from ..report.numbers import between, number, share
 from ..scores.registry import score_named
 from .result import Comparison, Forecaster, PairedComparison
+from .text import calibration_verdict, zero_forecasters
 
 MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""

@@ -279,7 +279,7 @@ class Comparison(Reported):
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""
-        from ..report.comparison_text import comparison_text
+        from .text import comparison_text
 
         return comparison_text(self)
 

@@ -128,7 +128,7 @@ class SequentialComparison(ReadOnlyArrays):
 
     def __str__(self) -> str:
         """Give the comparison as text for a terminal."""
-        from ..report.sequential_text import sequential_text
+        from .sequential_text import sequential_text
 
         return sequential_text(self)
 

@@ -49,6 +49,8 @@ class Table:
     sortable: bool = False
     folded: bool = False
     """Whether it is shown on demand, under its caption."""
+    notes: str = ""
+    """What the notes behind its values are, such as "95% CI"."""
 
     @property
     def n_rows(self) -> int:
@@ -132,7 +134,42 @@ class Metric:
     after: str = ""
     """Its value after the remedy."""
     reference: str = ""
+    better: str = ""
+    """Which value is better: "larger", "smaller" or "1"."""
     readings: Sequence[Reading] = ()
+
+
+def metrics_table(metrics: Sequence[Metric]) -> Table:
+    """Give key figures as a table, one a row; where they compare forecasters, one a column."""
+    readings = metrics[0].readings
+    if readings:
+        names = [each.name for each in readings]
+        found = [{each.name: each.value for each in metric.readings} for metric in metrics]
+        each_metric = [
+            Column(metric.name, [of.get(name, "") for name in names]) for metric, of in zip(metrics, found, strict=True)
+        ]
+        return Table(better_text(metrics), [Column("", names), *each_metric])
+    columns = [
+        Column("value", [each.value for each in metrics], [each.interval for each in metrics]),
+        Column("after remedy", [each.after for each in metrics]),
+        Column("reference", [each.reference for each in metrics], words=True),
+    ]
+    names = [each.name for each in metrics]
+    shown = [column for column in columns if any(column.values)]
+    return Table(better_text(metrics), [Column("", names, meanings=[each.meaning for each in metrics]), *shown])
+
+
+def better_text(metrics: Sequence[Metric]) -> str:
+    """Say which values are better: "Smaller is better: log loss; larger: accuracy."."""
+    better: dict[str, list[str]] = {}
+    for each in metrics:
+        if each.better:
+            better.setdefault(each.better, []).append(each.name)
+    found = [
+        f"{which}{'' if at else ' is better'}: {', '.join(names)}" for at, (which, names) in enumerate(better.items())
+    ]
+    text = "; ".join(found)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 @dataclass(frozen=True)
@@ -141,6 +178,8 @@ class Action:
 
     title: str
     text: str
+    label: str = ""
+    """Title in one word of at most seven letters."""
 
 
 @dataclass(frozen=True)
@@ -165,3 +204,12 @@ class Document:
     first: Section | None = None
     """The section that belongs to the conclusion, such as the findings."""
     sections: Sequence[Section] = ()
+    summary: Sequence[Block] = ()
+    """The little that a short form, such as text or a card, shows behind the key figures."""
+    remarks: Sequence[str] = ()
+    """What else is known about the conclusion."""
+    settings: str = ""
+    """How the figures were computed, in one sentence."""
+    more: str = ""
+    """Where a short form is continued."""
+    warnings: Sequence[str] = ()

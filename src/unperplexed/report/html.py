@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -30,6 +31,7 @@ from .document import (
     SmallCharts,
     Strip,
     Table,
+    metrics_table,
 )
 
 MOST_ROWS = 1000
@@ -81,6 +83,42 @@ def page(document: Document) -> str:
         f"<title>{_text(d.title)}</title><style>{_asset('report.css')}{tables.style()}</style></head>\n"
         f"<body>{body}\n<script>{script}</script></body></html>\n"
     )
+
+
+def card(document: Document) -> str:
+    """Give a document in short for a notebook: conclusion, actions, key figures and the tables of its summary.
+
+    Parameters
+    ----------
+    document : Document
+        What is shown.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> card(Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%."))
+    '<div><p><b>Overconfident</b></p><p>Observed in 70%.</p><p>365 forecasts</p></div>'
+    """
+    d, tables = document, Tables()
+    actions = [f"<b>{_text(each.title)}:</b> {_text(each.text)}" for each in d.actions]
+    command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
+    keys = [_table(metrics_table(d.metrics), tables)] if d.metrics else []
+    blocks = [_block(each, tables) for each in d.summary]
+    settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
+    warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]
+    lines = [f"<b>{_text(d.headline)}</b>", _text(d.lead), *actions]
+    more = [*map(_text, d.remarks), _text(d.facts)]
+    return (
+        f"<div>{_paragraphs(lines)}{''.join(command)}{_paragraphs(more)}{''.join([*keys, *blocks])}"
+        f"{_paragraphs([*settings, *warnings])}</div>"
+    )
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{line}</p>" for line in lines if line)
 
 
 @cache
@@ -180,11 +218,14 @@ def _block(block: Block, tables: Tables) -> str:
 
 
 def _code(code: Code) -> str:
-    lines = "\n".join(_text(line) for line in code.text.split("\n"))
     return (
-        f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{lines}</code></pre>'
+        f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{_text_lines(code.text)}</code></pre>'
         '<button type="button" class="copy" hidden>Copy</button></div>'
     )
+
+
+def _text_lines(text: str) -> str:
+    return "\n".join(_text(line) for line in text.split("\n"))
 
 
 def _table(table: Table, tables: Tables) -> str:
@@ -196,6 +237,10 @@ def _table(table: Table, tables: Tables) -> str:
     columns = [_cells(each, at == 0, n, table.n_rows > _LONG) for at, each in enumerate(table.columns)]
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*columns, strict=True))
     caption = table.caption
+    if table.notes:
+        caption += f" The small type is the {table.notes}."
+    if table.sortable and not table.folded:
+        caption += " Click a heading to sort."
     if table.n_rows > n:
         caption += f" The first {n:,} of {table.n_rows:,} rows."
     whole = (

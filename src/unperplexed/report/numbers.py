@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import math
 
-from .text import figure
-
 MINUS = "\u2212"
+
+
+def figure(value: float, decimals: int = 3) -> str:
+    """Give a figure to three decimals, or as told, with more where they would all be zeros."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if abs(value) >= 1e5 or (decimals > 6 and abs(value) < 1e-3):
+        return f"{value:.2e}"
+    return f"{value:.{decimals}f}" if value == 0 or abs(value) >= 0.5 * 10**-decimals else f"{value:.2g}"
+
+
+def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tuple[str, str]:
+    """Give a figure and its interval, if any, to three decimals, or to so many that rounding leaves it its width."""
+    low, high = interval
+    if math.isnan(low):
+        return figure(value), ""
+    width = high - low
+    decimals = max(3, math.ceil(-math.log10(0.4 * width))) if 0 < width < math.inf else 3
+    shown = (figure(x, min(decimals, most)) for x in (value, low, high))
+    return next(shown), " to ".join(shown)
 
 
 def number(value: float, decimals: int = 3) -> str:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._lib.formatting import confidence_interval, number_of, short_name
-from .text import figure, notes_lines
+from ..report.numbers import figure
+from ..tally.describe import notes_lines
 
 if TYPE_CHECKING:
     from .._lib.typing import Bools, Floats
-    from ..assessment.decision_curve import DecisionCurve
-    from ..assessment.decision_result import Decision, MeanCost, Share
-    from ..assessment.net_benefit import NetBenefit
     from ..forecasts.forecasts import Notes
     from ..forecasts.labels import Label
+    from .decision_curve import DecisionCurve
+    from .decision_result import Decision, MeanCost, Share
+    from .net_benefit import NetBenefit
 
 _WIDTH = 80
 _MOST_THRESHOLDS = 11

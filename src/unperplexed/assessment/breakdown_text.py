@@ -14,16 +14,14 @@ from .._lib.formatting import (
     short_name,
 )
 from ..calibration.diagnosis.describe import CODES, code
-from .text import (
-    conclusion,
-    figure,
-    header,
-    notes_lines,
-)
+from ..report.numbers import figure
+from ..report.terminal import text
+from ..tally.describe import notes_lines
+from .describe import Described
 
 if TYPE_CHECKING:
-    from ..assessment.breakdown import Breakdown, GroupAssessment
     from ..forecasts.group_keys import Key, Value
+    from .breakdown import Breakdown, GroupAssessment
 
 _MOST_GROUPS = 20
 _MOST_EMPTY = 3
@@ -56,7 +54,12 @@ def breakdown_text(b: Breakdown) -> str:
     heads = {column: column for column in columns}
     if b.shrinkage is not None:
         heads["interval"] = f"{percent(b.shrinkage.confidence)} interval"
-    lines = [*conclusion(b.whole), "", *_header(b), "", line(", ".join(map(printable, b.by)), heads)]
+    lines = [
+        text(Described(b.whole).conclusion(), _WIDTH),
+        *_header(b),
+        "",
+        line(", ".join(map(printable, b.by)), heads),
+    ]
     for first, group in [(_WHOLE, b.total), *((key_text(group.key), group) for group in shown)]:
         lines.append(line(first, _cells(group), "*" if group.small else ""))
     if len(b) > len(shown):
@@ -78,8 +81,6 @@ def _value_text(value: Value) -> str:
 
 
 def _header(b: Breakdown) -> Iterator[str]:
-    for line in header(b.whole):
-        yield from textwrap.wrap(line, _WIDTH, break_on_hyphens=False)
     order = ORDERS[b.sort]
     if b.shrinkage is not None:
         order = order.replace("reported", "shrunken")

@@ -17,24 +17,19 @@ from .._lib.formatting import (
     short_name,
 )
 from ..calibration.diagnosis.describe import CODES, code
+from ..report.numbers import estimate, figure
 from ..scores.registry import SCORES
-from .text import (
-    class_name,
-    counted,
-    estimate,
-    figure,
-    notes_lines,
-)
+from ..tally.describe import class_name, counted, notes_lines
 
 if TYPE_CHECKING:
     from ..assessment.result import Assessment
-    from ..comparison.result import (
+    from ..statistics.intervals import Interval
+    from .result import (
         Comparison,
         Difference,
         Forecaster,
         PairedComparison,
     )
-    from ..statistics.intervals import Interval
 
 _MOST_FORECASTERS, _MOST_PAIRS, _MOST_ROWS = 20, 6, 5
 _LOG_LOSS = "log_loss"

@@ -11,10 +11,11 @@ from .._lib.formatting import (
     rule_text,
     short_name,
 )
-from .text import counted, figure, notes_lines
+from ..report.numbers import figure
+from ..tally.describe import counted, notes_lines
 
 if TYPE_CHECKING:
-    from ..comparison.sequential import SequentialComparison
+    from .sequential import SequentialComparison
 
 
 def sequential_text(comparison: SequentialComparison) -> str:
