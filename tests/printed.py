@@ -32,6 +32,11 @@ def without_code(text: str) -> str:
     """Leave out the lines that recalibrate: commands from the shell, Python from Python."""
     return "".join(
         line
-        for line in text.splitlines(keepends=True)
-        if not line.startswith(("  unperplexed recalibrate ", "  recalibrated = "))
+        for line in unfolded(text).splitlines(keepends=True)
+        if not re.match(r" +(unperplexed recalibrate|recalibrated =) ", line)
     )
+
+
+def unfolded(text: str) -> str:
+    """Give commands that go on over several lines in one line each."""
+    return re.sub(r" \\\n +", " ", text)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 
+from printed import unfolded
 from unperplexed import Recalibrator, Tally, assess
 from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after
 from unperplexed.cli.parser import main
@@ -175,7 +176,7 @@ def test_assess_through_a_map(files, capsys):
 
 def test_the_printed_commands_do_what_they_say(files, capsys):
     out = printed(capsys, "assess", "fit.csv", *COLUMNS, "--resamples", "0")
-    commands = [shlex.split(line) for line in out.splitlines() if line.startswith("  unperplexed recalibrate")]
+    commands = [shlex.split(line) for line in unfolded(out).splitlines() if line.lstrip().startswith("unperplexed ")]
     assert [command[0] for command in commands] == ["unperplexed"] * 2
     commands[1][commands[1].index("NEW.csv")] = "new.csv"
     for command in commands:

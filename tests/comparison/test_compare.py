@@ -18,7 +18,7 @@ from scipy import stats
 
 from helpers import softmax_forecasts
 from unperplexed import SCORES, InputError, assess, compare, compare_sequentially, diagnose
-from unperplexed.report.comparison_text import _estimate
+from unperplexed.comparison.text import _estimate
 from unperplexed.scores import generalized_surprisal, log_loss, row_scores, score_named
 from unperplexed.statistics.intervals import Interval
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from unperplexed import Tally, assess, assess_by, calibration_test, compare, diagnose
 from unperplexed.cli.parser import main
-from unperplexed.report.text import figure
+from unperplexed.report.numbers import figure, share_estimate
 
 
 def forecasts(rng, bias=0.0, confidence=0.0, n=3000):
@@ -99,8 +99,9 @@ def test_figures_are_the_same_wherever_they_stand(case):
         for value in (said["reported"][mean], said["measured"][mean]):
             assert figure(value) in flat
             assert figure(value) in page
+    assert share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])[0] in flat
     for name in ("slope", "divergence_probability", "prediction_accuracy"):
-        assert figure(said[name]) in flat
+        assert name == "prediction_accuracy" or figure(said[name]) in flat
         assert said[name] == frame[name] == getattr(a, name)
         low, high = a.intervals[name]
         assert np.isnan(low) or low <= said[name] <= high

@@ -271,7 +271,7 @@ def test_a_name_and_a_command_are_shown_where_they_are_known(sharp, page):
 def test_settings_are_shown_as_in_the_text(sharp, page):
     shown = settings(page)
     assert re.fullmatch(r"shrunk-isotonic, \d+% isotonic", shown["calibration curve"])
-    assert f"measured: {shown['calibration curve']}, each-class" in str(sharp)
+    assert f"calibration curve {shown['calibration curve']}, view each-class" in " ".join(str(sharp).split())
     assert shown["intervals"] == "95%, 80 bootstrap replicates, seed 0"
 
 

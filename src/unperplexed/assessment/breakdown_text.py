@@ -124,7 +124,7 @@ def _footnotes(b: Breakdown) -> Iterator[str]:
         more = f"beyond chance, groups differ by a factor of {spread:.{2 if spread > 1.1 else 3}f} (standard deviation)"
         yield more if spread > 1 else "groups differ by no more than chance makes them"
     if any(group.small for group in (b.total, *b.groups)):
-        yield "* small: fewer than 100 rows whose top class happened, or did not"
+        yield "* small: fewer than 100 rows whose most probable class was observed, or was not"
     if b.empty:
         named = ", ".join(map(key_text, b.empty[:_MOST_EMPTY])) + (", ..." if len(b.empty) > _MOST_EMPTY else "")
         yield from textwrap.wrap(f"{len(b.empty):,} without rows to assess, left out: {named}", _WIDTH)

@@ -107,8 +107,8 @@ class Described:
         return Document(
             title=self.headline,
             facts=": ".join(filter(None, [short_name(name, 200), f"{self._counted()}, {self._dependence()}"])),
-            headline=self.headline,
-            lead=" ".join(filter(None, [self.parts.verdict if a.diagnosis.made else "", self._evidence()])),
+            headline=self.parts.verdict if a.diagnosis.made else self.headline,
+            lead=self._evidence(),
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
             command=self._remedy_command(recalibrate),
@@ -131,11 +131,12 @@ class Described:
         """The three averages, and the most miscalibrated classes where they were counted."""
         a = self.a
         yield short_averages_table(a)
-        yield Prose(f"{'; '.join(papers_metrics(a))}. 1 is best for both.")
+        yield Prose(f"{'; '.join(papers_metrics(a))}.")
         if a.n_classes > 2 and (a.classes is not None or "bias" in a.diagnosis.errors):
             table = class_table(a)
             if table is not None:
                 yield table
+                yield from self._class_average()
 
     def _short_settings(self) -> Iterator[str]:
         a, d = self.a, self.a.diagnosis
@@ -143,7 +144,8 @@ class Described:
             yield f"test of miscalibration {p_value_text(d.p_value)}"
         yield f"calibration curve {a.estimator}{settings_text(a)}"
         yield f"view {a.view}"
-        yield f"floor {a.floor:g} for the averages"
+        ceiling = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
+        yield f"floor {a.floor:g}{ceiling} for the averages"
         if a.uncertainty.resamples:
             yield f"{a.uncertainty.resamples:,} bootstrap replicates, seed {a.uncertainty.seed}"
 

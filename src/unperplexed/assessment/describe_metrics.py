@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from .._lib.formatting import confidence_interval, p_value_text, percent
 from ..report.document import Metric, Settings
-from ..report.numbers import between, count, number, share
+from ..report.numbers import MISSING, between, count, estimate, number, share, share_estimate
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
-from .describe_words import MEANING, metric_and_interval, settings_text
+from .describe_words import MEANING, metric_and_interval, settings_text, slope_note
 from .familiar import FamiliarMetrics
 from .result import Assessment
 
@@ -21,9 +21,8 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     a, two = event.assessment, event.two
     what = "base rate" if two else "uniform forecast"
     if not two:
-        limits = between(*a.intervals["prediction_accuracy"], share)
         reference = f"{what} {share(f.reference_accuracy)}" if a.n_classes > 2 else ""
-        yield Metric("Accuracy", MEANING["accuracy"], share(a.prediction_accuracy), limits, "", reference, "larger")
+        yield _accuracy(a, reference)
     after = number(a.remedy.gain.recalibrated) if a.remedy is not None and a.remedy.significant else ""
     yield _score(a, "log_loss", "Log loss", after, f"{what} {number(f.reference_log_loss)}")
     yield _score(a, "brier_score", "Brier score", "", f"{what} {number(f.reference_brier_score)}")
@@ -42,11 +41,15 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     a = event.assessment
     if not event.two:
         return
-    limits = between(*a.intervals["prediction_accuracy"], share)
-    yield Metric("Accuracy", MEANING["accuracy"], share(a.prediction_accuracy), limits, better="larger")
+    yield _accuracy(a, "")
     if a.bias is not None:
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
         yield Metric("Observed frequency", "", share(a.bias.frequency))
+
+
+def _accuracy(a: Assessment, reference: str) -> Metric:
+    value, limits = share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])
+    return Metric("Accuracy", MEANING["accuracy"], value, limits, "", reference, "larger")
 
 
 def papers_metrics(a: Assessment) -> Iterator[str]:
@@ -54,12 +57,17 @@ def papers_metrics(a: Assessment) -> Iterator[str]:
     level = confidence_interval(a.uncertainty.confidence)
     for name, title in (("slope", "Slope of the averages"), ("divergence_probability", "divergence probability")):
         value, interval = metric_and_interval(a, name)
-        yield f"{title} {value}{f' ({level} {interval})' if interval else ''}"
+        about = [f"{level} {interval}"] if interval else []
+        about += [slope_note(a) if name == "slope" else "1 is best" if value != "-" else "none in this view"]
+        yield f"{title} {value if value != '-' else MISSING} ({'; '.join(about)})"
 
 
 def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:
     value, interval = a.scores.get(rule, math.nan), a.intervals.get(rule, Interval(math.nan, math.nan))
-    return Metric(name, MEANING[rule], number(value), between(*interval), after, reference, "smaller")
+    if math.isinf(value):
+        reference = f"0 assigned to {count(a.zero_given)} observed"
+    shown, limits = estimate(value, interval, most=4)
+    return Metric(name, MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
 
 
 def familiar_settings(event: Event, f: FamiliarMetrics) -> Settings:

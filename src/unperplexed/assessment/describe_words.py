@@ -192,3 +192,14 @@ def rows_text(a: Assessment) -> Iterator[str]:
 
 
 _MOST_LISTED = 8
+
+
+def slope_note(a: Assessment) -> str:
+    """Say what the slope of the averages is compared with, or why there is none."""
+    if math.isnan(a.slope):
+        return "none in this view" if a.view == "top-label" else "reported means are all equal"
+    if a.measured.spread == 0:
+        return "measured means are all equal"
+    if a.zero_given and not a.floor:
+        return f"0 assigned to {a.zero_given:,.4g} observed"
+    return "1 is best"

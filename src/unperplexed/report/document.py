@@ -141,35 +141,29 @@ class Metric:
 
 def metrics_table(metrics: Sequence[Metric]) -> Table:
     """Give key figures as a table, one a row; where they compare forecasters, one a column."""
-    readings = metrics[0].readings
-    if readings:
-        names = [each.name for each in readings]
+    if metrics[0].readings:
+        names = [each.name for each in metrics[0].readings]
         found = [{each.name: each.value for each in metric.readings} for metric in metrics]
-        each_metric = [
-            Column(metric.name, [of.get(name, "") for name in names]) for metric, of in zip(metrics, found, strict=True)
+        values = [[of.get(name, "") for name in names] for of in found]
+        columns = [Column(metric.name, column) for metric, column in zip(metrics, values, strict=True)]
+    else:
+        names = [each.name for each in metrics]
+        columns = [
+            Column("value", [each.value for each in metrics], [each.interval for each in metrics]),
+            Column("after remedy", [each.after for each in metrics]),
+            Column("reference", [each.reference for each in metrics], words=True),
         ]
-        return Table(better_text(metrics), [Column("", names), *each_metric])
-    columns = [
-        Column("value", [each.value for each in metrics], [each.interval for each in metrics]),
-        Column("after remedy", [each.after for each in metrics]),
-        Column("reference", [each.reference for each in metrics], words=True),
-    ]
-    names = [each.name for each in metrics]
-    shown = [column for column in columns if any(column.values)]
-    return Table(better_text(metrics), [Column("", names, meanings=[each.meaning for each in metrics]), *shown])
+    return Table(_better(metrics), [Column("", names), *(column for column in columns if any(column.values))])
 
 
-def better_text(metrics: Sequence[Metric]) -> str:
+def _better(metrics: Sequence[Metric]) -> str:
     """Say which values are better: "Smaller is better: log loss; larger: accuracy."."""
-    better: dict[str, list[str]] = {}
+    by_direction: dict[str, list[str]] = {}
     for each in metrics:
         if each.better:
-            better.setdefault(each.better, []).append(each.name)
-    found = [
-        f"{which}{'' if at else ' is better'}: {', '.join(names)}" for at, (which, names) in enumerate(better.items())
-    ]
-    text = "; ".join(found)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+            by_direction.setdefault(each.better, []).append(each.name)
+    text = "; ".join(f"{which}: {', '.join(names)}" for which, names in by_direction.items())
+    return f"{text[:1].upper()}{text[1:]}.".replace(":", " is better:", 1) if text else ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -106,7 +107,8 @@ def card(document: Document) -> str:
     actions = [f"<b>{_text(each.title)}:</b> {_text(each.text)}" for each in d.actions]
     command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
     keys = [_table(metrics_table(d.metrics), tables)] if d.metrics else []
-    blocks = [_block(each, tables) for each in d.summary]
+    still = [replace(each, sortable=False) if isinstance(each, Table) else each for each in d.summary]
+    blocks = [_block(each, tables) for each in still]
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
     warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]
     lines = [f"<b>{_text(d.headline)}</b>", _text(d.lead), *actions]
@@ -218,8 +220,9 @@ def _block(block: Block, tables: Tables) -> str:
 
 
 def _code(code: Code) -> str:
+    lines = _text_lines(code.text)
     return (
-        f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{_text_lines(code.text)}</code></pre>'
+        f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{lines}</code></pre>'
         '<button type="button" class="copy" hidden>Copy</button></div>'
     )
 

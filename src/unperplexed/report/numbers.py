@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 MINUS = "\u2212"
+MISSING = "\u2013"
 
 
 def figure(value: float, decimals: int = 3) -> str:
@@ -35,7 +36,7 @@ def number(value: float, decimals: int = 3) -> str:
         return "∞" if value > 0 else f"{MINUS}∞"
     text = figure(value, decimals)
     if text == "-":
-        return "–"
+        return MISSING
     return (MINUS + text[1:] if text.startswith("-") else text).replace("e-", f"e{MINUS}")
 
 
@@ -73,6 +74,17 @@ def between(low: float, high: float, form: object = None) -> str:
         return ""
     shown = form if callable(form) else number
     return f"{shown(low)} to {shown(high)}"
+
+
+def share_estimate(value: float, interval: tuple[float, float]) -> tuple[str, str]:
+    """Give a share and its interval, if any, in percent, with as many decimals as rounding needs to leave its width."""
+    low, high = interval
+    width = 100 * (high - low)
+    if not 0 < width < 1:
+        return share(value), between(low, high, share)
+    decimals = min(max(1, math.ceil(-math.log10(0.4 * width))), 3)
+    shown = (f"{100 * each:.{decimals}f}%" for each in (value, low, high))
+    return next(shown), " to ".join(shown)
 
 
 def count(value: float) -> str:

@@ -1,0 +1,239 @@
+"""A document as text for a terminal: conclusion, cost and remedy, key figures, a few tables, settings, warnings.
+
+Lines have at most 80 columns, fewer where the terminal has fewer: sentences are wrapped, and the columns of a table
+that have no room stand below their row. Only commands and lines of Python keep
+their length, so that they can be copied.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from .._lib.formatting import printable
+from .document import Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
+
+WIDTH, _NARROWEST = 80, 40
+
+MOST_ROWS = 12
+"""Rows of a table; the next line says how many more there are."""
+
+_LABEL = 8
+"""Columns of the label before a cost or a remedy."""
+
+_NARROW = 8
+"""Columns within which a heading need not be broken into lines."""
+
+_WIDEST = 34
+"""Columns that the first column of a table, whose longer names are folded, takes from the others."""
+
+
+_STOP = re.compile(r"[.!?]$")
+
+
+def width() -> int:
+    """Return the number of columns to write in: those of the terminal, between 40 and 80."""
+    return max(_NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+
+
+def text(document: Document, columns: int | None = None) -> str:
+    """Give a document as text.
+
+    Parameters
+    ----------
+    document : Document
+        What is shown: its conclusion, actions, metrics, and the blocks of its summary.
+    columns : int, optional
+        Width of the lines; by default that of the terminal, between 40 and 80.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(text(Document("Rain", "365 forecasts", "Overconfident", "Observed in 70%, predicted 80%.")))
+    Overconfident.
+    Observed in 70%, predicted 80%.
+    <BLANKLINE>
+    365 forecasts
+    """
+    columns = columns or width()
+    parts = [
+        [*_conclusion(document, columns), *_actions(document, columns)],
+        _wrapped(document.facts, columns),
+        list(_metrics(document.metrics, columns)),
+        *(list(_block(block, columns)) for block in document.summary),
+        list(_ending(document, columns)),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list[str]:
+    """Wrap a sentence; what comes from outside is made printable."""
+    return textwrap.wrap(
+        printable(words), columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False
+    )
+
+
+def _conclusion(d: Document, columns: int) -> Iterator[str]:
+    headline = d.headline if _STOP.search(d.headline) else f"{d.headline}."
+    yield from _wrapped(headline, columns)
+    yield from _wrapped(d.lead, columns)
+
+
+def _actions(d: Document, columns: int) -> Iterator[str]:
+    if d.actions:
+        yield ""
+    indent = " " * _LABEL
+    for action in d.actions:
+        yield from _wrapped(action.text, columns, f"{action.label:{_LABEL}}", indent)
+    if d.command is not None:
+        yield from code_lines(d.command.text, columns, indent + "  ")
+    for remark in d.remarks:
+        yield ""
+        yield from _wrapped(remark, columns)
+
+
+def code_lines(code: str, columns: int, indent: str = "  ") -> Iterator[str]:
+    """Give commands in lines that can be copied, long ones continued by a backslash; Python as it is."""
+    for line in code.splitlines():
+        if not line.startswith("unperplexed ") or len(indent + line) <= columns:
+            yield f"{indent}{line}"
+            continue
+        shown = ""
+        for phrase in _phrases(line):
+            if shown and len(f"{indent}{shown} {phrase} \\") > columns:
+                yield f"{indent}{shown} \\"
+                shown = f"    {phrase}"
+            else:
+                shown = f"{shown} {phrase}" if shown else phrase
+        yield f"{indent}{shown}"
+
+
+def _phrases(command: str) -> Iterator[str]:
+    """Split a command before its options, so that each stays with its values."""
+    phrase: list[str] = []
+    for word in shlex.split(command):
+        if word.startswith("-") and len(word) > 1:
+            yield " ".join(phrase)
+            phrase = []
+        phrase.append(shlex.quote(word))
+    yield " ".join(phrase)
+
+
+def _metrics(metrics: Sequence[Metric], columns: int) -> Iterator[str]:
+    """Give the key figures as one table, and below it which direction is better."""
+    if metrics:
+        table = metrics_table(metrics)
+        yield from _rows(_apart(table), columns)
+        yield from _wrapped(table.caption, columns)
+
+
+def _block(block: Block, columns: int) -> Iterator[str]:
+    match block:
+        case Table():
+            yield from _wrapped(block.caption, columns)
+            yield from _rows(_apart(block), columns)
+        case Prose():
+            yield from _wrapped(block.text, columns)
+        case Code():
+            yield from code_lines(block.text, columns)
+        case Settings():
+            for name, value in block.items:
+                yield from _wrapped(f"{name}: {value}", columns, later="  ")
+        case Notes():
+            for line in block.lines:
+                yield from _wrapped(line, columns, later="  ")
+        case _:  # a chart is left to what can draw
+            return
+
+
+def _apart(table: Table) -> list[Column]:
+    """Give the notes of each column a column of their own."""
+    found = []
+    for at, each in enumerate(table.columns):
+        if each.strips:
+            continue
+        if at == 0:
+            names = [f"{v}, {n}" if n else v for v, n in zip(each.values, [*each.notes, *each.values], strict=False)]
+            found.append(Column(each.heading, names if each.notes else each.values))
+            continue
+        found.append(each)
+        if any(each.notes):
+            found.append(Column(table.notes or "95% CI", each.notes))
+    return found
+
+
+def _rows(table: Sequence[Column], columns: int) -> Iterator[str]:
+    """Align the columns of a table; those without room stand below their row, each under its heading."""
+    first, *others = table
+    n = min(len(first.values), MOST_ROWS)
+    names = [printable(each) for each in first.values[:n]]
+    wide = {id(column): _least_width(column, n) for column in others}
+    figures = sum(wide[id(column)] + 2 for column in others if not column.words)
+    longest = max(map(len, [*names, *_stacked(first.heading, _WIDEST)]), default=0)
+    widest = min(longest, max(columns - figures, min(_WIDEST, columns // 2)))
+    beside: list[tuple[Column, int]] = []
+    below: list[Column] = []
+    room = columns - widest
+    for column in others:
+        needed = wide[id(column)]
+        if needed + 2 <= room and not (column.words and needed > _WIDEST):
+            beside.append((column, needed))
+            room -= needed + 2
+        else:
+            below.append(column)
+    yield from _headings(first.heading, widest, beside)
+    for at in range(n):
+        *above, last = textwrap.wrap(names[at], widest, subsequent_indent="  ") or [""]
+        yield from above
+        cells = (
+            f"  {printable(column.values[at]):{'<' if column.words else '>'}{needed}}" for column, needed in beside
+        )
+        yield f"{last:{widest}}{''.join(cells)}".rstrip()
+        for column in below:
+            if column.values[at]:
+                heading = f"{column.heading}: " if column.heading else ""
+                yield from _wrapped(f"{heading}{column.values[at]}", columns, "  ", "    ")
+    if len(first.values) > n:
+        yield f"... and {len(first.values) - n:,} more"
+
+
+def _least_width(column: Column, n: int) -> int:
+    """Return the width of the longest value, word of the heading, or heading that is not worth breaking."""
+    heading = column.heading
+    values = (len(printable(each)) for each in column.values[:n])
+    return max(*values, min(len(heading), _NARROW), *(len(word) for word in heading.split()), 0)
+
+
+def _headings(first: str, widest: int, beside: Sequence[tuple[Column, int]]) -> Iterator[str]:
+    """Give the headings, each in as many lines as it needs, the last of them above the values."""
+    stacks = [_stacked(first, widest), *(_stacked(column.heading, wide) for column, wide in beside)]
+    if not any(map(any, stacks)):
+        return
+    most = max(map(len, stacks))
+    stacks = [[""] * (most - len(stack)) + stack for stack in stacks]
+    for line in zip(*stacks, strict=True):
+        cells = (
+            f"  {cell:{'<' if column.words else '>'}{wide}}"
+            for cell, (column, wide) in zip(line[1:], beside, strict=True)
+        )
+        yield f"{line[0]:{widest}}{''.join(cells)}".rstrip()
+
+
+def _stacked(heading: str, columns: int) -> list[str]:
+    return textwrap.wrap(heading, max(columns, 1), break_long_words=False) or [""]
+
+
+def _ending(d: Document, columns: int) -> Iterator[str]:
+    """Give settings, where to read more, and the warnings."""
+    if d.settings:
+        yield from _wrapped(f"settings: {d.settings}", columns, later="  ")
+    if d.more:
+        yield from _wrapped(f"more: {d.more}", columns, later="  ")
+    for warning in d.warnings:
+        yield from _wrapped(f"warning: {warning}{'' if _STOP.search(warning) else '.'}", columns, later="  ")
