@@ -265,7 +265,10 @@ def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, tempe
     assert float(re.search(r"temperature ([\d.]+)", remedy)[1]) == pytest.approx(1 / slope, rel=0.02)
     card = result._repr_html_()
     assert (
-        card.index(result.verdict) < card.index("Miscalibration costs") < card.index("What to do") < card.index("<thead>")
+        card.index(result.verdict)
+        < card.index("Miscalibration costs")
+        < card.index("What to do")
+        < card.index("<thead>")
     )
 
 

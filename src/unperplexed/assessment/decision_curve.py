@@ -88,7 +88,7 @@ class DecisionCurve(ReadOnlyArrays):
 
     def plot(self, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
         """Draw the net benefit over the thresholds, with the models' pointwise intervals; returns the Axes."""
-        from ..report.decision_plots import plot_decision_curve
+        from .decision_plots import plot_decision_curve
 
         return plot_decision_curve(self, ax, standardized=standardized)
 

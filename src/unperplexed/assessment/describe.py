@@ -112,7 +112,7 @@ class Described:
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
             command=self._remedy_command(recalibrate),
-            remarks=[line for line in (self._rows_to_look_at(), *others) if line],
+            remarks=[line for line in (self._rows_and_advice(), *others) if line],
             metrics=[*key_metrics(self.event, self.familiar), *means_of_event(self.event)],
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
@@ -244,6 +244,11 @@ class Described:
     def _rows_to_look_at(self) -> str:
         """Name the rows that were certain and wrong, or that carry the evidence."""
         return " ".join(rows_text(self.a))
+
+    def _rows_and_advice(self) -> str:
+        """Name these rows, with what to do about them."""
+        advice = (f.remedy for f in self.a.diagnosis.findings if f.error in ("certainty", "rows"))
+        return " ".join(filter(None, [self._rows_to_look_at(), *dict.fromkeys(advice)]))
 
     def _findings(self) -> Section | None:
         d = self.a.diagnosis

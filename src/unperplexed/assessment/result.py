@@ -495,7 +495,7 @@ class Assessment(Reported):
             if axes != "reported":
                 raise InputError(f"axes: {axes!r} needs kind='averages'.")
             return draw_reliability(reliability_chart(Event(self), after_remedy=False), ax, name=name, **keywords)
-        from ..report.plots import plot_assessment
+        from .averages_plot import plot_assessment
 
         if kind != "averages":
             raise InputError(f"kind: expected 'reliability' or 'averages', got {kind!r}.")

@@ -86,7 +86,7 @@ class RiskProfile(ReadOnlyArrays):
 
         ``measured`` is the measured profile of the same forecasts, ``Assessment.measured_profile``, to be drawn beside.
         """
-        from ..report.plots import plot_profile
+        from .profile_plots import plot_profile
 
         return plot_profile(self, ax, label=label, measured=measured)
 

@@ -104,8 +104,9 @@ def picture_bytes(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    from ..comparison.plots import comparison_size
     from ..comparison.result import Comparison
-    from ..report.plots import SIZES, comparison_size
+    from ..report.axes import SIZES
 
     size = comparison_size(comparison) if isinstance(comparison, Comparison) else SIZES[kind]
     figure = Figure(figsize=size, layout="tight")

@@ -262,7 +262,7 @@ class Comparison(Reported):
         matplotlib.axes.Axes
             The main Axes, with the profiles; ``.figure`` saves it.
         """
-        from ..report.plots import plot_comparison
+        from .plots import plot_comparison
 
         return plot_comparison(self, ax)
 

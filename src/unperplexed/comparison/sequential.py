@@ -117,7 +117,7 @@ class SequentialComparison(ReadOnlyArrays):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean difference and its limits over the rows; returns the Axes."""
-        from ..report.plots import plot_sequential
+        from .plots import plot_sequential
 
         return plot_sequential(self, ax)
 

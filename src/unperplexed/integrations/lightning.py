@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from .._lib.errors import InputError
 from .._lib.output import write_whole
-from ..report.plots import SIZES
+from ..report.axes import SIZES
 from .figures import HEADLINE
 
 try:

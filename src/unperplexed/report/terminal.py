@@ -205,7 +205,7 @@ def _rows(table: Sequence[Column], columns: int) -> Iterator[str]:
 
 def _least_width(column: Column, n: int) -> int:
     """Return the width of the longest value, word of the heading, or heading that is not worth breaking."""
-    heading = column.heading
+    heading = printable(column.heading)
     values = (len(printable(each)) for each in column.values[:n])
     return max(*values, min(len(heading), _NARROW), *(len(word) for word in heading.split()), 0)
 
@@ -226,7 +226,7 @@ def _headings(first: str, widest: int, beside: Sequence[tuple[Column, int]]) -> 
 
 
 def _stacked(heading: str, columns: int) -> list[str]:
-    return textwrap.wrap(heading, max(columns, 1), break_long_words=False) or [""]
+    return textwrap.wrap(printable(heading), max(columns, 1), break_long_words=False) or [""]
 
 
 def _ending(d: Document, columns: int) -> Iterator[str]:

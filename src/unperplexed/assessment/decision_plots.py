@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, short_name
-from .plots import SIZES
+from ..report.axes import SIZES
 
 if TYPE_CHECKING:
-    from ..assessment.decision_curve import DecisionCurve
+    from .decision_curve import DecisionCurve
 
 _COLOURS = ("#00507d", "#B33F00", "#00513b", "#76305a", "#7a5300", "#837a00")
 _STYLES = ("-", "--", "-.", ":")

@@ -1,0 +1,207 @@
+"""The picture of the three averages, reported and measured, on matplotlib Axes. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of, percent
+from .._lib.typing import Floats, Ints
+from ..report.axes import COLOURS, GREY, MARKS, SIZES, draw_legend, drawn_name, new_axes
+from .profile_plots import MEANS
+from .result import Assessment
+
+_MOST_BUBBLES = 15
+"""Of the bins of many classes in each tenth of the reported axis; more cannot be told apart."""
+
+_LARGE_BUBBLES = 40
+"""So many have room to be large."""
+
+
+def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = "reported") -> Axes:
+    """Draw measured against reported probability and, beside it, the distribution of what was reported.
+
+    Bubbles are the bins, their area the bin's part in the log of the geometric accuracy, and bars how far each
+    reaches; in the each-class view the largest of all classes' bins, in the classes' colours where these are few.
+    The three marks are decisiveness, geometric accuracy and robustness, each with its reported and measured
+    value in the legend, joined by the slope line.
+
+    Parameters
+    ----------
+    assessment : Assessment
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; a strip is cut off it for the distribution. By default a new pyplot figure.
+    axes : {"reported", "nelson"}, default "reported"
+        Which axis the reported probability goes on: x, or y as in [N17].
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The main Axes.
+
+    Raises
+    ------
+    InputError
+        For other axes.
+    """
+    if axes not in ("reported", "nelson"):
+        raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
+    if not (ax is None or isinstance(ax, Axes)):
+        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
+    if ax is None:
+        ax = new_axes(SIZES[axes])
+    swapped = axes == "nelson"
+    of = f" of '{drawn_name(str(assessment.labels[1]), 24)}'" if _one_class(assessment) else ""
+    names = (f"reported probability{of}", f"measured probability{of}")
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="reported = measured", zorder=1)
+    _draw_bins(ax, assessment, swapped)
+    _draw_bands(ax, assessment, swapped)
+    _draw_curves(ax, assessment, swapped)
+    _draw_means(ax, assessment, swapped)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set_ylabel(names[0] if swapped else names[1])
+    ax.set_xlabel(names[1] if swapped else names[0])
+    ax.grid(color="#d9d9d9", linewidth=0.5)
+    ax.set_axisbelow(True)
+    _draw_beside(ax, assessment, swapped)
+    return ax
+
+
+def _one_class(assessment: Assessment) -> bool:
+    """Whether the curve is that of the positive one of two classes, whose label is known."""
+    return assessment.n_classes == 2 and assessment.view == "each-class" and assessment.labels[1] is not None
+
+
+def _xy(reported: Any, measured: Any, swapped: bool) -> tuple[Any, Any]:
+    return (measured, reported) if swapped else (reported, measured)
+
+
+def _draw_bins(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    bins = assessment.bins
+    part = np.abs(bins.contribution)
+    largest = part[np.isfinite(part)].max(initial=0.0)
+    room = 700 * min(1.0, _LARGE_BUBBLES / min(part.size, 10 * _MOST_BUBBLES)) if bins.label else 700
+    area = 14 + room * np.minimum(part / largest, 1.0) if largest else np.full(part.size, 14.0)
+    reported = np.where(bins.happened > 0, bins.geometric_accuracy, bins.mean_reported)
+    for name, (fill, edge), here in _kinds_of_bins(assessment, part, reported):
+        spans = np.stack([np.stack([bins.lowest, bins.highest]), np.stack([bins.measured, bins.measured])])[..., here]
+        alpha = 0.25 if bins.label and here.size > _LARGE_BUBBLES else 0.7
+        ax.plot(*(spans[::-1] if swapped else spans), color=edge, linewidth=1.2, alpha=alpha, zorder=2)
+        ax.scatter(
+            *_xy(reported[here], bins.measured[here], swapped),
+            s=area[here],
+            color=fill,
+            edgecolor=edge,
+            linewidth=0.8,
+            alpha=0.6,
+            zorder=3,
+            clip_on=False,
+        )
+        ax.plot([], [], "o", color=fill, markeredgecolor=edge, markersize=8, alpha=0.8, label=name)
+
+
+def _kinds_of_bins(
+    assessment: Assessment, part: Floats, reported: Floats
+) -> Iterator[tuple[str, tuple[str, str], Ints]]:
+    """Name in the legend, colours and bins of each kind: a few classes each by itself, else all of them."""
+    bins, n = assessment.bins, len(assessment.bins)
+    number = f"{number_of(n, 'bin')}, by contribution"
+    if not bins.label:
+        yield number, COLOURS[0], np.arange(n)
+        return
+    tenth = np.minimum((reported * 10).astype(np.int64), 9)
+    order = np.lexsort((-part, tenth))
+    largest = order[np.arange(n) - np.searchsorted(tenth[order], tenth[order]) < _MOST_BUBBLES]
+    if assessment.n_classes > len(COLOURS):
+        yield f"{largest.size} of {number}", COLOURS[0], largest
+        return
+    for label, colours in zip(assessment.labels, COLOURS, strict=False):
+        yield (
+            drawn_name(label, 20) if isinstance(label, str) else f"class {label}",
+            colours,
+            largest[[bins.label[at] == label for at in largest]],
+        )
+
+
+def _draw_bands(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Draw where a calibrated forecaster would be measured, and where the measured probability may lie."""
+    u = assessment.uncertainty
+    confidence = percent(u.confidence)
+    for band, colour, label in (
+        (u.consistent, GREY, f"calibrated, {confidence} band"),
+        (u.curve, COLOURS[0][0], f"measured, {confidence} band"),
+    ):
+        if band is not None:
+            fill = ax.fill_betweenx if swapped else ax.fill_between
+            fill(band.reported, band.low, band.high, color=colour, alpha=0.25, linewidth=0, zorder=1, label=label)
+
+
+def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Draw the measured probability as estimated: one line, or one for each of a few classes."""
+    curve, labels = assessment.curve, assessment.labels if assessment.curve.label else (None,)
+    if len(labels) > len(COLOURS):
+        return
+    for label, (_, edge) in zip(labels, COLOURS, strict=False):
+        here = [each == label for each in curve.label] if curve.label else slice(None)
+        ax.plot(*_xy(curve.reported[here], curve.measured[here], swapped), color=edge, linewidth=1, alpha=0.8, zorder=2)
+
+
+def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    reported, measured = assessment.reported, assessment.measured
+    if np.isnan(measured.decisiveness):  # the top-label view has none
+        return
+    ends = ([reported.robustness, reported.decisiveness], [measured.robustness, measured.decisiveness])
+    low, high = assessment.intervals["slope"]
+    label = "slope -" if np.isnan(assessment.slope) else f"slope {assessment.slope:.2f}"
+    label += "" if np.isnan(low) else f" ({low:.2f} to {high:.2f})"
+    ax.plot(*_xy(*ends, swapped), color=MARKS, linewidth=1.8, label=label, zorder=4)
+    for marker, name, _ in MEANS:
+        x, y = getattr(reported, name), getattr(measured, name)
+        label = f"{name.replace('_', ' ')} {x:.2f}, {y:.2f}"
+        ax.plot(
+            *_xy([x], [y], swapped),
+            marker=marker,
+            markersize=9,
+            linestyle="none",
+            color=MARKS,
+            markeredgecolor="white",
+            label=label,
+            zorder=5,
+        )
+
+
+def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Legend above, and a histogram of the correct-class probabilities along the axis that shows what was reported."""
+    edges, share = assessment.distribution.edges, assessment.distribution.share
+    divider = make_axes_locatable(ax)
+    # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
+    above = divider.append_axes("top", size="24%", pad=0.02)
+    rows = number_of(assessment.n_rows, "forecast")
+    draw_legend(above, ax, f"{rows}; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}")
+    # The strip takes the label of the reported axis over, since it lies between the axis and its label.
+    if swapped:
+        strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)
+        strip.stairs(share, edges, orientation="horizontal", fill=True, color=GREY)
+        strip.set(xlabel="share", xlim=(max(share) * 1.3, 0), ylabel=ax.get_ylabel())
+        strip.xaxis.set_major_locator(MaxNLocator(1, prune="lower"))
+        ax.set_ylabel("")
+        ax.tick_params(labelleft=False)
+    else:
+        strip = divider.append_axes("bottom", size="20%", pad=0.12, sharex=ax)
+        strip.stairs(share, edges, fill=True, color=GREY)
+        strip.set(ylabel="share", ylim=(0, max(share) * 1.3), xlabel=ax.get_xlabel())
+        strip.yaxis.set_major_locator(MaxNLocator(2))
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+    strip.spines[["top", "right"]].set_visible(False)
+    # In the room that is left beyond the longest bar.
+    style = {"x": 0.02, "y": 0.5, "rotation": 90, "ha": "left", "va": "center"}
+    style = style if swapped else {"x": 0.5, "y": 0.98, "ha": "center", "va": "top"}
+    strip.text(s="of what happened", transform=strip.transAxes, fontsize="x-small", **style)
