@@ -195,10 +195,8 @@ def _rows(table: Sequence[Column], columns: int) -> Iterator[str]:
             f"  {printable(column.values[at]):{'<' if column.words else '>'}{needed}}" for column, needed in beside
         )
         yield f"{last:{widest}}{''.join(cells)}".rstrip()
-        for column in below:
-            if column.values[at]:
-                heading = f"{column.heading}: " if column.heading else ""
-                yield from _wrapped(f"{heading}{column.values[at]}", columns, "  ", "    ")
+        rest = (f"{each.heading}: {each.values[at]}".removeprefix(": ") for each in below if each.values[at])
+        yield from _wrapped("; ".join(rest), columns, "  ", "    ")
     if len(first.values) > n:
         yield f"... and {len(first.values) - n:,} more"
 
