@@ -401,8 +401,8 @@ def test_bands_hold_the_curve_and_the_diagonal(rng):
 
 @pytest.mark.slow
 def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
-    """A small part of `benchmarks/coverage.py`: 150 samples of 400 rows, of a forecaster that is too sharp and of one
-    that is calibrated. 95 % intervals hold the truth in 86 to 100 % (five standard deviations)."""
+    """A small part of `benchmarks/coverage.py`: 80 samples of 400 rows, of a forecaster that is too sharp and of one
+    that is calibrated. 95 % intervals hold the truth in 83 to 100 % (five standard deviations)."""
     rng = np.random.default_rng(11)
     odds = rng.normal(0, 1.5, 100_000)
     true = expit(odds)
@@ -411,18 +411,18 @@ def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
         y, p = np.repeat([0, 1], true.size), np.tile(said, 2)
         truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).figures()
         held, rejected = dict.fromkeys(truth, 0), 0
-        for run in range(150):
+        for run in range(80):
             at = rng.integers(0, true.size, 400)
             result = assess(rng.random(400) < true[at], said[at], resamples=80, seed=run)
             rejected += result.diagnosis.miscalibrated
             for name, (low, high) in result.intervals.items():
                 held[name] += low <= truth[name] <= high
         for name, count in held.items():
-            assert count >= 0.86 * 150, (name, sharpness)
+            assert count >= 0.83 * 80, (name, sharpness)
         if sharpness == 1.0:
-            assert rejected <= stats.binom.ppf(0.9999, 150, 0.05)
+            assert rejected <= stats.binom.ppf(0.9999, 80, 0.05)
         else:
-            assert rejected > 100
+            assert rejected > 55
 
 
 def in_groups(rng, groups, sharpness=1.0):

@@ -133,8 +133,8 @@ def test_the_minimum_is_the_truth(name):
     truth = np.array([[0.5, 0.3, 0.15, 0.05]], dtype=np.float32)
     layer = keras.layers.Dense(4, use_bias=False, kernel_initializer="zeros")
     model = keras.Sequential([keras.Input((1,)), layer])
-    model.compile(keras.optimizers.Adam(0.03), EVERY[name](from_logits=True))
-    model.fit(np.ones((3200, 1)), np.repeat(truth, 3200, axis=0), batch_size=2, verbose=0)
+    model.compile(keras.optimizers.Adam(0.1), EVERY[name](from_logits=True))
+    model.fit(np.ones((1200, 1)), np.repeat(truth, 1200, axis=0), batch_size=2, verbose=0)
     np.testing.assert_allclose(softmax(layer.get_weights()[0]), truth, atol=0.02)
 
 
@@ -397,7 +397,8 @@ if keras.backend.backend() != "jax" and find_spec("jax"):
     @pytest.mark.slow
     def test_all_of_it_on_jax():
         environment = os.environ | {"KERAS_BACKEND": "jax"}
-        # But for the descents, which take long and whose gradients the others compare.
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "not minimum"]
+        # But for the descents, which take long and whose gradients the others compare, and what is the same for each loss.
+        others = "not minimum and not far_out and not saved and not kinds_of_targets"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", others]
         run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert run.returncode == 0, run.stdout[-3000:]
