@@ -397,7 +397,7 @@ if keras.backend.backend() != "jax" and find_spec("jax"):
     @pytest.mark.slow
     def test_all_of_it_on_jax():
         environment = os.environ | {"KERAS_BACKEND": "jax"}
-        # But for the descents, which take long and whose gradients the others compare, and what is the same for each loss.
+        # But for the descents, whose gradients the others compare, and for what is the same for each loss.
         others = "not minimum and not far_out and not saved and not kinds_of_targets"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", others]
         run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -39,7 +39,9 @@ def test_a_table_fits_and_keeps_every_word(table, columns):
 def test_a_wide_table_puts_columns_below_their_row():
     table = Table("", [Column("class", ["a"]), *(Column(f"number {at}", ["0.123456789"]) for at in range(8))])
     shown = text(Document("", "", "Calibrated", "", summary=[table]), 60)
-    assert "\n  number 4: 0.123456789; number 5: 0.123456789; number 6:\n    0.123456789; number 7: 0.123456789" in shown
+    assert (
+        "\n  number 4: 0.123456789; number 5: 0.123456789; number 6:\n    0.123456789; number 7: 0.123456789" in shown
+    )
 
 
 def test_notes_have_a_column_and_long_tables_an_end():

@@ -310,9 +310,9 @@ class TestInTallies:
     def test_an_assessment_has_it_and_prints_the_headline_ones(self, name):
         result = assess([1, 0], [0.8, 0.3])
         assert result.to_dict()["scores"][name] == pytest.approx(NAMED[name]([1, 0], [0.8, 0.3]))
-        score, text = SCORES[name], str(result)
-        assert (name.replace("_", " ") in text) == score.headline
-        assert (f"\n{name.replace(chr(95), chr(32)):22}" in text) == score.headline
+        lines = str(result).casefold().splitlines()
+        shown = any(line.startswith(f"{name.replace('_', ' ')}  ") for line in lines)
+        assert shown == SCORES[name].headline
 
 
 def test_selected_rows_of_a_block(rng):

@@ -23,7 +23,14 @@ from .describe_details import (
     scores_table,
     short_averages_table,
 )
-from .describe_metrics import familiar_settings, key_metrics, means_of_event, papers_metrics, settings_of
+from .describe_metrics import (
+    familiar_settings,
+    further_scores,
+    key_metrics,
+    means_of_event,
+    papers_metrics,
+    settings_of,
+)
 from .describe_tables import (
     class_table,
     detectable_table,
@@ -113,7 +120,7 @@ class Described:
             actions=list(self._actions()),
             command=self._remedy_command(recalibrate),
             remarks=[line for line in (self._rows_and_advice(), *others) if line],
-            metrics=[*key_metrics(self.event, self.familiar), *means_of_event(self.event)],
+            metrics=[*key_metrics(self.event, self.familiar), *further_scores(a), *means_of_event(self.event)],
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
             more="--report PAGE.html, or to_html() in Python: diagram, groups, risk profile, surprising forecasts",

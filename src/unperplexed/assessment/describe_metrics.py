@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from .._lib.formatting import confidence_interval, p_value_text, percent
 from ..report.document import Metric, Settings
 from ..report.numbers import MISSING, between, count, estimate, number, share, share_estimate
+from ..scores.registry import SCORES, score_named
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
+from .describe_details import capital
 from .describe_words import MEANING, metric_and_interval, settings_text, slope_note
 from .familiar import FamiliarMetrics
 from .result import Assessment
+
+KEY_SCORES = ("log_loss", "brier_score")
 
 
 def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
@@ -45,6 +49,17 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     if a.bias is not None:
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
         yield Metric("Observed frequency", "", share(a.bias.frequency))
+
+
+def further_scores(a: Assessment) -> Iterator[Metric]:
+    """Yield the scores that were asked for by name, as far as they are shown."""
+    for name, value in a.scores.items():
+        score = score_named(name)
+        if name in KEY_SCORES or (name in SCORES and not score.headline):
+            continue
+        shown, limits = estimate(value, a.intervals[name], most=4)
+        title = capital(name.replace("_", " "))
+        yield Metric(title, capital(f"{score.note}."), shown, limits, better=score.better)
 
 
 def _accuracy(a: Assessment, reference: str) -> Metric:
