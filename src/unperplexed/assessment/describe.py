@@ -44,6 +44,7 @@ from .describe_words import (
     HELD_OUT,
     against_reference,
     confident_errors,
+    dependence_text,
     evidence,
     remarks,
     remedies_text,
@@ -94,7 +95,7 @@ class Described:
         what = counted(a.n_rows, a.n_classes, a.labels)
         return Document(
             title=f"{titled}{self.headline}: {what}",
-            facts=" · ".join(filter(None, [short_name(name, 200), what, self._dependence()])),
+            facts=" · ".join(filter(None, [short_name(name, 200), what, dependence_text(self.a)])),
             headline=self.headline,
             lead=self._lead(),
             calm=not a.diagnosis.findings,
@@ -113,7 +114,7 @@ class Described:
         others = self.parts.others if a.diagnosis.findings else ()
         return Document(
             title=self.headline,
-            facts=": ".join(filter(None, [short_name(name, 200), f"{self._counted()}, {self._dependence()}"])),
+            facts=": ".join(filter(None, [short_name(name, 200), f"{self._counted()}, {dependence_text(self.a)}"])),
             headline=self.parts.verdict if a.diagnosis.made else self.headline,
             lead=self._evidence(),
             calm=not a.diagnosis.findings,
@@ -169,12 +170,6 @@ class Described:
     def familiar(self) -> FamiliarMetrics:
         """Metrics that every forecaster knows."""
         return familiar_metrics(self.event.tally, self.event.confidence)
-
-    def _dependence(self) -> str:
-        a = self.a
-        if a.grouped:
-            return f"clusters, effective sample size {a.independent_rows:,.4g}"
-        return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"
 
     def _lead(self) -> str:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""

@@ -203,3 +203,10 @@ def slope_note(a: Assessment) -> str:
     if a.zero_given and not a.floor:
         return f"0 assigned to {a.zero_given:,.4g} observed"
     return "1 is best"
+
+
+def dependence_text(a: Assessment) -> str:
+    """Say whether rows depend on one another or differ in weight, and how many independent rows they are worth."""
+    if a.grouped:
+        return f"clusters, effective sample size {a.independent_rows:,.4g}"
+    return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"

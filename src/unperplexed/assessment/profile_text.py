@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 import numpy as np
 
 from ..report.numbers import estimate, figure
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from ..tally.describe import counted, notes_lines
+from .describe_words import dependence_text
 from .result import Assessment
 from .risk_profile import RiskProfile
 
@@ -18,7 +20,12 @@ def profile_text(assessment: Assessment, orders: list[float]) -> str:
     profile = assessment.profile
     low, high = profile.interval()
     counts = counted(assessment.n_rows, assessment.n_classes, assessment.labels)
-    lines = [counts, f"floor {assessment.floor:g}", "", f"{'order':>8}{'mean':>9}{'95 % interval':>17}"]
+    lines = [
+        *textwrap.wrap(f"{counts}, {dependence_text(assessment)}", 80),
+        f"floor {assessment.floor:g}",
+        "",
+        f"{'order':>8}{'mean':>9}{'95 % interval':>17}",
+    ]
     names = {DECISIVE: "decisiveness", GEOMETRIC: "geometric accuracy", ROBUST: "robustness"}
     for i, order in enumerate(profile.orders.tolist()):
         if not any(math.isclose(order, wanted, abs_tol=1e-9) for wanted in orders):
