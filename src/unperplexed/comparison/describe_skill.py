@@ -12,7 +12,7 @@ from ..report.breakdown import key_text
 from ..report.chart import Axis, Chart, Points, Reference
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import between, count, number, share
-from ..report.text import counted
+from ..report.text import counted, notes_lines
 from .skill_result import GroupSkill, Skill, SkillScore
 from .verdict import LOG_LOSS
 
@@ -26,19 +26,21 @@ def _of_forecaster(s: Skill, name: str) -> str:
     each = s.whole.scores[name][LOG_LOSS]
     called = short_name(name, 60)
     if not math.isfinite(each.skill):
-        return f"the skill score of {called} against the {s.baseline} is undefined by log loss"
+        return f"the skill score of {called} against {s.baseline} is undefined by log loss"
     limits = between(*each.interval)
     size = f"log loss skill score {number(each.skill)}"
     size += f", {confidence_interval(s.confidence)} {limits}" if limits else ", without an interval"
     if not s.significant(each):
-        text = f"no evidence that {called} differs from the {s.baseline} ({size})"
+        text = f"no evidence that {called} differs from {s.baseline} ({size})"
     else:
-        text = f"{called} {'beats' if each.skill > 0 else 'is worse than'} the {s.baseline} ({size})"
+        text = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.baseline} ({size})"
     if not s.groups:
         return text
     some = [group.scores[name][LOG_LOSS] for group in s.groups]
     better, worse = (sum(s.significant(g) and sign * g.skill > 0 for g in some) for sign in (1, -1))
-    return f"{text}: better in {better} and worse in {worse} of {number_of(len(some), 'group')}, adjusted for their number"
+    return (
+        f"{text}: better in {better} and worse in {worse} of {number_of(len(some), 'group')}, adjusted for their number"
+    )
 
 
 def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
@@ -59,7 +61,12 @@ def _settings(s: Skill) -> str:
     elif s.lag:
         rows = f"rows up to {s.lag} apart dependent"
     floor = f", log loss{at_floor_text(s.scored_floor)}" if s.scored_floor else ""
-    return f"baseline {s.baseline}, paired by row, {rows}{floor}"
+    return f"compared with {s.baseline}, paired by row, {rows}{floor}"
+
+
+def _notes(s: Skill) -> list[str]:
+    """Say what was left out or changed of each forecaster's rows."""
+    return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
 
 
 def skill_text(s: Skill) -> str:
@@ -76,8 +83,11 @@ def skill_text(s: Skill) -> str:
             "  ".join([head.ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]).rstrip()
             for head, row in zip(heads, cells, strict=True)
         ]
-    lines += ["(1 is perfect, 0 as good as the baseline; p adjusted for the number of groups)"]
-    lines += ["", f"settings: {_settings(s)}", *(f"warning: {each}" for each in s.warnings)]
+    lines += [
+        "(1 is perfect, 0 as good as the baseline; p is adjusted for the number of groups; share is the part of the",
+        " forecaster's total score that comes from these rows)",
+    ]
+    lines += ["", f"settings: {_settings(s)}", *(f"warning: {each}" for each in s.warnings), *_notes(s)]
     return "\n".join(lines)
 
 
@@ -109,10 +119,11 @@ def skill_document(s: Skill, *, name: str = "", command: str = "") -> Document:
     Document
     """
     rules = [*next(iter(s.whole.scores.values()))]
-    title = f"{short_name(name, 200)}: skill against the {s.baseline}" if name else f"Skill against the {s.baseline}"
+    title = f"{short_name(name, 200)}: skill against {s.baseline}" if name else f"Skill against {s.baseline}"
     tables: list[Block] = [skill_table(s, rule) for rule in rules]
     notes: list[Block] = [Prose(f"Settings: {_settings(s)}.", quiet=True)]
     notes += [Notes("Warnings", s.warnings)] if s.warnings else []
+    notes += [Notes("Rows left out or changed", _notes(s))] if _notes(s) else []
     notes += [Code(command, "Make this report again")] if command else []
     text = verdict(s)
     return Document(
@@ -157,17 +168,20 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
         return None
     found = [group.scores[name][rule] for _, group, name in lines]
     values, low, high = (
-        np.array(column) for column in ([e.skill for e in found], [e.interval.low for e in found], [e.interval.high for e in found])
+        np.array(column)
+        for column in ([e.skill for e in found], [e.interval.low for e in found], [e.interval.high for e in found])
     )
     ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
     at = np.arange(len(lines), 0, -1).astype(np.float64)
     spoken = ", ".join(f"{text} {number(value)}" for (text, _, _), value in zip(lines, values.tolist(), strict=True))
     return Chart(
         title=f"Skill score by {rule_text(rule)}",
-        subtitle=f"Points with {confidence_interval(s.confidence)}; the dashed line is the {s.baseline}",
+        subtitle=f"Points with {confidence_interval(s.confidence)}; the dashed line is {s.baseline}",
         label=f"Skill score by group: {spoken}",
         x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
-        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(text, 28) for text, _, _ in lines], strict=True))),
+        y=Axis(
+            0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(text, 28) for text, _, _ in lines], strict=True))
+        ),
         points=(Points(values, at, low, high),),
         references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
         shape="forest",

@@ -157,6 +157,8 @@ class Pairing:
     """The groups whose skill is asked for."""
     climatology: RowKeys | None = None
     """The groups of which a climatology predicts the observed frequencies."""
+    chosen: bool = False
+    """Whether only rows that the user chose are in it."""
 
     def named(self, at: Ints) -> str:
         """Name some of them for an error message."""
@@ -200,7 +202,8 @@ def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor, 
     notes = {name: each.tally.notes for name, each in found.items()}
     for name, each in found.items():
         left_out = each.position.size - at.size
-        notes[name] += Notes(dropped={"no valid counterpart": left_out} if left_out else {})
+        reason = "not chosen, or no valid counterpart" if pairing.chosen else "no valid counterpart"
+        notes[name] += Notes(dropped={reason: left_out} if left_out else {})
     return PairedRows(rows, at, pairing, notes)
 
 

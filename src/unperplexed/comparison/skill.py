@@ -30,8 +30,8 @@ from .verdict import BRIER_SCORE, LOG_LOSS
 BASE_RATE = "base-rate"
 """Name of the baseline that predicts the observed frequencies of the classes in all rows."""
 
-_FEW_ROWS = 30
-"""A climatology with fewer rows in a group is said to be fitted to few."""
+_FEW = 30
+"""Fewer rows or clusters than these are said to be few."""
 
 
 def skill(
@@ -215,7 +215,7 @@ class _Rows:
 
 def skilled(parts: Parts, pair: Pair, settings: SkillSettings) -> Skill:
     """Read the forecasters' rows once, pair them and score them against the baseline."""
-    rows, at, pairing, _ = read_paired(parts, pair, settings.rules, settings.floor, least=1)
+    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor, least=1)
     settings.check_names([*rows])
     first = next(iter(rows.values()))
     some = np.flatnonzero(first.weights > 0)
@@ -227,6 +227,7 @@ def skilled(parts: Parts, pair: Pair, settings: SkillSettings) -> Skill:
     floor = float(floor_for(settings.floor, len(first.labels))) if zeros else 0.0
     if floor:
         rows = {name: each.floored() for name, each in rows.items()}
+    against: Mapping[str, Floats]
     if settings.baseline == BASE_RATE:
         place = np.zeros(at.size, np.int64) if pairing.climatology is None else pairing.climatology.group[at]
         against = climatological_scores(first, np.unique(place, return_inverse=True)[1], settings.rules, floor)
@@ -249,16 +250,17 @@ def skilled(parts: Parts, pair: Pair, settings: SkillSettings) -> Skill:
         lag=settings.lag,
         scored_floor=floor,
         confidence=settings.confidence,
-        warnings=(*_undefined([whole, *groups]), *_few(pairing, at)),
+        notes=notes,
+        warnings=(*_undefined([whole, *groups]), *_few_units(scored, pairing, at), *_few(pairing, at)),
     )
 
 
 def climatological_scores(rows: ScoredRows, place: Ints, rules: Sequence[Score], floor: float) -> dict[str, Floats]:
     """Score each row by a forecast of the observed frequencies among the rows of the same place."""
     classes, places = len(rows.labels), int(place.max()) + 1
-    frequency = np.bincount(place * classes + rows.truth, rows.weights, minlength=places * classes)
-    frequency = frequency.reshape(places, classes)
-    frequency /= frequency.sum(axis=1, keepdims=True)
+    counts = np.bincount(place * classes + rows.truth, rows.weights, minlength=places * classes)
+    counts = counts.reshape(places, classes)
+    frequency = counts / counts.sum(axis=1, keepdims=True)
     forecasts = Forecasts(np.zeros(places, np.int64), frequency, labels=range(classes))
     found: dict[str, list[Floats]] = {rule.name: [] for rule in rules}
     for block in forecasts.blocks():
@@ -286,9 +288,7 @@ def _adjusted(groups: Sequence[GroupSkill], rules: Sequence[Score]) -> tuple[Gro
         replace(
             group,
             scores={
-                name: {
-                    rule: replace(each, adjusted_p_value=adjusted[at, name, rule]) for rule, each in by_rule.items()
-                }
+                name: {rule: replace(each, adjusted_p_value=adjusted[at, name, rule]) for rule, each in by_rule.items()}
                 for name, by_rule in group.scores.items()
             },
         )
@@ -298,8 +298,8 @@ def _adjusted(groups: Sequence[GroupSkill], rules: Sequence[Score]) -> tuple[Gro
 
 def _baseline_text(settings: SkillSettings, pairing: Pairing) -> str:
     if pairing.climatology is not None:
-        return f"climatology by {', '.join(pairing.climatology.names)}"
-    return "base rate" if settings.baseline == BASE_RATE else settings.baseline
+        return f"the climatology by {', '.join(pairing.climatology.names)}"
+    return "the base rate" if settings.baseline == BASE_RATE else settings.baseline
 
 
 def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
@@ -315,13 +315,24 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
             )
 
 
+def _few_units(scored: _Rows, pairing: Pairing, at: Ints) -> Iterator[str]:
+    """Say where intervals are approximate for want of independent rows."""
+    what = "rows" if scored.clusters is None else "clusters"
+    few = 0
+    for _, rows in _groups(pairing.by, at) if pairing.by is not None else [((), np.arange(at.size))]:
+        few += (rows.size if scored.clusters is None else np.unique(scored.clusters[rows]).size) < _FEW
+    if few:
+        where = "" if pairing.by is None else f" in {number_of(few, 'group')}"
+        yield f"fewer than {_FEW} {what}{where}: intervals and p-values are approximate there"
+
+
 def _few(pairing: Pairing, at: Ints) -> Iterator[str]:
     """Say where a climatology is fitted to few rows."""
     if pairing.climatology is None:
         return
     counts = np.bincount(pairing.climatology.group[at])
     counts = counts[counts > 0]
-    if counts.min() < _FEW_ROWS:
+    if counts.min() < _FEW:
         yield (
             f"the climatology is fitted to the same rows, in the smallest of {number_of(counts.size, 'group')} to"
             f" {counts.min()}: the skill against it is too small there; name fewer groups"

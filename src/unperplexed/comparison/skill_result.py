@@ -11,6 +11,7 @@ from .._lib.formatting import number_of
 from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
+from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..statistics.intervals import Interval
@@ -80,6 +81,8 @@ class Skill(Reported):
     """Floor of the log loss: 0 unless a forecaster assigned 0 to an observed outcome."""
     confidence: float
     """Confidence level of all intervals."""
+    notes: dict[str, Notes]
+    """What was left out or changed of each forecaster's rows, the baseline's too, by name."""
     warnings: tuple[str, ...]
     """Reasons why skill scores are undefined, optimistic or without an interval."""
     version: str = __version__
@@ -144,7 +147,7 @@ class Skill(Reported):
 
     def __repr__(self) -> str:
         """Name it in one line."""
-        return f"<Skill against the {self.baseline} in {number_of(self.n_rows, 'row')}>"
+        return f"<Skill against {self.baseline} in {number_of(self.n_rows, 'row')}>"
 
     def __str__(self) -> str:
         """Give the skill scores as text for a terminal."""
