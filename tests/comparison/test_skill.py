@@ -149,6 +149,26 @@ def test_files_give_what_arrays_give(file, capsys):
     assert climatology["baseline"] == "the climatology by site"
 
 
+def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, capsys):
+    y, p = data["y"], data["p"]
+    columns = {f"p{k}": p[:, k] for k in range(3)} | {f"y{k}": (y == k).astype(int) for k in range(3)}
+    pl.DataFrame(columns).write_csv(tmp_path / "f.csv")
+    pairs = [f"p{k}=y{k}" for k in range(3)]
+    by_file = found(capsys, tmp_path / "f.csv", "--pair", *pairs, "--baseline", "climatology:pair")
+    events = np.concatenate([y == k for k in range(3)])
+    pair = np.repeat(["p0", "p1", "p2"], N)
+    by_array = skill(
+        {"f": p.T.ravel()}, events, by={"pair": pair}, climatology={"pair": pair}, groups=np.tile(np.arange(N), 3)
+    )
+    assert by_file["n_clusters"] == N
+    for of_file, of_array in zip(
+        [by_file["whole"], *by_file["groups"]], [by_array.whole, *by_array.groups], strict=True
+    ):
+        mine, theirs = of_file["scores"]["f"]["log_loss"], of_array.scores["f"]["log_loss"]
+        assert (mine["skill"], mine["p_value"]) == pytest.approx((theirs.skill, theirs.p_value))
+    assert [group["key"] for group in by_file["groups"]] == [["p0"], ["p1"], ["p2"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -20,6 +20,8 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     """Add input, baseline, groups and outputs of the command."""
     options.add_input(command, pairs=False)
     add = command.add_argument_group("skill").add_argument
+    text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
+    add("--pair", nargs="+", action="extend", default=[], metavar="PROB=OUTCOME", help=text)
     add(
         "--baseline",
         default="base-rate",
@@ -63,7 +65,7 @@ def skill(arguments: argparse.Namespace) -> None:
         forecaster = next(iter(files))
         together = replace(together, in_order=False, rivals=_beside(forecaster, selection.prob, baseline))
         selection = replace(selection, prob=type(selection.prob)())
-    settings = SkillSettings(baseline, a.scores, a.floor, a.confidence, a.lag, bool(a.groups), climatology)
+    settings = SkillSettings(baseline, a.scores, a.floor, a.confidence, a.lag, bool(a.groups or a.pair), climatology)
     how = partial(skilled, settings=settings)
     found = compared_files(files, together, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
     write_outputs(a, found.to_json, str(found), report_bytes(a, found))
@@ -83,9 +85,22 @@ def _together(a: argparse.Namespace, files: dict[str, list[str]]) -> Together:
         a.forecaster,
         a.groups,
         where=a.where or "",
+        pairs=_pair_names(a.pair, alone),
         by=a.by,
         least=1,
     )
+
+
+def _pair_names(pairs: Sequence[str], alone: bool) -> list[str]:
+    """Name binary forecasts of a row by their probability columns."""
+    from .._lib.errors import InputError
+
+    if pairs and not alone:
+        raise InputError("--pair: several binary forecasts a row are read from one forecaster's file; leave out --on.")
+    names = [pair.partition("=")[0] for pair in pairs]
+    if len(set(names)) < len(names):
+        raise InputError("--pair: name each probability column once.")
+    return names
 
 
 def _columns(baseline: str) -> list[str]:

@@ -39,6 +39,7 @@ from .pairing import (
 Result = TypeVar("Result")
 
 _ROW, _GROUP, _FORECASTER = "row", "group", "forecaster"
+_LINE, _PAIR = "line", "pair"
 _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
 
@@ -67,6 +68,8 @@ class Together:
     """Columns that make the groups of a climatology, likewise."""
     least: int = 2
     """Fewest forecasters."""
+    pairs: Sequence[str] = ()
+    """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
 
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
@@ -100,7 +103,10 @@ class Together:
         """Columns that only the first of several files needs."""
         made = {_BY: self.by, _CLIMATOLOGY: self.climatology}
         named = {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
-        named |= {f"{kind} {at}": derived(text).column for kind, texts in made.items() for at, text in enumerate(texts)}
+        columns = {
+            f"{kind} {at}": derived(text).column for kind, texts in made.items() for at, text in enumerate(texts)
+        }
+        named |= {name: column for name, column in columns.items() if not (self.pairs and column == _PAIR)}
         return named | {f"{_WHERE} {at}": column for at, column in enumerate(self.filter.columns)}
 
     @property
@@ -186,17 +192,29 @@ class _Rows:
         """Read all files, each from its beginning."""
         self._keys = {}
         for name, files in self._files.items():
-            first, wanted = 0, self._together.keys_of_others if self._keys else self._together.keys
+            first, line, wanted = 0, 0, self._together.keys_of_others if self._keys else self._together.keys
             for batch in ahead(files):
                 n = batch.forecasts[0].n_rows
-                keys = self._key_frame(batch, wanted, first, n)
+                keys = self._key_frame(batch, wanted, first, line, n)
+                line += n
+                for pair, forecasts in zip(self._together.pairs, batch.forecasts, strict=False):
+                    here = pl.Series(np.arange(first, first + n))
+                    self._keys.setdefault(name, []).append(
+                        keys.with_columns(here.alias(_ROW), pl.lit(pair).alias(_PAIR))
+                    )
+                    yield Part(name, forecasts, first)
+                    first += n
+                if self._together.pairs:
+                    continue
                 for forecaster, forecasts, rows in self._split(name, batch, keys):
                     self._keys.setdefault(forecaster, []).append(keys if rows is None else keys.filter(rows))
                     yield Part(forecaster, forecasts, first)
                 first += n
 
-    def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, n: int) -> pl.DataFrame:
-        frame = pl.DataFrame({_ROW: np.arange(first, first + n)})
+    def _key_frame(
+        self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, line: int, n: int
+    ) -> pl.DataFrame:
+        frame = pl.DataFrame({_ROW: np.arange(first, first + n), _LINE: np.arange(line, line + n)})
         for name, said in wanted.items():
             key = _key(batch.keys[said], said)
             if key.null_count() and not name.startswith(_WHERE):
@@ -251,9 +269,12 @@ class _Rows:
 
 
 def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | None:
-    """Groups of rows by columns, or by what is made of them."""
-    rows = frame[_ROW if _ROW in frame.columns else f"{_ROW} of 0"].to_numpy()
-    columns = {text: derived(text).groups(frame[f"{kind} {at}"], rows) for at, text in enumerate(texts)}
+    """Groups of rows by columns, or by what is made of them; several forecasts a row are groups unasked."""
+    rows, pairs = frame[_LINE].to_numpy(), _PAIR in frame.columns
+    columns = {_PAIR: frame[_PAIR]} if pairs and (kind == _BY or _PAIR in texts) else {}
+    for at, text in enumerate(texts):
+        if not (pairs and text == _PAIR):
+            columns[text] = derived(text).groups(frame[f"{kind} {at}"], rows)
     return row_keys(columns, frame.height) if columns else None
 
 
@@ -336,6 +357,7 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
 
 def _groups(frame: pl.DataFrame) -> Ints | None:
     columns = [name for name in frame.columns if name.startswith(f"{_GROUP} ")]
+    columns = columns or [_LINE] * (_PAIR in frame.columns)
     return group_numbers(frame.select(columns), frame.height) if columns else None
 
 
