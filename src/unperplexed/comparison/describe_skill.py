@@ -30,6 +30,7 @@ def _of_forecaster(s: Skill, name: str) -> str:
     limits = between(*each.interval)
     size = f"log loss skill score {number(each.skill)}"
     size += f", {confidence_interval(s.confidence)} {limits}" if limits else ", without an interval"
+    size += f", {p_value_text(each.adjusted_p_value)}" if math.isfinite(each.adjusted_p_value) else ""
     if not s.significant(each):
         text = f"no evidence that {called} differs from {s.baseline} ({size})"
     else:
@@ -60,7 +61,7 @@ def _settings(s: Skill) -> str:
         rows = number_of(s.n_clusters, "cluster")
     elif s.lag:
         rows = f"rows up to {s.lag} apart dependent"
-    floor = f", log loss{at_floor_text(s.scored_floor)}" if s.scored_floor else ""
+    floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
     return f"compared with {s.baseline}, paired by row, {rows}{floor}"
 
 
@@ -84,8 +85,8 @@ def skill_text(s: Skill) -> str:
             for head, row in zip(heads, cells, strict=True)
         ]
     lines += [
-        "(1 is perfect, 0 as good as the baseline; p is adjusted for the number of groups; share is the part of the",
-        " forecaster's total score that comes from these rows)",
+        "(1 is perfect, 0 as good as the baseline; p is adjusted for the number of groups",
+        " and forecasters, intervals are not; share of the forecaster's total score)",
     ]
     lines += ["", f"settings: {_settings(s)}", *(f"warning: {each}" for each in s.warnings), *_notes(s)]
     return "\n".join(lines)

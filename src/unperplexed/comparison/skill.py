@@ -272,7 +272,7 @@ def climatological_scores(rows: ScoredRows, place: Ints, rules: Sequence[Score],
 def _groups(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
     if by is None:
         return
-    found = {by.keys[number]: np.flatnonzero(by.group[at] == number) for number in np.unique(by.group[at])}
+    found = {key: rows for key, rows in replace(by, group=by.group[at]).groups() if rows.size}
     for key in in_order([*found]):
         yield key, found[key]
 
