@@ -45,6 +45,7 @@ def binary(rng: np.random.Generator) -> pl.DataFrame:
             **dict.fromkeys(("p_rain", "p", "p_win", "p_elo", "p_new", "says"), p),
             **dict.fromkeys(("p_market", "p_old"), other),
             **{"game": rows, "date": rows, "match": rows // 4},
+            "day": np.datetime64("2026-01-01") + rows,
             **{"season": 2020 + rows % 2, "team": rows % 3, "station": rows % 2},
         }
     )

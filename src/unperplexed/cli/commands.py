@@ -110,7 +110,7 @@ def compare(arguments: argparse.Namespace) -> None:
     arguments.files = [path for paths in files.values() for path in paths]
     check_outputs(arguments)
     a = arguments
-    together = Together(a.on, a.in_order, a.common, _rivals(a.forecast), a.forecaster, a.groups)
+    together = Together(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
     how = _in_sequence(a) if a.sequential else _at_once(a)
     found = compared_files(files, together, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     outputs = picture_bytes(a.plot, found.plot, comparison=found) | report_bytes(a, found)
@@ -143,7 +143,7 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
     return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor))
 
 
-def _rivals(texts: Sequence[str]) -> dict[str, list[str]]:
+def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
     """Read NAME=COLUMN,COLUMN,..."""
     rivals: dict[str, list[str]] = {}
     for text in texts:
@@ -166,6 +166,13 @@ def decide(arguments: argparse.Namespace) -> None:
     from .decide import decide
 
     decide(arguments)
+
+
+def skill(arguments: argparse.Namespace) -> None:
+    """Give skill scores against a baseline."""
+    from .skill import skill
+
+    skill(arguments)
 
 
 def tally(arguments: argparse.Namespace) -> None:

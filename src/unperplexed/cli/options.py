@@ -105,6 +105,7 @@ def add_pairing(command: argparse.ArgumentParser) -> None:
     add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
+    add("--where", metavar="EXPRESSION", help="compare only rows for which this SQL expression of columns is true")
     add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
     add_groups(command)
 

@@ -18,6 +18,7 @@ from .._version import __version__
 from ..kernels.compiled import KERNEL
 from . import options
 from .decide import add_decide
+from .skill import add_skill
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Any]
@@ -127,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         options.add_plot,
         options.add_report,
     )
+    add_skill(_command(commands, "skill", "skill scores against a baseline, with paired intervals, also by group"))
     recalibrate = _command(commands, "recalibrate", "fit a recalibration map, or apply one to forecasts")
     recalibrate.having(
         partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json

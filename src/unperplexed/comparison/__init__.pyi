@@ -5,3 +5,6 @@ from .result import Forecaster as Forecaster
 from .result import MeanScore as MeanScore
 from .result import PairedComparison as PairedComparison
 from .sequential import SequentialComparison as SequentialComparison
+from .skill_result import GroupSkill as GroupSkill
+from .skill_result import Skill as Skill
+from .skill_result import SkillScore as SkillScore

@@ -16,8 +16,9 @@ from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
 from .._lib.typing import Ints
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import group_numbers
+from ..forecasts.group_keys import RowKeys, group_numbers, row_keys
 from ..forecasts.labels import Label
+from ..sources.derived_columns import derived
 from ..sources.files import (
     FileReading,
     ForecastBatch,
@@ -26,6 +27,7 @@ from ..sources.files import (
 )
 from ..sources.readers import Column
 from ..sources.readers.formats import matching
+from ..sources.row_filter import RowFilter
 from .pairing import (
     Pair,
     Pairing,
@@ -37,6 +39,8 @@ from .pairing import (
 Result = TypeVar("Result")
 
 _ROW, _GROUP, _FORECASTER = "row", "group", "forecaster"
+_LINE, _PAIR = "line", "pair"
+_BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
 
 
@@ -56,6 +60,16 @@ class Together:
     """Where each has rows of its own in one table: the column that names it."""
     groups: Sequence[str] = ()
     """Columns that say which rows may depend on one another; of several files those of the first."""
+    where: str = ""
+    """An SQL expression of columns of the first file: only rows for which it is true are compared."""
+    by: Sequence[str] = ()
+    """Columns that make the groups whose skill is asked for, each COLUMN or COLUMN:HOW."""
+    climatology: Sequence[str] = ()
+    """Columns that make the groups of a climatology, likewise."""
+    least: int = 2
+    """Fewest forecasters."""
+    pairs: Sequence[str] = ()
+    """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
 
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
@@ -63,7 +77,7 @@ class Together:
             raise InputError(
                 "--forecast, --on and --in-order: each says by itself which rows belong together; name one."
             )
-        if self.rivals and len(self.rivals) < 2:
+        if self.rivals and len(self.rivals) < self.least:
             raise InputError(
                 "--forecast: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
             )
@@ -82,12 +96,28 @@ class Together:
         """Columns beside the forecasts, by what they are called here; the groups, which not all files need, last."""
         named = {str(at): column for at, column in enumerate(self.on)}
         named |= {} if self.forecaster is None else {_FORECASTER: self.forecaster}
-        return named | {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
+        return named | self.keys_of_first
+
+    @property
+    def keys_of_first(self) -> dict[str, str]:
+        """Columns that only the first of several files needs."""
+        made = {_BY: self.by, _CLIMATOLOGY: self.climatology}
+        named = {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
+        columns = {
+            f"{kind} {at}": derived(text).column for kind, texts in made.items() for at, text in enumerate(texts)
+        }
+        named |= {name: column for name, column in columns.items() if not (self.pairs and column == _PAIR)}
+        return named | {f"{_WHERE} {at}": column for at, column in enumerate(self.filter.columns)}
+
+    @property
+    def filter(self) -> RowFilter:
+        """Which rows are compared."""
+        return RowFilter(self.where)
 
     @property
     def keys_of_others(self) -> dict[str, str]:
         """The same of all files but the first, which tells the groups."""
-        return {name: column for name, column in self.keys.items() if not name.startswith(_GROUP)}
+        return {name: column for name, column in self.keys.items() if name not in self.keys_of_first}
 
     @property
     def within(self) -> bool:
@@ -135,7 +165,7 @@ def compared_files(
         raise InputError("--forecast names the probability columns of each forecaster; leave out --prob.")
     if together.within:
         files = {"": [*chain(*files.values())]}
-    elif len(files) < 2:
+    elif len(files) < together.least:
         raise InputError(
             "a comparison takes two files, or --forecast or --forecaster to tell forecasters in one apart."
         )
@@ -162,20 +192,32 @@ class _Rows:
         """Read all files, each from its beginning."""
         self._keys = {}
         for name, files in self._files.items():
-            first, wanted = 0, self._together.keys_of_others if self._keys else self._together.keys
+            first, line, wanted = 0, 0, self._together.keys_of_others if self._keys else self._together.keys
             for batch in ahead(files):
                 n = batch.forecasts[0].n_rows
-                keys = self._key_frame(batch, wanted, first, n)
+                keys = self._key_frame(batch, wanted, first, line, n)
+                line += n
+                for pair, forecasts in zip(self._together.pairs, batch.forecasts, strict=False):
+                    here = pl.Series(np.arange(first, first + n))
+                    self._keys.setdefault(name, []).append(
+                        keys.with_columns(here.alias(_ROW), pl.lit(pair).alias(_PAIR))
+                    )
+                    yield Part(name, forecasts, first)
+                    first += n
+                if self._together.pairs:
+                    continue
                 for forecaster, forecasts, rows in self._split(name, batch, keys):
                     self._keys.setdefault(forecaster, []).append(keys if rows is None else keys.filter(rows))
                     yield Part(forecaster, forecasts, first)
                 first += n
 
-    def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, n: int) -> pl.DataFrame:
-        frame = pl.DataFrame({_ROW: np.arange(first, first + n)})
+    def _key_frame(
+        self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, line: int, n: int
+    ) -> pl.DataFrame:
+        frame = pl.DataFrame({_ROW: np.arange(first, first + n), _LINE: np.arange(line, line + n)})
         for name, said in wanted.items():
             key = _key(batch.keys[said], said)
-            if key.null_count():
+            if key.null_count() and not name.startswith(_WHERE):
                 rows = batch.first_row + key.is_null().arg_true().to_numpy()
                 raise InputError(f"{batch.source}: column {said!r} is empty in {rows_text(rows)}. Repair them.")
             frame = frame.with_columns(key.alias(name))
@@ -202,11 +244,38 @@ class _Rows:
         if not together.on:
             _check_heights(keys)
             positions = {name: frame[_ROW].to_numpy() for name, frame in keys.items()}
-            return Pairing(positions, _groups(next(iter(keys.values()))))
+            return self._pairing(positions, next(iter(keys.values())))
         joined = _joined(keys, [str(at) for at in range(len(together.on))], together.common)
         positions = {name: joined[f"{_ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
-        ids = joined.select(str(at) for at in range(len(together.on)))
-        return Pairing(positions, _groups(joined), lambda at: _id_texts(ids[at]))
+        return self._pairing(positions, joined, [str(at) for at in range(len(together.on))])
+
+    def _pairing(self, positions: dict[str, Ints], frame: pl.DataFrame, on: Sequence[str] = ()) -> Pairing:
+        """Pair the rows that are wanted; a row of the frame stands for a position of each forecaster."""
+        together = self._together
+        if together.where:
+            named = {column: frame[f"{_WHERE} {at}"] for at, column in enumerate(together.filter.columns)}
+            wanted = together.filter.rows(pl.DataFrame(named))
+            positions = {name: rows[wanted] for name, rows in positions.items()}
+            frame = frame.filter(pl.Series(wanted))
+        ids = frame.select(on)
+        return Pairing(
+            positions,
+            _groups(frame),
+            (lambda at: _id_texts(ids[at])) if on else None,
+            by=_made(frame, _BY, together.by),
+            climatology=_made(frame, _CLIMATOLOGY, together.climatology),
+            chosen=bool(together.where),
+        )
+
+
+def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | None:
+    """Groups of rows by columns, or by what is made of them; several forecasts a row are groups unasked."""
+    rows, pairs = frame[_LINE].to_numpy(), _PAIR in frame.columns
+    columns = {_PAIR: frame[_PAIR]} if pairs and (kind == _BY or _PAIR in texts) else {}
+    for at, text in enumerate(texts):
+        if not (pairs and text == _PAIR):
+            columns[text] = derived(text).groups(frame[f"{kind} {at}"], rows)
+    return row_keys(columns, frame.height) if columns else None
 
 
 def _key(column: Column, name: str) -> pl.Series:
@@ -287,7 +356,8 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
 
 
 def _groups(frame: pl.DataFrame) -> Ints | None:
-    columns = [name for name in frame.columns if name.startswith(_GROUP)]
+    columns = [name for name in frame.columns if name.startswith(f"{_GROUP} ")]
+    columns = columns or [_LINE] * (_PAIR in frame.columns)
     return group_numbers(frame.select(columns), frame.height) if columns else None
 
 

@@ -14,6 +14,7 @@ from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts, Notes
+from ..forecasts.group_keys import RowKeys
 from ..forecasts.labels import Label
 from ..scores.registry import scores_at_floor
 from ..scores.rules import Score
@@ -152,6 +153,12 @@ class Pairing:
     """Number of the group that each of them is in."""
     ids: Callable[[Ints], list[Label]] | None = None
     """Gives the ids of some of them."""
+    by: RowKeys | None = None
+    """The groups whose skill is asked for."""
+    climatology: RowKeys | None = None
+    """The groups of which a climatology predicts the observed frequencies."""
+    chosen: bool = False
+    """Whether only rows that the user chose are in it."""
 
     def named(self, at: Ints) -> str:
         """Name some of them for an error message."""
@@ -180,10 +187,10 @@ class PairedRows(NamedTuple):
     """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
 
 
-def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor) -> PairedRows:
-    """Read every forecaster's rows once and pair them."""
+def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2) -> PairedRows:
+    """Read every forecaster's rows once and pair them; there are at least so many forecasters."""
     found = scored(parts(), rules, floor)
-    if len(found) < 2:
+    if len(found) < least:
         raise InputError(
             f"a comparison takes at least two forecasters, here is {', '.join(map(repr, found)) or 'none'}."
         )
@@ -195,7 +202,8 @@ def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor) 
     notes = {name: each.tally.notes for name, each in found.items()}
     for name, each in found.items():
         left_out = each.position.size - at.size
-        notes[name] += Notes(dropped={"no valid counterpart": left_out} if left_out else {})
+        reason = "not chosen, or no valid counterpart" if pairing.chosen else "no valid counterpart"
+        notes[name] += Notes(dropped={reason: left_out} if left_out else {})
     return PairedRows(rows, at, pairing, notes)
 
 

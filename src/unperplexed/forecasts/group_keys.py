@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -158,5 +159,14 @@ def value_of(label: Any) -> Value:
 
 
 def in_order(keys: Sequence[Key]) -> list[Key]:
-    """Sort keys: by the first column, then by the next; numbers before texts, and what is missing last."""
-    return sorted(keys, key=lambda key: [(value is None, isinstance(value, str), value or 0) for value in key])
+    """Sort keys by the first column, then by the next: numbers, then texts in natural order, what is missing last.
+
+    In natural order "48 h" comes before "120 h": the whole numbers in texts are compared as numbers.
+    """
+    return sorted(keys, key=lambda key: [(value is None, isinstance(value, str), _natural(value)) for value in key])
+
+
+def _natural(value: Value) -> Any:
+    if not isinstance(value, str):
+        return value or 0
+    return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]+)", value))], value

@@ -1,0 +1,190 @@
+"""Skill scores as words, as text for a terminal and as a document."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._lib.formatting import at_floor_text, confidence_interval, number_of, p_value_text, rule_text, short_name
+from ..assessment.describe_breakdown import MOST_DRAWN, value_axis
+from ..report.breakdown import key_text
+from ..report.chart import Axis, Chart, Points, Reference
+from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
+from ..report.numbers import between, count, number, share
+from ..report.text import counted, notes_lines
+from .skill_result import GroupSkill, Skill, SkillScore
+from .verdict import LOG_LOSS
+
+
+def verdict(s: Skill) -> str:
+    """Say of each forecaster whether it beats the baseline by log loss, and in how many groups."""
+    return "; ".join(_of_forecaster(s, name) for name in s.whole.scores)
+
+
+def _of_forecaster(s: Skill, name: str) -> str:
+    each = s.whole.scores[name][LOG_LOSS]
+    called = short_name(name, 60)
+    if not math.isfinite(each.skill):
+        return f"the skill score of {called} against {s.baseline} is undefined by log loss"
+    limits = between(*each.interval)
+    size = f"log loss skill score {number(each.skill)}"
+    size += f", {confidence_interval(s.confidence)} {limits}" if limits else ", without an interval"
+    size += f", {p_value_text(each.adjusted_p_value)}" if math.isfinite(each.adjusted_p_value) else ""
+    if not s.significant(each):
+        text = f"no evidence that {called} differs from {s.baseline} ({size})"
+    else:
+        text = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.baseline} ({size})"
+    if not s.groups:
+        return text
+    some = [group.scores[name][LOG_LOSS] for group in s.groups]
+    better, worse = (sum(s.significant(g) and sign * g.skill > 0 for g in some) for sign in (1, -1))
+    return (
+        f"{text}: better in {better} and worse in {worse} of {number_of(len(some), 'group')}, adjusted for their number"
+    )
+
+
+def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
+    """Each line of the table: what it is called, its group and the forecaster."""
+    several = len(s.whole.scores) > 1
+    return [
+        (f"{where}: {short_name(name)}" if several else where, group, name)
+        for group in (s.whole, *s.groups)
+        for where in ["all rows" if not group.key else short_name(key_text(group.key), 40)]
+        for name in group.scores
+    ]
+
+
+def _settings(s: Skill) -> str:
+    rows = "independent rows"
+    if s.n_clusters is not None:
+        rows = number_of(s.n_clusters, "cluster")
+    elif s.lag:
+        rows = f"rows up to {s.lag} apart dependent"
+    floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
+    return f"compared with {s.baseline}, paired by row, {rows}{floor}"
+
+
+def _notes(s: Skill) -> list[str]:
+    """Say what was left out or changed of each forecaster's rows."""
+    return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
+
+
+def skill_text(s: Skill) -> str:
+    """Give the conclusion, a table for each rule, and what to know about it."""
+    lines = [verdict(s), "", counted(s.n_rows, s.n_classes, s.labels)]
+    for rule in next(iter(s.whole.scores.values())):
+        cells = [["skill", confidence_interval(s.confidence), "p", "rows", "share of score"]]
+        cells += [_cells(group, group.scores[name][rule]) for _, group, name in _names(s)]
+        heads = [f"{rule_text(rule)} skill score", *(name for name, _, _ in _names(s))]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        first = max(map(len, heads))
+        lines.append("")
+        lines += [
+            "  ".join([head.ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]).rstrip()
+            for head, row in zip(heads, cells, strict=True)
+        ]
+    lines += [
+        "(1 is perfect, 0 as good as the baseline; p is adjusted for the number of groups",
+        " and forecasters, intervals are not; share of the forecaster's total score)",
+    ]
+    lines += ["", f"settings: {_settings(s)}", *(f"warning: {each}" for each in s.warnings), *_notes(s)]
+    return "\n".join(lines)
+
+
+def _cells(group: GroupSkill, each: SkillScore) -> list[str]:
+    p = "–" if math.isnan(each.adjusted_p_value) else p_value_text(each.adjusted_p_value).removeprefix("p = ")
+    return [
+        number(each.skill),
+        between(*each.interval) or "–",
+        p.removeprefix("p "),
+        count(group.n_rows),
+        share(each.share),
+    ]
+
+
+def skill_document(s: Skill, *, name: str = "", command: str = "") -> Document:
+    """Describe skill scores.
+
+    Parameters
+    ----------
+    s : Skill
+        What is described.
+    name : str, optional
+        What the forecasts are called, such as their file.
+    command : str, optional
+        Command that makes the same report again.
+
+    Returns
+    -------
+    Document
+    """
+    rules = [*next(iter(s.whole.scores.values()))]
+    title = f"{short_name(name, 200)}: skill against {s.baseline}" if name else f"Skill against {s.baseline}"
+    tables: list[Block] = [skill_table(s, rule) for rule in rules]
+    notes: list[Block] = [Prose(f"Settings: {_settings(s)}.", quiet=True)]
+    notes += [Notes("Warnings", s.warnings)] if s.warnings else []
+    notes += [Notes("Rows left out or changed", _notes(s))] if _notes(s) else []
+    notes += [Code(command, "Make this report again")] if command else []
+    text = verdict(s)
+    return Document(
+        title=title,
+        facts=" · ".join(filter(None, [short_name(name, 200), counted(s.n_rows, s.n_classes, s.labels)])),
+        headline=text[0].upper() + text[1:] + ".",
+        lead="A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
+        " baseline. p-values are adjusted for the number of groups and forecasters.",
+        figure=skill_chart(s, LOG_LOSS),
+        first=Section("skill", "Skill scores", tables, "Skill"),
+        sections=[Section("how", "How this was computed", notes, "Settings")],
+    )
+
+
+def skill_table(s: Skill, rule: str) -> Table:
+    """Return the skill scores by a rule, all rows first."""
+    lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
+    return Table(
+        f"By {rule_text(rule)}.",
+        [
+            Column("group", [text for text, _, _ in lines]),
+            Column("rows", [count(group.n_rows) for _, group, _ in lines]),
+            Column(
+                "skill score",
+                [number(each.skill) for *_, each in lines],
+                [between(*each.interval) for *_, each in lines],
+                meaning="1 minus the ratio of the two scores. Larger is better.",
+            ),
+            Column("adjusted p-value", [_cells(group, each)[2] for _, group, each in lines]),
+            Column("score", [number(each.score) for *_, each in lines]),
+            Column("baseline's score", [number(each.baseline_score) for *_, each in lines]),
+            Column("share of the total score", [share(each.share) for *_, each in lines]),
+        ],
+        sortable=True,
+    )
+
+
+def skill_chart(s: Skill, rule: str) -> Chart | None:
+    """Draw the skill score of each group with its interval; None where none is defined."""
+    lines = [line for line in _names(s) if math.isfinite(line[1].scores[line[2]][rule].skill)][:MOST_DRAWN]
+    if not lines:
+        return None
+    found = [group.scores[name][rule] for _, group, name in lines]
+    values, low, high = (
+        np.array(column)
+        for column in ([e.skill for e in found], [e.interval.low for e in found], [e.interval.high for e in found])
+    )
+    ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
+    at = np.arange(len(lines), 0, -1).astype(np.float64)
+    spoken = ", ".join(f"{text} {number(value)}" for (text, _, _), value in zip(lines, values.tolist(), strict=True))
+    return Chart(
+        title=f"Skill score by {rule_text(rule)}",
+        subtitle=f"Points with {confidence_interval(s.confidence)}; the dashed line is {s.baseline}",
+        label=f"Skill score by group: {spoken}",
+        x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
+        y=Axis(
+            0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(text, 28) for text, _, _ in lines], strict=True))
+        ),
+        points=(Points(values, at, low, high),),
+        references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
+        shape="forest",
+        percent=False,
+    )

@@ -1,0 +1,339 @@
+"""skill(): forecasters against a baseline on the same rows, for all rows and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._lib.arrays import by_column, check_indexes
+from .._lib.errors import InputError, listed, refuse_unknown
+from .._lib.formatting import number_of, rule_text
+from .._lib.typing import Floats, Ints
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.group_keys import Key, RowKeys, group_numbers, in_order, row_keys
+from ..forecasts.reading import Reading
+from ..scores.registry import SCORES, score_named, scores_by_outcome
+from ..scores.rules import Score
+from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
+from ..statistics.ratios import uncertain_ratio
+from ..statistics.standard_errors import Dependence, holm
+from .compare import Settings
+from .pairing import Pair, Pairing, Parts, ScoredRows, parts_of, read_paired
+from .skill_result import GroupSkill, Skill, SkillScore
+from .verdict import BRIER_SCORE, LOG_LOSS
+
+BASE_RATE = "base-rate"
+"""Name of the baseline that predicts the observed frequencies of the classes in all rows."""
+
+_FEW = 30
+"""Fewer rows or clusters than these are said to be few."""
+
+
+def skill(
+    forecasts: Any,
+    y_true: Any,
+    *,
+    baseline: str = BASE_RATE,
+    climatology: Any = None,
+    by: Any = None,
+    sample_weight: ArrayLike | None = None,
+    floor: Floor = DEFAULT_FLOOR,
+    scores: Sequence[str] = (),
+    groups: Any = None,
+    lag: int | None = None,
+    confidence: float = 0.95,
+    **reading: Unpack[Reading],
+) -> Skill:
+    """Skill scores of forecasts against a baseline, with paired confidence intervals, also by group. Larger is better.
+
+    A skill score is 1 - S/B, where S and B are the mean scores of the forecaster and of the baseline on the same rows:
+    1 for perfect forecasts, 0 for forecasts as good as the baseline, below 0 for worse ones.
+
+    Parameters
+    ----------
+    forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
+        Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`.
+    y_true : array_like of shape (n,) or (n, C)
+        Outcomes: class labels or one-hot rows.
+    baseline : str, default "base-rate"
+        A constant forecast of the observed frequencies in all rows, or the name of one of the forecasters.
+    climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
+        The baseline predicts the observed frequencies among the rows with the same values here, such as the month.
+    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Groups whose skill is also given, such as the lead time. The baseline is the same as for all rows.
+    sample_weight : array_like of shape (n,), optional
+        Importance weights, 0 or more.
+    floor : float or "auto", default "auto"
+        Floor of the log loss where a forecaster assigned 0 to an observed outcome ("auto": 0.01 / C for C classes);
+        it is applied to all forecasters and the baseline.
+    scores : sequence of str, default ()
+        Rules in addition to log loss and Brier score, such as ``"ranked_probability_score"`` for ordered classes. They
+        are proper, with a smaller score for a better forecast and 0 for a perfect one.
+    groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
+        Clusters: which rows may depend on one another. Standard errors are then computed from sums over clusters.
+    lag : int, optional
+        Rows are in order, and those up to ``lag`` places apart, within each group of ``by``, may depend on one another.
+    confidence : float, default 0.95
+        Confidence level of the intervals, in (0, 1).
+    **reading
+        How rows are read, as in `compare`.
+
+    Returns
+    -------
+    Skill
+        Its ``verdict`` names the forecasters that beat the baseline.
+
+    Raises
+    ------
+    InputError
+        For invalid input, with the forecaster, the rows (counted from 0) and the remedy; for an unknown baseline.
+
+    Notes
+    -----
+    The interval is that of Fieller (1954) for the ratio of paired means; it agrees with the paired t-test of `compare`.
+    Base rate and climatology are fitted to the rows that they are compared on, as in R's ``verification``. Their
+    estimation does not change the interval to first order, because the observed frequencies minimize the mean score.
+    In a climatology with few rows a group they are optimistic: a warning names the smallest group. Where base rates
+    differ between groups, skill against one base rate for all rows includes the difference of the groups (Hamill and
+    Juras 2006): name these groups in ``climatology``. Adjusted p-values are those of Holm (1979) over the forecasters
+    and groups that are tested by a rule.
+
+    Examples
+    --------
+    >>> from unperplexed import skill
+    >>> y = [1, 0, 1, 1, 0, 0, 1, 0]
+    >>> p = [0.9, 0.2, 0.6, 0.8, 0.4, 0.1, 0.7, 0.3]
+    >>> result = skill(p, y, by={"lead": [24, 24, 24, 24, 48, 48, 48, 48]})
+    >>> round(result.whole.scores["forecast"]["brier_score"].skill, 3)
+    0.7
+    >>> [group.key for group in result.groups]
+    [(24,), (48,)]
+    """
+    refuse_unknown("skill", reading, Reading.__annotations__)
+    check_indexes(y_true=y_true, forecasts=forecasts, groups=groups)
+    named = by_column(forecasts)
+    if not isinstance(named, Mapping):
+        named = {"forecast": named}
+    settings = SkillSettings(baseline, scores, floor, confidence, lag, groups is not None, climatology is not None)
+    settings.check_names([*named])
+    parts = parts_of(named, y_true, {**reading, "sample_weight": sample_weight})
+    n = parts[0].forecasts.n_rows
+    pairing = Pairing(
+        dict.fromkeys(named, np.arange(n)),
+        None if groups is None else group_numbers(groups, n),
+        by=None if by is None else row_keys(by, n),
+        climatology=None if climatology is None else row_keys(climatology, n),
+    )
+    return skilled(lambda: parts, lambda _: pairing, settings)
+
+
+@dataclass(frozen=True)
+class SkillSettings:
+    """Arguments of `skill` that say how paired rows are scored."""
+
+    baseline: str = BASE_RATE
+    scores: Sequence[str] = ()
+    floor: Floor = DEFAULT_FLOOR
+    confidence: float = 0.95
+    lag: int | None = None
+    grouped: bool = False
+    climatology: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no skill can be computed with, before any row is read."""
+        Settings((), self.floor, self.confidence, self.lag, self.grouped)
+        check_floor(self.floor)
+        checked_sampling(self.confidence, 0, 0)
+        if self.climatology and self.baseline != BASE_RATE:
+            raise InputError("baseline and climatology: each names what to compare with; leave one out.")
+        for rule in self.rules:
+            if rule.larger_is_better or not rule.proper:
+                raise InputError(
+                    f"scores: a skill score is of a proper rule whose smaller values are better, not {rule.name}; such"
+                    " are log_loss, brier_score and ranked_probability_score."
+                )
+
+    @property
+    def rules(self) -> tuple[Score, ...]:
+        """Log loss, Brier score and the rules named in addition."""
+        if isinstance(self.scores, str):
+            raise InputError(f"scores: expected a list of names, got {self.scores!r}.")
+        more = {rule.name: rule for rule in map(score_named, self.scores)}
+        return tuple(({LOG_LOSS: SCORES[LOG_LOSS], BRIER_SCORE: SCORES[BRIER_SCORE]} | more).values())
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Refuse a baseline that is none of the forecasters, and a forecaster compared with itself only."""
+        if self.baseline == BASE_RATE:
+            return
+        if self.baseline not in names:
+            raise InputError(
+                f"baseline: {self.baseline!r} is neither {BASE_RATE!r} nor one of the forecasters {listed(names)}."
+            )
+        if len(names) < 2:
+            raise InputError(f"baseline: {self.baseline!r} is the only forecaster; name another to compare with it.")
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Scores of paired rows of positive weight, the baseline's among them."""
+
+    weights: Floats
+    scores: Mapping[str, Mapping[str, Floats]]
+    baseline: Mapping[str, Floats]
+    clusters: Ints | None
+    settings: SkillSettings
+
+    def group(self, key: Key, rows: Ints) -> GroupSkill:
+        """Give the skill in some of the rows; p-values are not adjusted yet."""
+        clusters = None if self.clusters is None else np.unique(self.clusters[rows], return_inverse=True)[1]
+        dependence = Dependence(clusters, self.settings.lag or 0)
+        found = {
+            name: {rule: self._score(values, self.baseline[rule], rows, dependence) for rule, values in of.items()}
+            for name, of in self.scores.items()
+        }
+        return GroupSkill(key, rows.size, float(self.weights[rows].sum() / self.weights.sum()), found)
+
+    def _score(self, x: Floats, b: Floats, rows: Ints, dependence: Dependence) -> SkillScore:
+        w = self.weights[rows]
+        ratio, (low, high), p = uncertain_ratio(x[rows], b[rows], w, dependence, self.settings.confidence)
+        total, part = float(self.weights @ x), float(w @ x[rows])
+        return SkillScore(
+            skill=1 - ratio,
+            interval=Interval(1 - high, 1 - low),
+            p_value=p,
+            adjusted_p_value=p,
+            score=part / float(w.sum()),
+            baseline_score=float(w @ b[rows]) / float(w.sum()),
+            share=part / total if 0 < total < np.inf else np.nan,
+        )
+
+
+def skilled(parts: Parts, pair: Pair, settings: SkillSettings) -> Skill:
+    """Read the forecasters' rows once, pair them and score them against the baseline."""
+    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor, least=1)
+    settings.check_names([*rows])
+    first = next(iter(rows.values()))
+    some = np.flatnonzero(first.weights > 0)
+    if not some.size:
+        raise InputError("no row has a weight above 0.")
+    at, rows = at[some], {name: each.at(some) for name, each in rows.items()}
+    first = next(iter(rows.values()))
+    zeros = any((each.correct == 0).any() for each in rows.values())
+    floor = float(floor_for(settings.floor, len(first.labels))) if zeros else 0.0
+    if floor:
+        rows = {name: each.floored() for name, each in rows.items()}
+    against: Mapping[str, Floats]
+    if settings.baseline == BASE_RATE:
+        place = np.zeros(at.size, np.int64) if pairing.climatology is None else pairing.climatology.group[at]
+        against = climatological_scores(first, np.unique(place, return_inverse=True)[1], settings.rules, floor)
+    else:
+        against = rows.pop(settings.baseline).scores
+    clusters = None if pairing.groups is None else pairing.groups[at]
+    scored = _Rows(first.weights, {name: each.scores for name, each in rows.items()}, against, clusters, settings)
+    whole = scored.group((), np.arange(at.size))
+    groups = [scored.group(key, of) for key, of in _groups(pairing.by, at)]
+    return Skill(
+        baseline=_baseline_text(settings, pairing),
+        whole=_adjusted([whole], settings.rules)[0],
+        by=() if pairing.by is None else pairing.by.names,
+        groups=_adjusted(groups, settings.rules),
+        n_rows=at.size,
+        n_classes=len(first.labels),
+        labels=first.labels,
+        weighted=first.tally.weighted,
+        n_clusters=None if clusters is None else np.unique(clusters).size,
+        lag=settings.lag,
+        scored_floor=floor,
+        confidence=settings.confidence,
+        notes=notes,
+        warnings=(*_undefined([whole, *groups]), *_few_units(scored, pairing, at), *_few(pairing, at)),
+    )
+
+
+def climatological_scores(rows: ScoredRows, place: Ints, rules: Sequence[Score], floor: float) -> dict[str, Floats]:
+    """Score each row by a forecast of the observed frequencies among the rows of the same place."""
+    classes, places = len(rows.labels), int(place.max()) + 1
+    counts = np.bincount(place * classes + rows.truth, rows.weights, minlength=places * classes)
+    counts = counts.reshape(places, classes)
+    frequency = counts / counts.sum(axis=1, keepdims=True)
+    forecasts = Forecasts(np.zeros(places, np.int64), frequency, labels=range(classes))
+    found: dict[str, list[Floats]] = {rule.name: [] for rule in rules}
+    for block in forecasts.blocks():
+        for rule in rules:
+            found[rule.name].append(scores_by_outcome(rule, block, floor))
+    return {name: np.concatenate(values)[place, rows.truth] for name, values in found.items()}
+
+
+def _groups(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
+    if by is None:
+        return
+    found = {key: rows for key, rows in replace(by, group=by.group[at]).groups() if rows.size}
+    for key in in_order([*found]):
+        yield key, found[key]
+
+
+def _adjusted(groups: Sequence[GroupSkill], rules: Sequence[Score]) -> tuple[GroupSkill, ...]:
+    """Adjust p-values for all groups and forecasters that a rule is asked about."""
+    adjusted: dict[tuple[int, str, str], float] = {}
+    for rule in rules:
+        places = [(at, name, rule.name) for at, group in enumerate(groups) for name in group.scores]
+        p = holm(np.array([groups[at].scores[name][of].p_value for at, name, of in places], dtype=np.float64))
+        adjusted |= dict(zip(places, p.tolist(), strict=True))
+    return tuple(
+        replace(
+            group,
+            scores={
+                name: {rule: replace(each, adjusted_p_value=adjusted[at, name, rule]) for rule, each in by_rule.items()}
+                for name, by_rule in group.scores.items()
+            },
+        )
+        for at, group in enumerate(groups)
+    )
+
+
+def _baseline_text(settings: SkillSettings, pairing: Pairing) -> str:
+    if pairing.climatology is not None:
+        return f"the climatology by {', '.join(pairing.climatology.names)}"
+    return "the base rate" if settings.baseline == BASE_RATE else settings.baseline
+
+
+def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
+    """Say where the baseline is perfect, so that no skill is possible."""
+    name = next(iter(groups[0].scores))
+    for rule in groups[0].scores[name]:
+        some = [group for group in groups if group.scores[name][rule].baseline_score == 0]
+        if some:
+            where = "all rows" if not some[0].key else number_of(sum(1 for group in some if group.key), "group")
+            yield (
+                f"the baseline's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the skill"
+                " score is undefined there"
+            )
+
+
+def _few_units(scored: _Rows, pairing: Pairing, at: Ints) -> Iterator[str]:
+    """Say where intervals are approximate for want of independent rows."""
+    what = "rows" if scored.clusters is None else "clusters"
+    few = 0
+    for _, rows in _groups(pairing.by, at) if pairing.by is not None else [((), np.arange(at.size))]:
+        few += (rows.size if scored.clusters is None else np.unique(scored.clusters[rows]).size) < _FEW
+    if few:
+        where = "" if pairing.by is None else f" in {number_of(few, 'group')}"
+        yield f"fewer than {_FEW} {what}{where}: intervals and p-values are approximate there"
+
+
+def _few(pairing: Pairing, at: Ints) -> Iterator[str]:
+    """Say where a climatology is fitted to few rows."""
+    if pairing.climatology is None:
+        return
+    counts = np.bincount(pairing.climatology.group[at])
+    counts = counts[counts > 0]
+    if counts.min() < _FEW:
+        yield (
+            f"the climatology is fitted to the same rows, in the smallest of {number_of(counts.size, 'group')} to"
+            f" {counts.min()}: the skill against it is too small there; name fewer groups"
+        )

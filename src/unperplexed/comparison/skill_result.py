@@ -1,0 +1,159 @@
+"""Skill scores of forecasters against a baseline, for all rows and for groups: a frozen Skill. `skill` makes it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from .._lib.formatting import number_of
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from .._version import __version__
+from ..forecasts.forecasts import Notes
+from ..forecasts.group_keys import Key
+from ..forecasts.labels import Label
+from ..statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class SkillScore:
+    """Skill score of one forecaster by one scoring rule: 1 is perfect, 0 as good as the baseline. Larger is better."""
+
+    skill: float
+    """1 minus the ratio of ``score`` to ``baseline_score``; NaN where the baseline's mean score is 0."""
+    interval: Interval
+    """Fieller's, of paired rows: it excludes 0 where ``p_value`` is below 1 minus the confidence level."""
+    p_value: float
+    """Probability of a difference from the baseline at least as large if the expected difference is 0 (two-sided)."""
+    adjusted_p_value: float
+    """The same, adjusted for all groups and forecasters that are tested by this rule (Holm)."""
+    score: float
+    """Mean score of the forecaster. Smaller is better."""
+    baseline_score: float
+    """Mean score of the baseline on the same rows."""
+    share: float
+    """Share of these rows in the forecaster's total score over all rows: which groups the cost comes from."""
+
+
+@dataclass(frozen=True)
+class GroupSkill:
+    """Skill scores for the rows of one group, or for all rows."""
+
+    key: Key
+    """Value of each column of ``by``; empty for all rows."""
+    n_rows: int
+    row_share: float
+    """Share of the total weight of the rows."""
+    scores: dict[str, dict[str, SkillScore]]
+    """By the forecaster's name and the rule's."""
+
+
+@dataclass(frozen=True)
+class Skill(Reported):
+    """Skill scores against a baseline with paired confidence intervals. Made by `skill`; all fields are final.
+
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    baseline: str
+    """What forecasts are compared with, in words."""
+    whole: GroupSkill
+    """All rows."""
+    by: tuple[str, ...]
+    """Names of the columns that make the groups."""
+    groups: tuple[GroupSkill, ...]
+    """The groups in their natural order; empty without ``by``."""
+    n_rows: int
+    """Rows that are valid for all forecasters."""
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    weighted: bool
+    n_clusters: int | None
+    """Number of clusters of dependent rows; None without them."""
+    lag: int | None
+    """How many places apart rows may depend on one another, within each group of ``by``."""
+    scored_floor: float
+    """Floor of the log loss: 0 unless a forecaster assigned 0 to an observed outcome."""
+    confidence: float
+    """Confidence level of all intervals."""
+    notes: dict[str, Notes]
+    """What was left out or changed of each forecaster's rows, the baseline's too, by name."""
+    warnings: tuple[str, ...]
+    """Reasons why skill scores are undefined, optimistic or without an interval."""
+    version: str = __version__
+
+    @property
+    def verdict(self) -> str:
+        """Which forecasters beat the baseline, by how much, and in how many of the groups."""
+        from .describe_skill import verdict
+
+        return verdict(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        return {"verdict": self.verdict, **plain_values(self)}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> pl.DataFrame:
+        """Give a polars DataFrame with one row for each group, forecaster and rule; all rows come first.
+
+        Returns
+        -------
+        polars.DataFrame
+            A column for each of ``by`` (null for all rows), then ``rows``, ``row_share``, ``forecaster``, ``rule`` and
+            the fields of `SkillScore`.
+        """
+        import polars as pl
+
+        rows = [
+            {
+                **dict(zip(self.by, group.key or (None,) * len(self.by), strict=True)),
+                "rows": group.n_rows,
+                "row_share": group.row_share,
+                "forecaster": name,
+                "rule": rule,
+                "skill": each.skill,
+                "lower": each.interval.low,
+                "upper": each.interval.high,
+                "p_value": each.p_value,
+                "adjusted_p_value": each.adjusted_p_value,
+                "score": each.score,
+                "baseline_score": each.baseline_score,
+                "share": each.share,
+            }
+            for group in (self.whole, *self.groups)
+            for name, by_rule in group.scores.items()
+            for rule, each in by_rule.items()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+    def significant(self, each: SkillScore) -> bool:
+        """Whether a skill score is significantly different from 0, after adjustment."""
+        return math.isfinite(each.skill) and each.adjusted_p_value < 1 - self.confidence
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe_skill import skill_document
+
+        return page(skill_document(self, name=name, command=command))
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Skill against {self.baseline} in {number_of(self.n_rows, 'row')}>"
+
+    def __str__(self) -> str:
+        """Give the skill scores as text for a terminal."""
+        from .describe_skill import skill_text
+
+        return skill_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"

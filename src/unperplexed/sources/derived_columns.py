@@ -1,0 +1,71 @@
+"""Groups made from a column's values, named COLUMN:HOW: parts of a date, and quantiles of a number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from .._lib.errors import InputError, rows_text
+from .._lib.typing import Ints
+
+_DATE_PARTS = ("year", "quarter", "month", "weekday", "hour")
+_QUANTILES = {"halves": 2, "thirds": 3, "quartiles": 4, "quintiles": 5, "deciles": 10}
+
+HOW = (*_DATE_PARTS, *_QUANTILES)
+"""What can be made of a column; weekdays are numbered from 1, a Monday."""
+
+
+class Derived(NamedTuple):
+    """A column, and what is made of its values; nothing for ""."""
+
+    column: str
+    how: str = ""
+
+    @property
+    def name(self) -> str:
+        """The text that the user named it with."""
+        return f"{self.column}:{self.how}" if self.how else self.column
+
+    def groups(self, values: pl.Series, rows: Ints) -> pl.Series:
+        """Give the group of each row; rows are their numbers, for messages."""
+        if not self.how:
+            return values
+        return _date_part(values, rows, self) if self.how in _DATE_PARTS else _quantiles(values, rows, self)
+
+
+def derived(text: str) -> Derived:
+    """Read COLUMN or COLUMN:HOW; a text that ends in no such word is a column's name."""
+    column, sign, how = text.rpartition(":")
+    return Derived(column, how) if sign and column and how in HOW else Derived(text)
+
+
+def _date_part(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
+    text = values.cast(pl.String)
+    found = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+    part = getattr(found.dt, asked.how)() if asked.how != "hour" else text.str.slice(11, 2)
+    found = part.cast(pl.Int64, strict=False)
+    if found.null_count():
+        wanted = "2026-11-23 18:00" if asked.how == "hour" else "2026-11-23"
+        raise InputError(
+            f"{asked.name}: column {asked.column!r} is no date such as {wanted} in"
+            f" {rows_text(rows[found.is_null().to_numpy()])}. Rewrite dates as year-month-day."
+        )
+    return found
+
+
+def _quantiles(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
+    """Number the quantiles; equal values are in one of them."""
+    numbers = values.cast(pl.Float64, strict=False)
+    invalid = rows[~numbers.is_finite().fill_null(False).to_numpy()]
+    if invalid.size:
+        raise InputError(f"{asked.name}: column {asked.column!r} is no number in {rows_text(invalid)}. Repair them.")
+    x, n = numbers.to_numpy(), _QUANTILES[asked.how]
+    edges = np.quantile(x, np.arange(1, n) / n, method="inverted_cdf")
+    bins = np.searchsorted(edges, x, side="left")
+    texts = {
+        at: f"{at + 1} of {n}: {x[bins == at].min():.6g} to {x[bins == at].max():.6g}"
+        for at in np.unique(bins).tolist()
+    }
+    return pl.Series([texts[at] for at in bins.tolist()], dtype=pl.String)

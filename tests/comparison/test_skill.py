@@ -1,0 +1,188 @@
+"""Skill scores: against formulas written out, against compare, from files, and what is refused."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import softmax_forecasts
+from unperplexed import InputError, compare, skill
+from unperplexed.cli.parser import main
+from unperplexed.statistics.ratios import uncertain_ratio
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+
+N = 200
+
+
+def run(*arguments):
+    return main(["skill", *map(str, arguments)])
+
+
+@pytest.fixture
+def data(rng):
+    y, p = softmax_forecasts(rng, N, 3)
+    month = rng.integers(1, 4, N)
+    return {"y": y, "p": p, "month": month, "lead": np.array(["24 h", "48 h", "120 h", "72 h"])[np.arange(N) % 4]}
+
+
+def test_scores_and_baselines_are_their_formulas(data):
+    y, p, month = data["y"], data["p"], data["month"]
+    one_hot = np.eye(3)[y]
+    clim = np.stack([one_hot[month == m].mean(axis=0) for m in (1, 2, 3)])[month - 1]
+
+    def mean_scores(q):
+        return {
+            "log_loss": -np.log(q[np.arange(N), y]).mean(),
+            "brier_score": ((q - one_hot) ** 2).sum(axis=1).mean(),
+            "ranked_probability_score": ((q - one_hot).cumsum(axis=1) ** 2).sum(axis=1).mean(),
+        }
+
+    for climatology, q in ((None, np.tile(one_hot.mean(axis=0), (N, 1))), (month, clim)):
+        found = skill(p, y, climatology=climatology, scores=["ranked_probability_score"]).whole.scores["forecast"]
+        reference, own = mean_scores(q), mean_scores(p)
+        ratio = {name: each.score / each.baseline_score for name, each in found.items()}
+        assert {name: each.skill for name, each in found.items()} == pytest.approx(
+            {name: 1 - ratio[name] for name in ratio}
+        )
+        assert ratio == pytest.approx({name: own[name] / reference[name] for name in own})
+
+
+def test_the_test_is_that_of_compare_and_the_interval_agrees(data, rng):
+    y, p = data["y"], data["p"]
+    other = np.full((N, 3), 1 / 3)
+    groups = rng.integers(40, size=N)
+    found = skill({"p": p, "uniform": other}, y, baseline="uniform", groups=groups)
+    paired = compare({"p": p, "uniform": other}, y, groups=groups, resamples=0).between("p", "uniform").differences
+    for rule, each in found.whole.scores["p"].items():
+        assert each.p_value == pytest.approx(paired[rule].p_value)
+        assert (each.interval.low > 0 or each.interval.high < 0) == (each.p_value < 0.05)
+    assert [*found.whole.scores] == ["p"]
+
+
+def test_limits_of_a_ratio_are_those_that_the_paired_test_just_rejects(rng):
+    x, b = rng.exponential(size=30), 1 + rng.exponential(size=30)
+    w = rng.integers(1, 4, 30).astype(float)
+    for dependence in (Dependence(), Dependence(np.arange(30) // 2), Dependence(lag=2)):
+        found = uncertain_ratio(x, b, w, dependence, 0.9)
+        p = [uncertain_mean(x - limit * b, w, dependence).p_value() for limit in found.interval]
+        assert p == pytest.approx([0.1, 0.1])
+        scaled = uncertain_ratio(3 * x, b, w, dependence, 0.9)
+        assert scaled.interval == pytest.approx([3 * limit for limit in found.interval])
+
+
+def test_groups_are_the_rows_alone_in_natural_order(data):
+    y, p, lead = data["y"], data["p"], data["lead"]
+    baseline = np.full((N, 3), 1 / 3)
+    found = skill({"p": p, "b": baseline}, y, baseline="b", by={"lead": lead})
+    assert [group.key for group in found.groups] == [("24 h",), ("48 h",), ("72 h",), ("120 h",)]
+    some = lead == "72 h"
+    alone = skill({"p": p[some], "b": baseline[some]}, y[some], baseline="b", labels=[0, 1, 2])
+    of_group, of_rows = found.groups[2].scores["p"]["log_loss"], alone.whole.scores["p"]["log_loss"]
+    assert (of_group.skill, of_group.p_value) == pytest.approx((of_rows.skill, of_rows.p_value))
+    assert of_group.adjusted_p_value >= of_group.p_value
+    assert sum(group.scores["p"]["log_loss"].share for group in found.groups) == pytest.approx(1)
+    assert found.frame().height == 2 * 5
+    assert "Skill score by log loss" in found.to_html()
+
+
+def test_one_class_has_no_skill_and_says_so():
+    found = skill([0.9, 0.8, 0.7], [1, 1, 1], labels=[0, 1])
+    assert np.isnan(found.whole.scores["forecast"]["brier_score"].skill)
+    assert "is 0 in all rows, such as where only one class is observed" in str(found)
+    same = skill([0.5] * 4, [0, 1, 0, 1]).whole.scores["forecast"]["log_loss"]
+    assert (same.skill, same.p_value, [*same.interval]) == (0, 1, [0, 0])
+
+
+def test_a_probability_of_zero_puts_the_floor_under_all():
+    found = skill([0.0, 0.2, 0.9, 0.6], [1, 0, 1, 0])
+    assert found.scored_floor == 0.005
+    log_loss = found.whole.scores["forecast"]["log_loss"].score
+    assert log_loss == pytest.approx(-np.log([0.005, 0.8, 0.9, 0.4]).mean())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"baseline": "climate"}, "neither 'base-rate' nor one of the forecasters 'forecast'"),
+        ({"baseline": "forecast"}, "is the only forecaster"),
+        ({"scores": ["spherical_score"]}, "not spherical_score"),
+        ({"climatology": [1, 1], "baseline": "forecast"}, "leave one out"),
+    ],
+)
+def test_what_is_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        skill([0.2, 0.7], [0, 1], **settings)
+
+
+@pytest.fixture
+def file(data, tmp_path):
+    days = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 12, 31), "1d", eager=True)[:N]
+    frame = pl.DataFrame({"y": data["y"] == 1, "p": data["p"][:, 1], "clim": 0.4, "lead": data["lead"]})
+    frame = frame.with_columns(date=days, age=pl.Series(np.arange(N) * 0.5), site=pl.Series(["a", "b"] * (N // 2)))
+    frame.write_csv(tmp_path / "f.csv")
+    return tmp_path / "f.csv", frame
+
+
+def found(capsys, *arguments):
+    assert run(*arguments, "--json", "-") == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def test_files_give_what_arrays_give(file, capsys):
+    path, frame = file
+    columns = (path, "--truth", "y", "--prob", "p")
+    by_file = found(capsys, *columns, "--by", "date:month", "age:halves", "--where", "age < 60 AND site = 'a'")
+    some = frame.filter((pl.col("age") < 60) & (pl.col("site") == "a"))
+    keys = {"m": some["date"].dt.month(), "half": some["age"] > some["age"].quantile(0.5, "lower")}
+    by_array = skill({"f": some["p"]}, some["y"], by=keys)
+    mine = [group.scores["f"]["log_loss"].skill for group in by_array.groups]
+    assert [group["scores"]["f"]["log_loss"]["skill"] for group in by_file["groups"]] == pytest.approx(mine)
+    assert by_file["groups"][0]["key"] == [1, "1 of 2: 0 to 29"]
+    assert by_file["notes"]["f"]["dropped"] == {"not chosen, or no valid counterpart": N - some.height}
+    column = found(capsys, *columns, "--baseline", "clim")
+    assert column["whole"]["scores"]["f"]["brier_score"]["baseline_score"] == pytest.approx(
+        2 * ((frame["y"] - 0.4) ** 2).mean()
+    )
+    climatology = found(capsys, *columns, "--baseline", "climatology:site")
+    assert climatology["baseline"] == "the climatology by site"
+
+
+def test_several_forecasts_of_a_row_are_groups_and_a_cluster(data, tmp_path, capsys):
+    y, p = data["y"], data["p"]
+    columns = {f"p{k}": p[:, k] for k in range(3)} | {f"y{k}": (y == k).astype(int) for k in range(3)}
+    pl.DataFrame(columns).write_csv(tmp_path / "f.csv")
+    pairs = [f"p{k}=y{k}" for k in range(3)]
+    by_file = found(capsys, tmp_path / "f.csv", "--pair", *pairs, "--baseline", "climatology:pair")
+    events = np.concatenate([y == k for k in range(3)])
+    pair = np.repeat(["p0", "p1", "p2"], N)
+    by_array = skill(
+        {"f": p.T.ravel()}, events, by={"pair": pair}, climatology={"pair": pair}, groups=np.tile(np.arange(N), 3)
+    )
+    assert by_file["n_clusters"] == N
+    for of_file, of_array in zip(
+        [by_file["whole"], *by_file["groups"]], [by_array.whole, *by_array.groups], strict=True
+    ):
+        mine, theirs = of_file["scores"]["f"]["log_loss"], of_array.scores["f"]["log_loss"]
+        assert (mine["skill"], mine["p_value"]) == pytest.approx((theirs.skill, theirs.p_value))
+    assert [group["key"] for group in by_file["groups"]] == [["p0"], ["p1"], ["p2"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--where", "age >"), "unable to parse"),
+        (("--where", "1 = 1"), "it names no column"),
+        (("--where", "age > 1000"), "true of none of 200 rows"),
+        (("--where", "sum(age) > 1"), "not true or false of each row"),
+        (
+            ("--by", "site:month", "--where", "site = 'b'"),
+            "column 'site' is no date such as 2026-11-23 in 100 rows .1, 3, 5",
+        ),
+        (("--by", "site:quartiles"), "column 'site' is no number"),
+    ],
+)
+def test_what_files_refuse(file, capsys, arguments, message):
+    assert run(file[0], "--truth", "y", "--prob", "p", *arguments) == 2
+    assert re.search(message, capsys.readouterr().err)

@@ -1,0 +1,28 @@
+"""Skill scores of real forecasts, against figures written out here."""
+
+import numpy as np
+import pytest
+
+from real_data import DATA
+from unperplexed import skill
+
+
+def test_influenza_by_horizon_against_the_base_rate_and_another_team():
+    ours, theirs = (np.load(DATA / "flusight_2015_16" / f"{team}.npz") for team in ("Delphi-Stat", "KOT"))
+    y, horizon, week = ours["labels"], ours["horizon"], ours["ew"]
+    assert all((ours[key] == theirs[key]).all() for key in ("labels", "horizon", "ew", "location"))
+    p, q = (each["probs"] / each["probs"].sum(axis=1, keepdims=True) for each in (ours, theirs))
+    one_hot = np.eye(27)[y]
+
+    def ranked(forecast):
+        return ((forecast - one_hot).cumsum(axis=1) ** 2).sum(axis=1)
+
+    rule, settings = "ranked_probability_score", {"by": horizon, "groups": week, "labels": range(27)}
+    for baseline, reference in (("base-rate", np.tile(one_hot.mean(axis=0), (y.size, 1))), ("KOT", q)):
+        forecasts = {"Delphi-Stat": p, "KOT": q}
+        found = skill(forecasts, y, baseline=baseline, scores=[rule], **settings)
+        expected = [1 - ranked(p)[horizon == h].mean() / ranked(reference)[horizon == h].mean() for h in (1, 2, 3, 4)]
+        scores = [group.scores["Delphi-Stat"][rule] for group in found.groups]
+        assert [each.skill for each in scores] == pytest.approx(expected)
+        assert found.n_clusters == 29
+        assert all(each.interval.low < each.skill < each.interval.high for each in scores)
