@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, number_of, p_value_text, rule_text, short_name
+from ..assessment.breakdown_text import key_text
 from ..assessment.describe_breakdown import MOST_DRAWN, value_axis
-from ..report.breakdown import key_text
 from ..report.chart import Axis, Chart, Points, Reference
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import between, count, number, share
-from ..report.text import counted, notes_lines
+from ..tally.describe import counted, notes_lines
 from .skill_result import GroupSkill, Skill, SkillScore
 from .verdict import LOG_LOSS
 
@@ -70,28 +70,6 @@ def _notes(s: Skill) -> list[str]:
     return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
 
 
-def skill_text(s: Skill) -> str:
-    """Give the conclusion, a table for each rule, and what to know about it."""
-    lines = [verdict(s), "", counted(s.n_rows, s.n_classes, s.labels)]
-    for rule in next(iter(s.whole.scores.values())):
-        cells = [["skill", confidence_interval(s.confidence), "p", "rows", "share of score"]]
-        cells += [_cells(group, group.scores[name][rule]) for _, group, name in _names(s)]
-        heads = [f"{rule_text(rule)} skill score", *(name for name, _, _ in _names(s))]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        first = max(map(len, heads))
-        lines.append("")
-        lines += [
-            "  ".join([head.ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]).rstrip()
-            for head, row in zip(heads, cells, strict=True)
-        ]
-    lines += [
-        "(1 is perfect, 0 as good as the baseline; p is adjusted for the number of groups",
-        " and forecasters, intervals are not; share of the forecaster's total score)",
-    ]
-    lines += ["", f"settings: {_settings(s)}", *(f"warning: {each}" for each in s.warnings), *_notes(s)]
-    return "\n".join(lines)
-
-
 def _cells(group: GroupSkill, each: SkillScore) -> list[str]:
     p = "–" if math.isnan(each.adjusted_p_value) else p_value_text(each.adjusted_p_value).removeprefix("p = ")
     return [
@@ -132,10 +110,13 @@ def skill_document(s: Skill, *, name: str = "", command: str = "") -> Document:
         facts=" · ".join(filter(None, [short_name(name, 200), counted(s.n_rows, s.n_classes, s.labels)])),
         headline=text[0].upper() + text[1:] + ".",
         lead="A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
-        " baseline. p-values are adjusted for the number of groups and forecasters.",
+        " baseline. p-values are adjusted for the number of groups and forecasters, intervals are not.",
         figure=skill_chart(s, LOG_LOSS),
         first=Section("skill", "Skill scores", tables, "Skill"),
         sections=[Section("how", "How this was computed", notes, "Settings")],
+        summary=[short_table(s, rule) for rule in rules],
+        settings=_settings(s),
+        warnings=[*s.warnings, *_notes(s)],
     )
 
 
@@ -159,7 +140,15 @@ def skill_table(s: Skill, rule: str) -> Table:
             Column("share of the total score", [share(each.share) for *_, each in lines]),
         ],
         sortable=True,
+        notes=confidence_interval(s.confidence),
     )
+
+
+def short_table(s: Skill, rule: str) -> Table:
+    """Return the columns of the table that matter most."""
+    whole = skill_table(s, rule)
+    kept = ("group", "rows", "skill score", "adjusted p-value", "share of the total score")
+    return Table(f"Skill by {rule_text(rule)}", [c for c in whole.columns if c.heading in kept], notes=whole.notes)
 
 
 def skill_chart(s: Skill, rule: str) -> Chart | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .._lib.formatting import number_of
@@ -151,9 +150,13 @@ class Skill(Reported):
 
     def __str__(self) -> str:
         """Give the skill scores as text for a terminal."""
-        from .describe_skill import skill_text
+        from ..report.terminal import text
+        from .describe_skill import skill_document
 
-        return skill_text(self)
+        return text(skill_document(self))
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        from ..report.html import card
+        from .describe_skill import skill_document
+
+        return card(skill_document(self))

@@ -18,14 +18,14 @@ from .document import Block, Code, Column, Document, Metric, Notes, Prose, Setti
 
 WIDTH, _NARROWEST = 80, 40
 
-MOST_ROWS = 12
+MOST_ROWS = 20
 """Rows of a table; the next line says how many more there are."""
 
 _LABEL = 8
 """Columns of the label before a cost or a remedy."""
 
-_NARROW = 8
-"""Columns within which a heading need not be broken into lines."""
+_LINES = 2
+"""Lines that a heading takes."""
 
 _WIDEST = 34
 """Columns that the first column of a table, whose longer names are folded, takes from the others."""
@@ -202,10 +202,12 @@ def _rows(table: Sequence[Column], columns: int) -> Iterator[str]:
 
 
 def _least_width(column: Column, n: int) -> int:
-    """Return the width of the longest value, word of the heading, or heading that is not worth breaking."""
+    """Return the width of the longest value, or of the heading in two lines."""
     heading = printable(column.heading)
-    values = (len(printable(each)) for each in column.values[:n])
-    return max(*values, min(len(heading), _NARROW), *(len(word) for word in heading.split()), 0)
+    width = max([len(printable(each)) for each in column.values[:n]] + [len(word) for word in heading.split()] + [1])
+    while len(_stacked(heading, width)) > _LINES:
+        width += 1
+    return width
 
 
 def _headings(first: str, widest: int, beside: Sequence[tuple[Column, int]]) -> Iterator[str]:
