@@ -121,8 +121,8 @@ def test_rows_and_a_tally_of_three_classes_give_the_same_but_for_the_verdict(rng
     assert (whole.diagnosis.by, counted.diagnosis.by) == ("rows", "sums")
     assert counted.diagnosis.headline == whole.diagnosis.headline
     assert counted.diagnosis.p_value == pytest.approx(whole.diagnosis.p_value, abs=2e-3)
-    assert "From counts: " in str(counted)
-    assert "From counts: " not in str(whole)
+    assert "From counts: " in " ".join(str(counted).split())
+    assert "From counts: " not in " ".join(str(whole).split())
     plain = [json.loads(each.to_json()) for each in (counted, whole)]
     for each in plain:
         del each["verdict"], each["diagnosis"]

@@ -416,11 +416,11 @@ def test_names_that_would_mislead_are_quoted():
 def test_the_printed_table(rows):
     y, p, group = rows
     result = assess_by(y, p, by={"knows": group}, resamples=0)
-    conclusion, header, table, *_ = str(result).split("\n\n")
+    conclusion, _, header, table, *_ = str(result).split("\n\n")
     assert " ".join(conclusion.split()).startswith(result.whole.verdict)
     lines = header.splitlines()
-    assert lines[0] == "4,030 forecasts of 2 classes (0, 1)"
-    assert lines[2] == "5 groups by knows, the lowest reported geometric accuracy first, small ones last"
+    assert lines[0] == "4,030 forecasts of 2 classes (0, 1), independent rows"
+    assert lines[1] == "5 groups by knows, the lowest reported geometric accuracy first, small ones last"
     lines = table.splitlines()
     assert lines[0].split() == ["knows", "rows", "reported", "s.e.", "measured", "verdict", "cost", "right"]
     printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[1:]}
@@ -436,7 +436,8 @@ def test_the_printed_table(rows):
     p = p.clip(1e-9, 1 - 1e-9)
     odds = np.log(p) - np.log1p(-p)
     bold = assess_by(y, 1 / (1 + np.exp(-2.5 * odds)), by={"knows": group}, resamples=0)
-    words = [line.split() for line in str(bold).split("\n\n")[2].splitlines()[1:]]
+    (table,) = (part for part in str(bold).split("\n\n") if part.startswith("knows "))
+    words = [line.split() for line in table.splitlines()[1:]]
     cells = {first.rstrip("*"): " ".join(others[4:-2]) for first, *others in words}
     assert "over" in cells["whole"].split(", ")
     assert "confidence" in bold.whole.diagnosis.errors

@@ -104,7 +104,7 @@ def test_outputs_are_written(forecasts, tmp_path, capsys):
         assert run("assess", path, "--resamples", 0, "--json", numbers, "--plot", picture, "--axes", "nelson") == 0
         assert picture.read_bytes().startswith(start)
         assert json.loads(numbers.read_text())["n_rows"] == 400
-    assert "prediction accuracy" in capsys.readouterr().out
+    assert "\nAccuracy " in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -138,7 +138,8 @@ def test_demo(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert " ".join(out.split()).startswith("Certain and wrong 164 times (0.0002 expected in ")
     assert "overconfident (calibration slope 0.33, " in " ".join(out.split())
-    assert "\n\n1,797 forecasts of 10 classes\nfloor 0.001; " in out
+    assert "\n\n1,797 forecasts of 10 classes, independent rows\n" in out
+    assert "floor 0.001 for the averages" in " ".join(out.split())
     assert "digits" in err
 
 

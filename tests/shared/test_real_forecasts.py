@@ -164,7 +164,7 @@ def test_world_cup_with_one_hot_outcomes(capsys):
     truth = [f"{column}_outcome" for column in columns]
     path = DATA / "fte_worldcup/world_cup_matches_men.csv"
     assert run("assess", path, "--truth", *truth, "--prob", *columns) == 0
-    assert re.search("prediction accuracy +0.602", capsys.readouterr().out)
+    assert re.search("Accuracy +60.2%", capsys.readouterr().out)
 
 
 def test_language_models_by_label(capsys):

@@ -55,6 +55,9 @@ from .familiar import FamiliarMetrics, familiar_metrics
 from .result import Assessment
 
 _FEW_ROWS = 1000
+_SHORT_CLASSES = 10
+"""Classes, the most miscalibrated, that a short form shows."""
+
 _LONG_VERDICT = 160
 """Characters of a verdict that the first lines have no room for."""
 
@@ -143,7 +146,7 @@ class Described:
         if a.n_classes > 2 and (a.classes is not None or "bias" in a.diagnosis.errors):
             table = class_table(a)
             if table is not None:
-                yield table
+                yield replace(table, brief=_SHORT_CLASSES)
                 yield from self._class_average()
 
     def _short_settings(self) -> Iterator[str]:

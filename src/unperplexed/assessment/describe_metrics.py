@@ -46,7 +46,7 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     if not event.two:
         return
     yield _accuracy(a, "")
-    if a.bias is not None:
+    if a.bias is not None and "bias" not in a.diagnosis.errors:  # where the verdict has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
         yield Metric("Observed frequency", "", share(a.bias.frequency))
 

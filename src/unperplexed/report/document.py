@@ -49,6 +49,8 @@ class Table:
     sortable: bool = False
     folded: bool = False
     """Whether it is shown on demand, under its caption."""
+    brief: int = 20
+    """Rows that a short form shows; it says how many more there are."""
     notes: str = ""
     """What the notes behind its values are, such as "95% CI"."""
 

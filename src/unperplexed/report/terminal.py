@@ -18,9 +18,6 @@ from .document import Block, Code, Column, Document, Metric, Notes, Prose, Setti
 
 WIDTH, _NARROWEST = 80, 40
 
-MOST_ROWS = 20
-"""Rows of a table; the next line says how many more there are."""
-
 _LABEL = 8
 """Columns of the label before a cost or a remedy."""
 
@@ -92,7 +89,10 @@ def _actions(d: Document, columns: int) -> Iterator[str]:
     for action in d.actions:
         yield from _wrapped(action.text, columns, f"{action.label:{_LABEL}}", indent)
     if d.command is not None:
-        yield from code_lines(d.command.text, columns, indent + "  ")
+        longest = max(len(line) for line in d.command.text.splitlines())
+        python = not d.command.text.startswith("unperplexed ")
+        room = max(columns - longest, 2) if python else columns
+        yield from code_lines(d.command.text, columns, f"{indent}  "[:room])
     for remark in d.remarks:
         yield ""
         yield from _wrapped(remark, columns)
@@ -129,7 +129,7 @@ def _metrics(metrics: Sequence[Metric], columns: int) -> Iterator[str]:
     """Give the key figures as one table, and below it which direction is better."""
     if metrics:
         table = metrics_table(metrics)
-        yield from _rows(_apart(table), columns)
+        yield from _rows(_apart(table), columns, table.brief)
         yield from _wrapped(table.caption, columns)
 
 
@@ -137,7 +137,7 @@ def _block(block: Block, columns: int) -> Iterator[str]:
     match block:
         case Table():
             yield from _wrapped(block.caption, columns)
-            yield from _rows(_apart(block), columns)
+            yield from _rows(_apart(block), columns, block.brief)
         case Prose():
             yield from _wrapped(block.text, columns)
         case Code():
@@ -168,10 +168,10 @@ def _apart(table: Table) -> list[Column]:
     return found
 
 
-def _rows(table: Sequence[Column], columns: int) -> Iterator[str]:
+def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
     """Align the columns of a table; those without room stand below their row, each under its heading."""
     first, *others = table
-    n = min(len(first.values), MOST_ROWS)
+    n = min(len(first.values), most)
     names = [printable(each) for each in first.values[:n]]
     wide = {id(column): _least_width(column, n) for column in others}
     figures = sum(wide[id(column)] + 2 for column in others if not column.words)
