@@ -1,6 +1,6 @@
 """Size, naming and claimed gains of the diagnosis of two classes, on simulated forecasts.
 
-    python benchmarks/diagnosis.py [--only size|samples|naming|surprise] [--factor F] [--seed S] [--out FILE.csv]
+    python benchmarks/diagnosis.py [--only size|samples|naming|shared|surprise] [--factor F] [--seed S] [--out FILE.csv]
 
 Each run draws predicted log-odds and, from the map of a known error, outcomes. A line of the result counts how often
 the gate rejected, how often anything was found (rows predicted as certain included), how often the right errors were
@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +83,14 @@ class Sample(NamedTuple):
     alike: bool = True
     unequal: bool = False
     """Whether sizes of clusters are lognormal, with standard deviation 1."""
+    shared: Literal["", "beta", "event"] = ""
+    """Rows of a cluster have one prediction, and their outcomes one probability with a beta distribution, or are one."""
 
     def __str__(self) -> str:
         """Return a description for the table."""
+        if self.shared:
+            of = "that share an event" if self.shared == "event" else f"of beta-binomial outcomes, {self.correlation:g}"
+            return f"{self.clusters} clusters {of}"
         alike = "" if self.alike else ", predictions unlike"
         unequal = " unequal" if self.unequal else ""
         clusters = (
@@ -117,7 +122,18 @@ def draw(rng: np.random.Generator, case: Case) -> RowBlock:
     n, sample = case.n, case.sample
     s, cluster = DESIGNS[case.design](rng, n), None
     level = rng.random(n)
-    if sample.clusters:
+    if sample.shared:
+        cluster = np.arange(n) % sample.clusters
+        s = s[: sample.clusters]
+        p = mended(s, ERRORS[case.error])
+        if sample.shared == "event":
+            level = rng.random(sample.clusters)[cluster]
+        else:
+            precision = 1 / sample.correlation - 1
+            once = rng.beta(p * precision, (1 - p) * precision)[cluster]
+            level = np.where(level < once, 0.0, 1.0)
+        s = s[cluster]
+    elif sample.clusters:
         cluster = np.arange(n) % sample.clusters
         if sample.unequal:
             share = rng.lognormal(size=sample.clusters)
@@ -238,7 +254,18 @@ def cases(factor: float) -> list[Case]:
         for rho in (0.0, 0.3)
         for design in ("usual", "rare")
     ]
-    return size + samples + naming + others + dependent + more
+    shared = [
+        Case("shared", "rare", error, sample, n, of(300))
+        for n, sample in (
+            (600, Sample(clusters=12, shared="event")),
+            (1500, Sample(clusters=30, shared="event")),
+            (2000, Sample(clusters=20, correlation=0.3, shared="beta")),
+            (600, Sample(clusters=12, correlation=0.6)),
+            (2500, Sample(clusters=50, correlation=0.6)),
+        )
+        for error in ("none", "bias 0.5")
+    ]
+    return size + samples + naming + others + dependent + more + shared
 
 
 def surprise(runs: int, seed: int) -> dict[str, Any]:
@@ -260,7 +287,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/diagnosis.csv"))
     parser.add_argument("--factor", type=float, default=1.0, help="so many times the default runs (default: 1)")
-    parser.add_argument("--only", default="", help="one study: size, samples, naming or surprise")
+    parser.add_argument("--only", default="", help="one study: size, samples, naming, shared or surprise")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
     some = [(at, case) for at, case in enumerate(cases(options.factor)) if options.only in ("", case.study)]

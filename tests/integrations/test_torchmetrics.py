@@ -255,6 +255,33 @@ class TestTwoClasses:
         with pytest.raises(InputError, match="view: counts of each of 3 classes are not kept"):
             metric.assessment(view="each-class")
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_more_classes_are_diagnosed_as_by_a_tally(self, weighted):
+        z, y = forecasts(3000, 5)
+        p, w = torch.softmax(z, dim=1), torch.linspace(0, 2, 3000).double()
+        given = (w,) if weighted else ()
+        metric = in_batches(ForecastMetric(classes=5), p, y, *given)
+        whole = Tally.of(y.numpy(), p.numpy(), sample_weight=w.numpy() if weighted else None, parts=["diagnosis"])
+        found, expected = metric.assessment(resamples=0).diagnosis, diagnose(whole)
+        assert found.made
+        assert (found.errors, found.headline) == (expected.errors, expected.headline)
+        assert found.p_value == pytest.approx(expected.p_value, rel=1e-6)
+        two = [in_batches(ForecastMetric(classes=5), p[here], y[here], *(x[here] for x in given))
+               for here in (slice(0, 900), slice(900, None))]  # fmt: skip
+        two[0].merge_state(two[1])
+        for name in ("high", "low"):
+            np.testing.assert_array_equal(*(getattr(m.tally().diagnosis, name) for m in (metric, two[0])))
+        for name in ("key", "count", "cells"):
+            np.testing.assert_array_equal(*(getattr(m.tally().row_sample, name) for m in (metric, two[0])))
+        stepped = ForecastMetric(classes=5)
+        for step in range(3):
+            here = slice(1000 * step, 1000 * step + 1000)
+            stepped(p[here], y[here], *(x[here] for x in given))
+        np.testing.assert_array_equal(stepped.tally().row_sample.key, metric.tally().row_sample.key)
+        assert not in_batches(ForecastMetric(classes=5), p, y).tally().diagnosis.rest.any()
+        metric.reset()
+        assert not metric.class_sums.any()
+
     @pytest.mark.parametrize(("bits", "megabytes"), [(7, 8), (9, 33)])
     def test_memory(self, bits, megabytes):
         state = ForecastMetric(fraction_bits=bits).metric_state.values()
@@ -334,6 +361,11 @@ class TestContract:
         assert ax.figure is figure
 
 
+def diagnosed(classes):
+    """A metric that diagnoses so many classes."""
+    return ForecastMetric(from_logits=True, classes=classes if classes > 2 else None)
+
+
 def of_a_process(rank, folder):
     """One of two processes that count a part of the rows each; the second has a few rows only."""
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
@@ -341,7 +373,7 @@ def of_a_process(rank, folder):
     mine = slice(0, 900) if rank == 0 else slice(900, 1000)
     for classes in (2, 4):
         z, y = forecasts(1000, classes)
-        metric = in_batches(ForecastMetric(from_logits=True), z[mine], y[mine])
+        metric = in_batches(diagnosed(classes), z[mine], y[mine])
         found = {name: value.item() for name, value in metric.compute().items()}
         verdict = metric.assessment(resamples=0).verdict
         torch.save((found, metric.counts, verdict), f"{folder}/{rank}-{classes}.pt")
@@ -353,7 +385,8 @@ def of_a_process(rank, folder):
 def test_two_processes_are_the_whole(tmp_path):
     torch.multiprocessing.spawn(of_a_process, (str(tmp_path),), nprocs=2)
     for classes in (2, 4):
-        whole = in_batches(ForecastMetric(from_logits=True), *forecasts(1000, classes))
+        whole = in_batches(diagnosed(classes), *forecasts(1000, classes))
+        assert whole.assessment(resamples=0).diagnosis.made
         expected = {name: value.item() for name, value in whole.compute().items()}
         for rank in (0, 1):
             found, own, verdict = torch.load(tmp_path / f"{rank}-{classes}.pt")
@@ -387,6 +420,11 @@ def test_invalid_rows_are_refused_when_asked_for_figures(p, y):
         (lambda: ForecastMetric(floor=2), "floor"),
         (lambda: ForecastMetric(measured="magic"), "magic"),
         (lambda: ForecastMetric(fraction_bits=2), "fraction_bits"),
+        (lambda: ForecastMetric(classes=2), "classes: more than two classes"),
+        (
+            lambda: ForecastMetric(classes=4).update(torch.ones(2, 3) / 3, torch.tensor([0, 1])),
+            "preds: 3 classes, where the metric has classes=4",
+        ),
         (lambda: ForecastMetric().update(torch.zeros(3, 2), torch.zeros(4, dtype=torch.int64)), "preds, target"),
         (lambda: ForecastMetric().update(torch.zeros(3, 2), torch.zeros(3)), "preds, target"),
         (

@@ -189,7 +189,7 @@ def assess(
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
     forecasts = Forecasts(y_true, y_prob, **reading)
-    tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=False, **counting)
+    tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=0, **counting)
     result = assess_tally(tally, settings).advising(PythonLine.reading(reading))
     if tally.n_classes == 2 and not tally.grouped:
         return result
@@ -209,7 +209,7 @@ def _each_class(forecasts: Forecasts, tally: Tally, settings: AssessmentSettings
     """Assess each class of rows in memory, which are still those that were assessed."""
     _check_unchanged(forecasts, tally)
     parts = [*CLASS_PARTS, *(["shards"] if tally.shards is not None else [])]
-    return assess_tally(Tally.count(forecasts, parts=parts, diagnosed=False), settings)
+    return assess_tally(Tally.count(forecasts, parts=parts, diagnosed=0), settings)
 
 
 def _check_unchanged(forecasts: Forecasts, tally: Tally) -> None:

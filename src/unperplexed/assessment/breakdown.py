@@ -318,7 +318,7 @@ def assess_by(
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     else:
         parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
-        options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": False}
+        options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": 0}
         tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
         if tallies.whole().n_classes > 2 or reading.get("groups") is not None:
             return _broken_down(tallies, sort, shrink, settings, _diagnoses(Forecasts(y_true, y_prob, **reading), by))

@@ -404,7 +404,7 @@ def _correct_points(
 ) -> tuple[Points, int]:
     """Probabilities assigned to the observed classes, as weighted points, and how many classes there are."""
     forecasts = Forecasts(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
-    tally = Tally.count(forecasts, diagnosed=False)
+    tally = Tally.count(forecasts, diagnosed=0)
     if not tally.weight > 0:
         raise InputError("y_true: no rows to average.")
     return tally.points(), tally.n_classes

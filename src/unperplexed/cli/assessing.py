@@ -12,6 +12,7 @@ from .._lib.errors import InputError
 from ..forecasts.forecasts import Forecasts
 from ..sources.map_reduce import as_tallies
 from ..sources.readers.formats import matching
+from ..tally.class_sums import MOST_CLASSES
 from ..tally.tallies import MOST_GROUPS
 from ..tally.tally import Tally
 from .advice import remedy_command
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from ..calibration.diagnosis.result import Diagnosis
 
 
+_MOST_CLASSES_BY_GROUP = 200
+"""Up to so many classes groups of files are diagnosed: each group takes some megabytes then."""
+
+
 def assessment_of(arguments: argparse.Namespace) -> Assessment:
     """Assess all rows together."""
     from ..assessment.assess import assess_tally
@@ -34,7 +39,7 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     names = matching(arguments.files)
     once = bool(tally_names(names, arguments)) or "-" in names or arguments.engine != "local"
     change = recalibration_of(arguments, names)
-    counted = tally_of(arguments, parts_of(arguments), once, change)
+    counted = tally_of(arguments, parts_of(arguments), MOST_CLASSES if once else 0, change)
     try:
         found = assess_tally(counted, settings)
     except InputError as error:
@@ -68,7 +73,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
         )
     if arguments.jobs is not None:
         raise InputError("--jobs: groups are counted by one thread; leave it out, or leave out --by.")
-    counting = {"parts": parts_of(arguments), "most_groups": arguments.most_groups}
+    counting = {"parts": parts_of(arguments), "most_groups": arguments.most_groups, "diagnosed": _MOST_CLASSES_BY_GROUP}
     try:
         counted = counted_by(arguments, names, as_tallies, counting, recalibration_of(arguments, names))
         found = assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings_of(arguments))

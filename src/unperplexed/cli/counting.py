@@ -13,6 +13,7 @@ from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally
 from ..sources.readers.formats import matching
+from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.tally import Tally
 from .outputs import TALLY, sayer
 
@@ -44,7 +45,7 @@ def naming_files(given: Sequence[str], error: InputError) -> str:
 def tally_of(
     arguments: argparse.Namespace,
     parts: Sequence[str] = (),
-    diagnosed: bool | None = None,
+    diagnosed: int = DIAGNOSED_UNASKED,
     change: Callable[[Forecasts], Forecasts] | None = None,
 ) -> Tally:
     """Add up the tally files that are given, and count the others, with parts that the command needs.

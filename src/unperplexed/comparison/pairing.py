@@ -95,7 +95,7 @@ class _Scorer:
 
     def add(self, parts: Iterable[Part]) -> None:
         others = [rule.name for rule in self._rules]
-        self._tally = self._tally + Tally.count(self._seen(parts), scores=others, diagnosed=False)
+        self._tally = self._tally + Tally.count(self._seen(parts), scores=others, diagnosed=0)
 
     def _seen(self, parts: Iterable[Part]) -> Iterator[Forecasts]:
         """Score rows on their way into the tally."""
@@ -138,7 +138,7 @@ def tallies(parts: Iterable[Part], kept: Mapping[str, Ints], rules: Sequence[Sco
     for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
         forecasts = (part.only(kept[name]).forecasts for part in run)
         found[name] = found.get(name, Tally()) + Tally.count(
-            forecasts, scores=[rule.name for rule in rules], diagnosed=False
+            forecasts, scores=[rule.name for rule in rules], diagnosed=0
         )
     return found
 

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from .._lib.array_libraries import Torch
 from .._lib.errors import InputError
 from ..assessment.assess import assess_tally
@@ -26,7 +28,9 @@ from ..scores.registry import SCORES
 from ..scores.rules import PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
+from ..tally.class_sums import MOST_CLASSES, ClassSums, length
 from ..tally.counter import ScoreSums
+from ..tally.row_sample import ROOM, RowSample
 from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
 from .figures import HEADLINE, REFINEMENT, check_figures, larger_is_better
@@ -76,6 +80,9 @@ class ForecastMetric(Metric):
         Targets of this number are left out.
     floor, measured, view
         As in `unperplexed.assess`; the each-class view, which is the default of two classes, of these alone.
+    classes : int, optional
+        Number of classes, from 3 to 2,000. With it ``assessment().diagnosis`` is made of more than two classes too:
+        each batch is copied to the host for its sums, which about doubles the time of counting ten classes.
     fraction_bits : int, default 9
         Cells have relative width 2**-fraction_bits: eight megabytes of state at 7, 33 at 9.
     **settings
@@ -88,9 +95,8 @@ class ForecastMetric(Metric):
     under `DistributedDataParallel` counts of all processes are added up; of counts below 2**53 that is exact. States
     keep their data types, whatever that of the module they are in. Devices without float64 (MPS) are not supported.
 
-    With two classes rows are counted by their outcome as well, from which ``assessment().diagnosis`` is made. With more
-    no diagnosis is made, since whole rows stay on the device: count these with `Tally.of` and its part "diagnosis", or
-    assess them with `unperplexed.assess`.
+    With two classes rows are counted by their outcome as well, from which ``assessment().diagnosis`` is made. More
+    classes are diagnosed where ``classes`` is set; otherwise rows stay on the device, and there is no verdict.
 
     ``refinement_loss`` is that of `unperplexed.refinement_loss` within 1e-5; a probability of exactly 0 counts as
     1e-8 / C. It adds up the log loss at 41 temperatures, which takes 41 passes over each batch.
@@ -125,6 +131,9 @@ class ForecastMetric(Metric):
     rows: Tensor
     most_classes: Tensor
     fewest_classes: Tensor
+    class_sums: Tensor
+    class_rest: Tensor
+    sampled: Tensor
 
     def __init__(
         self,
@@ -135,10 +144,17 @@ class ForecastMetric(Metric):
         floor: Floor = DEFAULT_FLOOR,
         measured: str | Estimator = "shrunk-isotonic",
         view: View | Literal["auto"] = "auto",
+        classes: int | None = None,
         fraction_bits: int = FRACTION_BITS,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
+        if classes is not None and not 2 < classes <= MOST_CLASSES:
+            raise InputError(
+                f"classes: more than two classes are diagnosed from sums, up to {MOST_CLASSES:,} of them, not"
+                f" {classes!r}. Two need no sums: leave it out."
+            )
+        self.classes = classes
         self.figures = figures if isinstance(figures, str) else tuple(figures)
         self.from_logits, self.ignore_index = from_logits, ignore_index
         self._how: dict[str, Any] = {"floor": floor, "measured": measured, "view": view}
@@ -156,6 +172,10 @@ class ForecastMetric(Metric):
         self.add_state("rows", torch.zeros(len(_ROWS), dtype=torch.int64), "sum")
         self.add_state("most_classes", torch.zeros((), dtype=torch.int64), "max")
         self.add_state("fewest_classes", torch.full((), _MANY), "min")
+        if classes is not None:
+            self.add_state("class_sums", torch.zeros(2, length(classes), dtype=torch.int64), "sum")
+            self.add_state("class_rest", torch.zeros(length(classes), dtype=torch.float64), "sum")
+            self.add_state("sampled", torch.zeros(ROOM // classes, classes + 2, dtype=torch.int64), _lowest)
 
     @property
     def higher_is_better(self) -> bool | None:  # type: ignore[override]
@@ -227,6 +247,8 @@ class ForecastMetric(Metric):
             raise InputError(f"sample_weight: expected one for each of {len(y)} targets, got {len(w)}.")
         self.whole = None
         n_classes = max(p.shape[1], 2)
+        if self.classes not in (None, n_classes):
+            raise InputError(f"preds: {n_classes} classes, where the metric has classes={self.classes}.")
         self.most_classes.clamp_(min=n_classes)
         self.fewest_classes.clamp_(max=n_classes)
         step = max(_AT_ONCE // p.shape[1], 1)
@@ -267,6 +289,8 @@ class ForecastMetric(Metric):
             for outcome in (0, 1):
                 happened = torch.where(y == outcome, w, 0.0)
                 self._count_happened(2 + outcome, positive, happened, happened)
+        if self.classes is not None:
+            self._count_on_the_host(p[w > 0], truth[w > 0], None if given is None else w[w > 0])
         if REFINEMENT in self._names:
             self._count_refinement(_log_probabilities(given_p, self.from_logits), truth, w)
         primitives = PrimitiveArrays(correct, squares, hit, n_classes)
@@ -274,6 +298,26 @@ class ForecastMetric(Metric):
             assert rule.formula is not None
             x = torch.where(w > 0, rule.formula(primitives, torch), zero)
             self.sums[at] += torch.stack([(w * x).sum(), (w * w * x).sum(), (w * w * x * x).sum()])
+
+    def _count_on_the_host(self, p: Tensor, truth: Tensor, w: Tensor | None) -> None:
+        """Add what more than two classes are diagnosed from: sums over rows, and a sample of them."""
+        assert self.classes is not None
+        weights = None if w is None else w.cpu().numpy()
+        labels = range(self.classes)
+        found = Tally.of(
+            truth.cpu().numpy(),
+            p.cpu().numpy(),
+            sample_weight=weights,
+            labels=labels,
+            parts=["diagnosis"],
+            exact_limit=0,
+        )
+        assert found.diagnosis is not None
+        assert found.row_sample is not None
+        sums = np.stack([found.diagnosis.high, found.diagnosis.low])
+        self.class_sums += torch.from_numpy(sums).to(self.device)
+        self.class_rest += torch.from_numpy(found.diagnosis.rest).to(self.device)
+        self.sampled = _packed(_sample(self.sampled) + found.row_sample).to(self.device)
 
     def _count_refinement(self, log_p: Tensor, truth: Tensor, w: Tensor) -> None:
         """Add up the log loss at each power of the probabilities."""
@@ -337,7 +381,15 @@ class ForecastMetric(Metric):
             score_sums={name: _score_sums(values) for name, values in sums.items()},
             notes=Notes(ignored=rows["ignored"]),
             binary=BinaryRows(*by_outcome) if n_classes == 2 else None,
+            diagnosis=self._class_sums(),
+            row_sample=None if self.classes is None else _sample(self.sampled),
         )
+
+    def _class_sums(self) -> ClassSums | None:
+        if self.classes is None:
+            return None
+        high, low = self.class_sums.cpu().numpy()
+        return ClassSums.of(self.classes, high, low, self.class_rest.cpu().numpy())
 
     def _tables(self) -> Iterable[Cells]:
         for table in range(len(_TABLES)):
@@ -348,7 +400,7 @@ class ForecastMetric(Metric):
             yield Cells(key, *columns, *ends)
 
     def assessment(self, tally: Tally | None = None, **settings: Any) -> Assessment:
-        """Assess what was counted, with intervals and with two classes the diagnosis.
+        """Assess what was counted, with intervals and a diagnosis: of two classes, or of so many as ``classes`` says.
 
         Parameters
         ----------
@@ -415,3 +467,23 @@ def _log_probabilities(p: Tensor, from_logits: bool) -> Tensor:
 def _score_sums(values: Sequence[float]) -> ScoreSums:
     first, second, third = (ExactSum(rest=value) for value in values)
     return first, second, third
+
+
+def _packed(sample: RowSample) -> Tensor:
+    """Sampled rows as a state of fixed size: hash, how many rows are the same, cells; what is not used is 0."""
+    packed = np.zeros((ROOM // sample.cells.shape[1], sample.cells.shape[1] + 2), dtype=np.int64)
+    used = slice(len(sample.key))
+    packed[used, 0], packed[used, 1], packed[used, 2:] = sample.key, sample.count, sample.cells
+    return torch.from_numpy(packed)
+
+
+def _sample(packed: Tensor) -> RowSample:
+    rows = packed.cpu().numpy()
+    rows = rows[rows[:, 1] > 0]
+    return RowSample(rows[:, 0].copy(), rows[:, 1].astype(np.float64), rows[:, 2:].astype(np.uint8))
+
+
+def _lowest(states: Tensor) -> Tensor:
+    """Put the samples of several processes, or of two metrics, together."""
+    whole = sum((_sample(each) for each in states[1:]), _sample(states[0]))
+    return _packed(whole).to(states.device)

@@ -67,7 +67,7 @@ def state_of_chunks(chunks: Chunks, settings: Settings) -> State:
     grouped = first is not None and first.grouped
     if first is not None and first.n_classes > 2:
         return _state_of_classes(chunks, settings, grouped)
-    tally = Tally.count(chunks(), parts=["shards"] if grouped else [], diagnosed=False)
+    tally = Tally.count(chunks(), parts=["shards"] if grouped else [], diagnosed=0)
     if not grouped:
         return state_of_tally(tally, settings)
     _check_rows(tally.n_weighing)

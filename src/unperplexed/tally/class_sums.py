@@ -32,8 +32,8 @@ from .class_row_sums import (
 MOST_CLASSES = 2000
 """Covariances of more take gigabytes."""
 
-BY_DEFAULT = range(3, 21)
-"""Numbers of classes of which the part is kept unasked: counting takes up to about twice as long."""
+DIAGNOSED_UNASKED = 20
+"""Up to so many classes the part is kept unasked: counting takes up to about twice as long."""
 
 _ROWS = 1 << 12
 """So many rows at most are added up before their sums are kept: these are exact below 2**53 units."""
@@ -111,6 +111,11 @@ class ClassSums:
     """Sums over rows with weights, in units."""
     clustered: bool = False
     """Whether sums by shard of clusters are among them: of two parts they are kept where both have them."""
+
+    @staticmethod
+    def of(classes: int, high: Ints, low: Ints, rest: Floats) -> ClassSums:
+        """Carry what sums of several processes have in ``low`` beyond its range."""
+        return ClassSums(classes, *_carried(high, low), rest)
 
     def __add__(self, other: ClassSums) -> ClassSums:
         """Add exactly, but for rows with weights."""

@@ -20,7 +20,7 @@ from ..kernels.rows import crowded
 from ..scores.rules import Score
 from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
-from .class_sums import BY_DEFAULT, MOST_CLASSES, ClassSumsCounter
+from .class_sums import DIAGNOSED_UNASKED, ClassSumsCounter
 from .class_tables import ClassCounter, GroupCounter, top_classes
 from .columns import RUN_ROWS, ColumnCounter
 from .row_sample import RowSampleCounter
@@ -51,7 +51,7 @@ class Counter:
         fraction_bits: int,
         scores: Sequence[Score],
         parts: Sequence[str],
-        diagnosed: bool | None = None,
+        diagnosed: int = DIAGNOSED_UNASKED,
     ) -> None:
         self.one_column = one_column
         self.exact_limit, self.grid = exact_limit, grid_of(fraction_bits)
@@ -72,8 +72,7 @@ class Counter:
         self.surprises = SurpriseCounter() if "surprises" in parts else None
         self.binary = BinaryCounter(self.grid) if n_classes == 2 else None
         self.n_classes, self.diagnosis, self._asked = n_classes, None, "diagnosis" in parts
-        unasked = n_classes in BY_DEFAULT if diagnosed is None else diagnosed and n_classes <= MOST_CLASSES
-        if self._asked or unasked:
+        if self._asked or 2 < n_classes <= diagnosed:
             self.diagnosis = ClassSumsCounter.of(n_classes, "shards" in parts)
 
     def add(self, forecasts: Forecasts) -> None:

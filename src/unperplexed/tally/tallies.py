@@ -17,6 +17,7 @@ from ..forecasts.group_keys import (
     row_keys,
     value_of,
 )
+from .class_sums import DIAGNOSED_UNASKED
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
 
 MOST_GROUPS = 1000
@@ -60,7 +61,7 @@ class Tallies(Mapping[Key, Tally]):
         parts: Sequence[str] = (),
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
-        diagnosed: bool | None = None,
+        diagnosed: int = DIAGNOSED_UNASKED,
         **reading: Any,
     ) -> Tallies:
         """Count a data set or a part of one, group by group.
@@ -78,7 +79,7 @@ class Tallies(Mapping[Key, Tally]):
             More groups than this are refused: each takes the memory of a tally.
         scores, parts, exact_limit, fraction_bits : optional
             As in `Tally.of`; they hold for each group by itself.
-        diagnosed : bool, optional
+        diagnosed : int, default 20
             As in `Tally.count`.
         reading
             Everything else that `Forecasts` takes: sample_weight, labels, ignore_label, ...

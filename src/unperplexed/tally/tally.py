@@ -27,7 +27,7 @@ from ..kernels.rows import Grid
 from ..scores.registry import score_named, scores_kept
 from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
-from .class_sums import ClassSums
+from .class_sums import DIAGNOSED_UNASKED, ClassSums
 from .class_tables import (
     EachGroup,
     Grouped,
@@ -233,14 +233,14 @@ class Tally:
         exact_limit: int = EXACT_LIMIT,
         fraction_bits: int = FRACTION_BITS,
         n_jobs: int | None = None,
-        diagnosed: bool | None = None,
+        diagnosed: int = DIAGNOSED_UNASKED,
     ) -> Tally:
         """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
 
         Parts of a stream are made with ``Forecasts(..., whole=False)``, so that none infers the class set from what
         happens to be in it. A stream of nothing gives the tally that adds nothing. Settings are those of `of`; of a
-        stream each thread takes every so-manyth part. ``diagnosed`` tells whether the part "diagnosis" is kept unasked
-        for any number of classes for which it can be, or (False) for none; by default it is for 3 to 20.
+        stream each thread takes every so-manyth part. The part "diagnosis" is kept unasked of three
+        classes and up to ``diagnosed`` of them.
 
         Examples
         --------

@@ -49,7 +49,7 @@ def counted_for(
         forecasts = Forecasts(y_true, y_prob, **reading)
         each = any(view_or(view, "all-classes", forecasts.n_classes) == "each-class" for view in views)
         tally = Tally.count(
-            forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit, diagnosed=False
+            forecasts, parts=[*parts, *(["classes"] if each else [])], exact_limit=exact_limit, diagnosed=0
         )
     if not tally.weight > 0:
         raise InputError("no rows of positive weight.")

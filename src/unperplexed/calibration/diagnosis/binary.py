@@ -25,19 +25,14 @@ from .binary_clusters import Uncertain, effects_alone, uncertain
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
 from .clusters import FEWEST_CLUSTERS, ClusterSums
-from .gate import (
-    Gate,
-    Scored,
-    gate,
-    information_time,
-    orthonormal,
-)
+from .gate import Gate, gate, orthonormal
 from .result import (
     Detectable,
     Diagnosis,
     Finding,
     MendedProbability,
 )
+from .scored import Scored, information_time
 from .words import (
     Told,
     certainty_words,

@@ -22,7 +22,7 @@ from .clusters import (
     cluster_shares,
     degrees_of_freedom,
 )
-from .gate import Scored
+from .scored import Scored
 
 _RIDGE = 1e-9
 

@@ -14,7 +14,7 @@ from ...tally.tally import Tally
 from .binary import BinaryData
 from .class_rows import RowBlock
 from .clusters import ClusterSums
-from .gate import Scored
+from .scored import Scored
 
 
 def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:

@@ -20,7 +20,8 @@ from ...statistics.log_odds_maps import (
     fit_with_lapse,
     log_likelihood,
 )
-from .gate import Gate, Scored, orthonormal
+from .gate import Gate, orthonormal
+from .scored import Scored
 
 _PLAIN = ("bias", "confidence")
 _SURCHARGE = 2.0

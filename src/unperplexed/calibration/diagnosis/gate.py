@@ -25,6 +25,8 @@ from .clusters import (
     degrees_of_freedom,
     squares_tested,
 )
+from .scored import Scored, information_time
+from .shared_events import shared_events_p_value
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 """Of bias, confidence, tail, asymmetry and four shapes in W."""
@@ -38,46 +40,8 @@ _EVENTS_EACH = 4
 _MOST_DEPENDENT, _CLUSTERS_EACH = 4, 18
 """Of dependent rows there are so many components at most, and one for so many clusters."""
 
-
-class Scored(NamedTuple):
-    """What score components are sums over: rows of two classes at distinct log-odds s of the positive class."""
-
-    s: Floats
-    total: Floats
-    """Weight of the rows; weights have mean 1."""
-    positive: Floats
-    squared: Floats
-    """Sum of the squared weights of all rows, and of those with a positive outcome."""
-    squared_positive: Floats
-    cubed: Floats
-
-    @property
-    def variance(self) -> Floats:
-        """Of an outcome, were the forecasts calibrated."""
-        return np.asarray(expit(self.s) * expit(-self.s))
-
-    @property
-    def residual(self) -> Floats:
-        """Weight of the positive outcomes, minus what was predicted."""
-        return np.asarray(self.positive - self.total * expit(self.s))
-
-    @property
-    def information(self) -> float:
-        """Sum of the weighted variances."""
-        return float(self.total @ self.variance)
-
-    @property
-    def design_effect(self) -> float:
-        """Factor by which unequal weights inflate the variance."""
-        return float(self.squared @ self.variance) / self.information
-
-    def own_squares(self, q: Floats) -> Floats:
-        """Sum of the squared weighted differences of outcomes and probabilities q."""
-        return self.squared_positive * (1 - q) ** 2 + (self.squared - self.squared_positive) * q**2
-
-    def only(self, here: np.ndarray) -> Scored:
-        """Return some of the entries."""
-        return Scored(*(column[here] for column in self))
+_LIKELIHOOD_TESTED = ("bias", "confidence")
+"""Where events are rare in each of few clusters, these must be rejected by a likelihood ratio too."""
 
 
 class Gate(NamedTuple):
@@ -130,27 +94,25 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), sums[:, :k].sum(axis=0))
     freedom = degrees_of_freedom(shares, float(inflation[:k].mean()))
     # One more for each further component: few clusters show less of a covariance than these degrees of freedom say.
-    return *squares_tested(z, weights[:k], max(freedom - k + 1, 1.0)), inflation
+    statistic, p_value = squares_tested(z, weights[:k], max(freedom - k + 1, 1.0))
+    if _rare(rows, len(shares)) and k <= len(_LIKELIHOOD_TESTED):
+        p_value = max(p_value, shared_events_p_value(rows, clusters, _LIKELIHOOD_TESTED[:k]))
+    return statistic, p_value, inflation
 
 
 def _components(rows: Scored, most: int, clusters: int) -> int:
     """Return how many components so many clusters bear: bias and confidence unless events are rare in each."""
-    least = 2 if rows.information / rows.design_effect >= _EVENTS_EACH * clusters else 1
-    return min(most, max(least, clusters // _CLUSTERS_EACH))
+    return min(most, max(1 if _rare(rows, clusters) else 2, clusters // _CLUSTERS_EACH))
+
+
+def _rare(rows: Scored, clusters: int) -> bool:
+    return rows.information / rows.design_effect < _EVENTS_EACH * clusters
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:
     """Return the components before they are made orthonormal: four named errors, and four shapes."""
     x = 2 * information_time(s, v) - 1
     return [np.ones_like(s), s, tail(s), np.abs(s), *(legendre.legval(x, np.eye(6)[k]) for k in (2, 3, 4, 5))]
-
-
-def information_time(s: Floats, v: Floats) -> Floats:
-    """Return the share of the information v below each of the log-odds, which are distinct; at each its middle."""
-    order = np.argsort(s, kind="stable")
-    share = np.empty_like(s)
-    share[order] = (np.cumsum(v[order]) - v[order] / 2) / v.sum()
-    return share
 
 
 def orthonormal(basis: Sequence[Floats], v: Floats) -> list[Floats | None]:

@@ -1,0 +1,143 @@
+"""How many planted faults the fast tests notice.
+
+    python benchmarks/mutation.py [--mutants 60] [--seed 0] [--out benchmarks/results/mutation.csv]
+
+A mutant is a copy of the project in which one operator, comparison or number of a module is another. Mutants are drawn
+at random, as many from each module. Tests of the module's subject run first, then the whole fast suite, until one
+fails. A mutant that survives is either the same function or a test that is missing. The last whole run is
+results/mutation.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+MODULES = {
+    "statistics/means.py": "statistics",
+    "scores/rules.py": "scores",
+    "tally/tables.py": "tally",
+    "calibration/estimators/curves.py": "calibration",
+    "theory/coupled.py": "theory",
+    "forecasts/labels.py": "forecasts",
+    "calibration/clustered_test.py": "calibration",
+}
+"""Each with the folder of tests that run first."""
+
+OPERATORS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Div,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+    ast.USub: ast.UAdd, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+"""What becomes what."""
+
+
+class Mutant(NamedTuple):
+    """One fault: where it is, and the text of the module with it."""
+
+    module: str
+    line: int
+    change: str
+    source: str
+
+
+def mutants(module: str) -> Iterator[Mutant]:
+    """Yield each mutant of a module; annotations and texts stay."""
+    source = (ROOT / "src/unperplexed" / module).read_text()
+    for at in range(len(list(_places(ast.parse(source))))):
+        tree = ast.parse(source)
+        node = list(_places(tree))[at]
+        before = ast.unparse(node)
+        _change(node)
+        yield Mutant(module, node.lineno, f"{before}  ->  {ast.unparse(node)}", ast.unparse(tree))
+
+
+def _places(tree: ast.AST) -> Iterator[ast.expr]:
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST):
+                continue
+            yield from _places(child)
+            if (isinstance(child, ast.BinOp | ast.BoolOp | ast.UnaryOp) and type(child.op) in OPERATORS) or (
+                isinstance(child, ast.Compare) and type(child.ops[0]) in OPERATORS
+            ) or (isinstance(child, ast.Constant) and type(child.value) in (int, float)):  # fmt: skip
+                yield child
+
+
+def _change(node: ast.expr) -> None:
+    if isinstance(node, ast.Constant):
+        assert isinstance(node.value, int | float)
+        node.value += 1
+    elif isinstance(node, ast.Compare):
+        node.ops[0] = OPERATORS[type(node.ops[0])]()
+    elif isinstance(node, ast.BinOp | ast.BoolOp | ast.UnaryOp):
+        node.op = OPERATORS[type(node.op)]()
+
+
+def noticed(mutant: Mutant, copy: Path) -> str:
+    """Return what noticed the fault: a test, or nothing."""
+    path = copy / "src/unperplexed" / mutant.module
+    original = path.read_text()
+    path.write_text(mutant.source)
+    try:
+        for tests in (["tests/" + MODULES[mutant.module]], ["tests"]):
+            command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
+            if tests == ["tests"]:
+                command += ["-n", "auto"]
+            environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+            try:
+                done = subprocess.run(
+                    command, cwd=copy, env=environment, capture_output=True, text=True, timeout=900, check=False
+                )
+            except subprocess.TimeoutExpired:
+                return "a test that did not end"
+            if done.returncode:
+                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+                return failed[0].split(" - ")[0] if failed else "the import"
+        return ""
+    finally:
+        path.write_text(original)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Plant faults and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mutants", type=int, default=60, help="how many (default: 60)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/mutation.csv")
+    options = parser.parse_args(arguments)
+    rng, drawn = random.Random(options.seed), []
+    for at, module in enumerate(MODULES):
+        each = options.mutants // len(MODULES) + (at < options.mutants % len(MODULES))
+        drawn += rng.sample(list(mutants(module)), each)
+    with tempfile.TemporaryDirectory() as folder, options.out.open("w", newline="") as file:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["module", "line", "change", "noticed by"])
+        survived = 0
+        for mutant in drawn:
+            by = noticed(mutant, copy)
+            survived += not by
+            table.writerow([mutant.module, mutant.line, mutant.change, by])
+            file.flush()
+            print(mutant.module, mutant.line, mutant.change, by or "SURVIVED", sep=" | ", file=sys.stderr, flush=True)
+    print(f"{len(drawn) - survived} of {len(drawn)} were noticed")
+
+
+if __name__ == "__main__":
+    main()
