@@ -84,7 +84,7 @@ class Sample(NamedTuple):
     unequal: bool = False
     """Whether sizes of clusters are lognormal, with standard deviation 1."""
     shared: Literal["", "beta", "event"] = ""
-    """Rows of a cluster have one prediction, and their outcomes one probability with a beta distribution, or are one."""
+    """Rows of a cluster have one prediction, and one outcome ("event") or outcomes of one beta probability ("beta")."""
 
     def __str__(self) -> str:
         """Return a description for the table."""

@@ -100,6 +100,18 @@ def test_columns_named_after_classes_one_hot_and_labelled(tmp_path):
     assert correct(path, ["yb"], ["b"]) == pytest.approx([0.8, 0.6])
 
 
+def test_a_pattern_stands_for_columns_and_labels_them(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("what,p_b,chance_c,p_a,p_c,p_\na,.5,1,.2,.3,9\nb,.6,1,.3,.1,9\nc,.1,1,.2,.7,9\n")
+    assert correct(path, ["what"], ["p_*"]) == pytest.approx([0.2, 0.6, 0.7])
+    assert correct(path, ["what"], ["p_*"], labels=["b", "a", "c"]) == pytest.approx([0.2, 0.6, 0.7])
+    path.write_text("y,p_1,p_*,q_1_x\n0,.2,.3,.4\n1,.7,.6,.4\n")
+    assert correct(path, ["y"], ["p_*"]) == pytest.approx([0.7, 0.6])  # a column of that name comes first
+    assert correct(path, ["y"], ["q_*_x"]) == pytest.approx([0.6, 0.4])
+    with pytest.raises(InputError, match=r"no column matches 'r_\*'; columns: 'y', 'p_1', 'p_\*', 'q_1_x'"):
+        correct(path, ["y"], ["r_*"])
+
+
 @pytest.mark.parametrize(
     ("header", "outcomes", "columns"),
     [

@@ -45,7 +45,8 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add(
         "--prob",
         metavar="COLUMN",
-        help="probability of the positive class, or of each class; label=COLUMN names it",
+        help="probability of the positive class, or of each class; label=COLUMN names it, and 'p_*' stands for all such"
+        " columns, labelled by *",
         **many,
     )
     if pairs:

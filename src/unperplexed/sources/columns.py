@@ -31,7 +31,7 @@ class Selection:
     truth: Sequence[str] = ()
     """The outcome's column, or one-hot columns."""
     prob: Sequence[str] = ()
-    """Probability columns, each plain or as label=column."""
+    """Probability columns, each plain or as label=column; p_* stands for several, which * labels."""
     pairs: Sequence[str] = ()
     """Several binary forecasts a row, each as probability=outcome."""
     weight: str | None = None
@@ -93,8 +93,9 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
         return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
-    truth, prob, said = list(selection.truth), list(selection.prob), []
-    named = [*prob, *(text for rival in selection.rivals for text in rival)]
+    truth, prob, said = list(selection.truth), matched(selection.prob, file, labelled), []
+    rivals = [matched(columns, file, labelled) for columns in selection.rivals]
+    named = [*prob, *(text for rival in rivals for text in rival)]
     used = {selection.weight, *selection.groups, *selection.keys}
     taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
     if not truth:
@@ -103,8 +104,8 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     if not named:
         prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
         said.append(f"probabilities from {prob[0]!r}")
-    if selection.rivals:
-        forecasts = [_rival(truth, columns, file, labelled) for columns in selection.rivals]
+    if rivals:
+        forecasts = [_rival(truth, columns, file, labelled) for columns in rivals]
     else:
         forecasts = [_plan(truth, prob, file, labelled)]
     return _checked(Plans(forecasts, *beside)), said
@@ -113,9 +114,26 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 def probability_columns(prob: Sequence[str], file: Source, labelled: bool) -> tuple[Plan, list[str]]:
     """Settle the probability columns of rows without outcomes; also give the sentences that say which were chosen."""
     if prob:
-        return _plan((), prob, file, labelled), []
+        return _plan((), matched(prob, file, labelled), file, labelled), []
     chosen = _only_choice("prob", "probability", file, set(), _PROB_NAMES, _may_be_prob)
     return _plan((), [chosen], file, labelled), [f"probabilities from {chosen!r}"]
+
+
+def matched(prob: Sequence[str], file: Source, labelled: bool) -> list[str]:
+    """Put the columns that a pattern such as ``p_*`` matches in its place, in the file's order, and label them by *."""
+    found = []
+    for text in prob:
+        if text in file.names or text.count("*") != 1:
+            found.append(text)
+            continue
+        before, after = text.split("*")
+        length = len(before) + len(after)
+        names = [each for each in file.names if each.startswith(before) and each.endswith(after) and len(each) > length]
+        if not names:
+            raise InputError(f"no column matches {text!r}; columns: {listed(file.names, 20)}.")
+        one = len(names) == 1 or labelled
+        found += names if one else [f"{name[len(before) : len(name) - len(after)]}={name}" for name in names]
+    return found
 
 
 def _checked(found: Plans) -> Plans:
