@@ -13,7 +13,7 @@ from unperplexed.scores import brier_score, log_loss, row_scores
 from unperplexed.statistics import generalized_mean
 from unperplexed.statistics.averages import averages
 from unperplexed.tally.counter import Counter
-from unperplexed.tally.tables import Cells
+from unperplexed.tally.tables import Cells, same_probability
 
 
 def assert_same(a, b):
@@ -306,6 +306,15 @@ def test_the_rounding_of_1_minus_p_does_not_split_ties():
         assert (np.bincount(points.entry, points.weight) == pairs.happened).all()
     near = [1e-18, 2e-18, 1e-17, 0.5, 0.5 + 1e-11, 1 - 1e-15, 1 - 2e-15, 1.0, 0.0]
     assert Tally.of([[1, 0]] * 9, np.stack([near, 1 - np.array(near)], axis=1)).pairs().reported.size >= 12
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.7, 1.0, 0.0])
+def test_a_row_by_itself(p):
+    """The complement of 0.1 is above every value there is."""
+    assert same_probability(np.array([p])).tolist() == [0]
+    pairs = Tally.of([0], [p]).pairs()
+    assert pairs.reported == pytest.approx(sorted({p, 1 - p}))
+    assert (pairs.total.sum(), pairs.happened.sum()) == (2, 1)
 
 
 def test_points_of_cells_keep_mean_variance_weight_and_range(rng):

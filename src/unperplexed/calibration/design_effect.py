@@ -101,28 +101,34 @@ def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Flo
     n = len(weight)
     off = sums - (weight / weight.sum())[:, None] * sums.sum(axis=0)
     together = n / max(n - 1, 1) * (off * off).sum(axis=0)
-    alone = np.array([_alone(tally, counts, *each) for each in zip(of_happened, of_missed, strict=True)])
+    alone = _alone(tally, counts, of_happened, of_missed)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(alone > 0, np.sqrt(np.maximum(together / alone, 1.0) * independent), 1.0)
 
 
-def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -> float:
-    """Variance of the sum of independent rows' influences."""
+def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -> Floats:
+    """Variances of the sums of independent rows' influences."""
     observed, total = counts.counted
     if counts.one_sided:
-        return float(observed @ happened**2 + (total - observed) @ missed**2)
-    if counts.mirrored:
+        rows, each = [observed, total - observed], [happened, missed]
+    elif counts.mirrored:
         low, middle, high = counts.halves()
-        rows = np.concatenate([observed[low], total[low] - observed[low], total[middle] / 2])
-        each = np.concatenate(
-            [happened[low] + missed[high], missed[low] + happened[high], happened[middle] + missed[middle]]
-        )
-        return float(rows @ each**2)
-    if tally.row_sample is None or not tally.row_sample.key.size or counts.codes is None:
-        return float(observed @ happened**2)
-    kept = ClassRows.of(tally.row_sample, counts.codes, tally.n_weighing <= ROOM // tally.n_classes)
-    share = observed / np.maximum(total, 1e-300)
+        rows = [observed[low], total[low] - observed[low], total[middle] / 2]
+        each = [happened[:, a] + missed[:, b] for a, b in ((low, high), (high, low), (middle, middle))]
+    elif tally.row_sample is not None and tally.row_sample.key.size and counts.codes is not None:
+        kept = ClassRows.of(tally.row_sample, counts.codes, tally.n_weighing <= ROOM // tally.n_classes)
+        return _alone_of_classes(kept, observed / np.maximum(total, 1e-300), happened, missed) * counts.rows
+    else:
+        rows, each = [observed], [happened]
+    variance: Floats = np.concatenate(each, axis=1) ** 2 @ np.concatenate(rows)
+    return variance
+
+
+def _alone_of_classes(kept: ClassRows, share: Floats, happened: Floats, missed: Floats) -> Floats:
+    """Mean squares, over rows and over the classes of each by their chance, of what all pairs of a row add."""
     chance = kept.pairs * share
     chance /= np.maximum(chance.sum(axis=1, keepdims=True), 1e-300)
-    common = (kept.pairs @ missed)[:, None] + (happened - missed)
-    return float((kept.count @ (chance * common**2)).sum() / kept.count.sum() * counts.rows)
+    of_none, of_one = kept.pairs @ missed.T, happened - missed
+    squares = kept.count @ (of_none**2 * chance.sum(axis=1)[:, None] + 2 * of_none * (chance @ of_one.T))
+    means: Floats = (squares + of_one**2 @ (kept.count @ chance)) / kept.count.sum()
+    return means
