@@ -53,7 +53,7 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     alike = _alike(happened[:, above], total[:, above]) if above.any() else _alike(happened, total)
     parts = _independent(rows, rows, alike) if grouped else rows
     blocks = np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
-    ways = _Ways.of(counts, odds)
+    ways = CalibratedShardSums.of(counts, odds)
     null = np.concatenate([_t(_calibrated(ways, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
     slack = 1e-9 * abs(statistic) if math.isfinite(statistic) else 0.0
@@ -120,7 +120,7 @@ def _alike(happened: Floats, total: Floats) -> float:
     return min(max(1 - float(differ[some].sum()) / expected, 0.0), 1.0) if expected > 0 else 1.0
 
 
-def _calibrated(ways: _Ways, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
+def _calibrated(ways: CalibratedShardSums, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
     """Draw the sums of calibrated shards, one sample a row, from as many independent parts."""
     parts = np.maximum(np.rint(parts), 1.0)
     variance, third = ways.moments()
@@ -138,8 +138,8 @@ def _calibrated(ways: _Ways, parts: Floats, samples: int, rng: np.random.Generat
 
 
 @dataclass(frozen=True)
-class _Ways:
-    """What the sums of shards can be whose rows all go the same way: one shard a row.
+class CalibratedShardSums:
+    """Distribution of the sums of shards if forecasts are calibrated and all rows of a shard go together.
 
     One level is drawn for a shard, and those of its pairs above 1/2 happen that lie above it. Of two classes that is
     all. Of more, what happens in the other rows is the class of one pair that is not above 1/2.
@@ -157,7 +157,7 @@ class _Ways:
     """Log-odds of these."""
 
     @staticmethod
-    def of(counts: CellCounts, odds: Floats) -> _Ways:
+    def of(counts: CellCounts, odds: Floats) -> CalibratedShardSums:
         assert counts.shards is not None
         happened, total = counts.shards
         expected = ((total * counts.reported) @ odds)[:, None]
@@ -166,11 +166,11 @@ class _Ways:
         if counts.mirrored:  # what does not happen above 1/2 happens below, at minus its log-odds
             terms = total[:, above] * odds[above]
             sums = 2 * _from_each(terms) - terms.sum(axis=1, keepdims=True) - expected
-            return _Ways(level, sums, np.zeros_like(sums), np.empty((len(sums), 0)), np.empty(0))
+            return CalibratedShardSums(level, sums, np.zeros_like(sums), np.empty((len(sums), 0)), np.empty(0))
         other = (total * counts.reported)[:, ~above]
         other /= np.maximum(other.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         rows = np.maximum(happened.sum(axis=1, keepdims=True) - _from_each(total[:, above]), 0.0)
-        return _Ways(level, _from_each(total[:, above] * odds[above]) - expected, rows, other, odds[~above])
+        return CalibratedShardSums(level, _from_each(total[:, above] * odds[above]) - expected, rows, other, odds[~above])
 
     def moments(self) -> tuple[Floats, Floats]:
         """Second and third moment of each shard."""

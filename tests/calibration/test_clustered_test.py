@@ -1,0 +1,56 @@
+"""Samples of calibrated shards whose rows go together have the moments that the test is corrected by."""
+
+import numpy as np
+import pytest
+
+from unperplexed.calibration.clustered_test import CalibratedShardSums
+
+LEVEL = np.array([0.2, 0.5, 0.3])
+SUMS = np.array([[-1.0, 0.5, 2.0], [0.3, -2.0, 1.0]])
+
+
+def several_classes():
+    return CalibratedShardSums(
+        LEVEL,
+        SUMS,
+        np.array([[4.0, 2.0, 0.0], [5.0, 3.0, 1.0]]),
+        np.array([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]]),
+        np.array([-3.0, -1.0, -0.5, -0.2]),
+    )
+
+
+def two_classes():
+    return CalibratedShardSums(LEVEL, SUMS, np.zeros_like(SUMS), np.empty((2, 0)), np.empty(0))
+
+
+def outcomes(sums, shard):
+    """Each value a shard's sum can have, with its probability."""
+    for at, p in enumerate(sums.level):
+        for chance, odds in zip(sums.other[shard], sums.odds, strict=True):
+            yield sums.sums[shard, at] + sums.rows[shard, at] * odds, p * chance
+        if not sums.odds.size:
+            yield sums.sums[shard, at], p
+
+
+@pytest.mark.parametrize("sums", [several_classes(), two_classes()], ids=["several classes", "two classes"])
+def test_moments_are_those_of_all_that_can_happen(sums):
+    second, third = sums.moments()
+    for shard in range(2):
+        value, p = np.array([*outcomes(sums, shard)]).T
+        assert p.sum() == pytest.approx(1)
+        assert second[shard] == pytest.approx(value**2 @ p, rel=1e-12)
+        assert third[shard] == pytest.approx(value**3 @ p, rel=1e-12)
+
+
+@pytest.mark.parametrize("sums", [several_classes(), two_classes()], ids=["several classes", "two classes"])
+def test_what_is_drawn_has_these_probabilities(sums):
+    shards, samples = np.array([1, 0, 1]), 4000
+    drawn = sums.drawn(shards, samples, np.random.default_rng(3))
+    assert drawn.shape == (samples, 3)
+    for column, shard in enumerate(shards):
+        value, p = np.array([*outcomes(sums, shard)]).T
+        for each in np.unique(value.round(9)):
+            expected = p[value.round(9) == each].sum()
+            found = (drawn[:, column].round(9) == each).mean()
+            assert abs(found - expected) < 4.5 * np.sqrt(expected * (1 - expected) / samples), (shard, each)
+        assert np.isin(drawn[:, column].round(9), value.round(9)).all()
