@@ -158,6 +158,7 @@ class CalibratedShardSums:
 
     @staticmethod
     def of(counts: CellCounts, odds: Floats) -> CalibratedShardSums:
+        """Take it from the cells of the shards and the log-odds of these cells."""
         assert counts.shards is not None
         happened, total = counts.shards
         expected = ((total * counts.reported) @ odds)[:, None]
@@ -170,7 +171,8 @@ class CalibratedShardSums:
         other = (total * counts.reported)[:, ~above]
         other /= np.maximum(other.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         rows = np.maximum(happened.sum(axis=1, keepdims=True) - _from_each(total[:, above]), 0.0)
-        return CalibratedShardSums(level, _from_each(total[:, above] * odds[above]) - expected, rows, other, odds[~above])
+        sums = _from_each(total[:, above] * odds[above]) - expected
+        return CalibratedShardSums(level, sums, rows, other, odds[~above])
 
     def moments(self) -> tuple[Floats, Floats]:
         """Second and third moment of each shard."""
