@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.fft import dct, idct
-from scipy.optimize import brentq
 
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import Floats, Ints
@@ -265,6 +263,9 @@ def smooth_error(groups: Sequence[Pairs]) -> float:
 
 
 def _smooth_error(pairs: Pairs) -> float:
+    from scipy.fft import dct, idct
+    from scipy.optimize import brentq
+
     waves = dct(_on_grid(pairs.reported, (pairs.reported * pairs.total - pairs.happened) / pairs.total.sum()))
 
     def smoothed(width: float) -> float:

@@ -13,10 +13,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtr
 
 from .._lib.typing import Floats
+from ..kernels.isotonic import isotonic_means
 from ..theory.coupled import expm1_ratio
 from .estimators import isotonic, shrunk_isotonic
 
@@ -57,7 +57,7 @@ def two_curves(reported: Floats, happened: Floats, total: Floats) -> tuple[Float
     trend = shrunk_isotonic.measure(reported, happened, total).measured
     unanimous = ((reported == 0) | (reported == 1)) & ((happened <= 0) | (happened >= total))
     trend = np.where(unanimous, (happened + 0.5) / (total + 1), trend)
-    return isotonic_regression(trend, weights=total).x, isotonic.measure(reported, happened, total).measured
+    return isotonic_means(trend, total), isotonic.measure(reported, happened, total).measured
 
 
 def drawn_rows(expected: Counts, rows: float, n: int, rng: np.random.Generator) -> Counts:

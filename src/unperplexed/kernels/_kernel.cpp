@@ -22,6 +22,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "curves.hpp"
+
 // Of a function the build for AVX2 is taken where there is such a processor; the results are the same.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && !defined(NO_DISPATCH)
 #define DISPATCHED __attribute__((target_clones("arch=x86-64-v3", "default")))
@@ -1404,6 +1406,31 @@ void class_sums(nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> p,
     }
 }
 
+// ---- measured probability of samples: curves.hpp
+
+// Which block of the isotonic regression of values each is in.
+void isotonic_blocks(Vector<const double> values, Vector<const double> weights, Vector<Index> out) {
+    nb::gil_scoped_release released;
+    const std::size_t n = values.shape(0);
+    std::vector<double> sums(n);
+    for (std::size_t i = 0; i < n; ++i) sums[i] = values(i) * weights(i);
+    std::vector<curves::Block> blocks;
+    curves::pooled(sums.data(), weights.data(), n, blocks);
+    std::size_t i = 0;
+    for (std::size_t block = 0; block < blocks.size(); ++block)
+        for (; i < blocks[block].end; ++i) out(i) = static_cast<Index>(block);
+}
+
+using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Shrunk isotonic regressions of samples, one a row.
+void shrunk_isotonic(Vector<const double> reported, Table happened, Table total,
+                     nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+    nb::gil_scoped_release released;
+    curves::Samples(reported.data(), reported.shape(0))
+        .shrunk_isotonic(happened.data(), total.data(), total.shape(0), out.data());
+}
+
 template <class T>
 void bind_column(nb::module_& m, const char* name) {
     nb::class_<OneColumn<T>>(m, name)
@@ -1431,6 +1458,9 @@ NB_MODULE(_kernel, m) {
     m.def("limb_sums", &limb_sums, nb::arg("values"), nb::arg("bits"), nb::arg("limbs"));
     m.def("class_sums", &class_sums, nb::arg("p"), nb::arg("truth"), nb::arg("logs"), nb::arg("tails"), nb::arg("sums"),
           nb::arg("coarse"));
+    m.def("isotonic_blocks", &isotonic_blocks, nb::arg("values"), nb::arg("weights"), nb::arg("out"));
+    m.def("shrunk_isotonic", &shrunk_isotonic, nb::arg("reported"), nb::arg("happened"), nb::arg("total"),
+          nb::arg("out"));
     m.def("crowded", &crowded, nb::arg("p"), nb::arg("most"));
     nb::class_<Distinct>(m, "Distinct")
         .def(nb::init<Index>(), nb::arg("most"))

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import expit, log_expit, logit
 
 from .._lib.typing import Floats
 from ..calibration.estimators import isotonic, shrunk_isotonic
+from ..kernels.isotonic import isotonic_means
 from ..statistics.log_odds_maps import Counted
 from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
 from .thinning import bend_points
@@ -206,7 +206,7 @@ def _curve(name: str, counted: Counted) -> CurveMap:
         bin_ = isotonic.measure(expit(s), positive, total).bin
         n = np.bincount(bin_, total)
         level = (np.bincount(bin_, positive) + base) / (n + 1)
-        q = isotonic_regression(level, weights=n).x[bin_]
+        q = isotonic_means(level, n.astype(np.float64))[bin_]
     else:
         q = shrunk_isotonic.measure(expit(s), positive, total).measured
     t = np.maximum.accumulate(np.clip(logit(q), -FARTHEST, FARTHEST))

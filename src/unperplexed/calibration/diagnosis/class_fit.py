@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from ..._lib.typing import Floats, Ints
@@ -72,6 +71,8 @@ class Fitter:
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
         """Maximise the likelihood with the prior, from a map of fewer errors; biases of some classes only, if given."""
+        from scipy.optimize import minimize
+
         scale = 1.0
         if "noise" in errors:
             noise, scale = noise_start(self.chunks, start, self.classes)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize_scalar
 
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
@@ -133,6 +132,8 @@ class ScoreFitter:
         return Slopes(rise, float(left[0]), float(left[1]), 0.0, biases)
 
     def _lapse(self) -> Fit:
+        from scipy.optimize import minimize_scalar
+
         p, weight = self._observed
         ratio = 1 / (self.classes * p) - 1
 

@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import gammaln
-from scipy.stats import chi2
+from scipy.special import chdtri, gammaln
 
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
@@ -30,7 +29,7 @@ PLAIN: tuple[Errors, ...] = (
 """Sets of errors without class biases; each is also tried with them. Never the tail with the noise."""
 _NEAR = 30.0
 """Sets of errors whose criterion is further below the best are not looked at for biases of a few classes."""
-LEAST = float(chi2.isf(0.05, 1))
+LEAST = float(chdtri(1, 0.05))
 
 
 @dataclass(frozen=True, eq=False)

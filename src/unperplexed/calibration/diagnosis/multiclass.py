@@ -9,8 +9,7 @@ from functools import reduce
 from operator import sub
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import poisson
+from scipy.special import ndtri, pdtrc
 
 from ..._lib.typing import Floats
 from ...forecasts.labels import Label
@@ -211,7 +210,7 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     wrong = certain.wrong
     if not wrong:
         return ()
-    p_value = float(poisson.sf(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
+    p_value = float(pdtrc(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
     words = certainty_words(wrong, certain.expected, certain.rows)
     remedy = say.remedy("certainty", math.nan)
     return (Finding("certainty", words, float(wrong), p_value=p_value, remedy=remedy, rows=certain.named),)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import chdtrc, expit, log_ndtr, logsumexp, ndtri
 
 from ..._lib.typing import Floats
@@ -72,6 +71,8 @@ def one_factor_log_likelihood(quantile: Floats, rho: float, positive: Floats, ne
 
 
 def _least(loss: Callable[[Floats], float], starts: Sequence[Floats], errors: Sequence[str]) -> tuple[Floats, float]:
+    from scipy.optimize import minimize
+
     bounds = [_BOUNDS[name] for name in ("rho", *errors)]
     found = [minimize(loss, x, method="L-BFGS-B", bounds=bounds) for x in starts]
     best = min(found, key=lambda each: float(each.fun))

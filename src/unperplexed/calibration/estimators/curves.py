@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from ..._lib.typing import Floats, Ints
+from ...kernels.isotonic import isotonic_blocks, isotonic_means, shrunk_isotonic_samples
 from .bins import equal_population
 from .estimate import Estimate, estimator, frequencies, with_ends_apart
 
@@ -30,9 +30,7 @@ def isotonic(reported: Floats, happened: Floats, total: Floats, *, floor: float 
     >>> isotonic.measure(np.array([0.2, 0.4, 0.8]), np.array([1.0, 0, 2]), np.array([2.0, 2, 2])).measured
     array([0.25, 0.25, 1.  ])
     """
-    blocks = isotonic_regression(happened / total, weights=total).blocks
-    sizes = np.diff(blocks)
-    bin_ = np.repeat(np.arange(sizes.size), sizes)
+    bin_ = isotonic_blocks(happened / total, total)
     # From the counts again: the regression's own averages carry rounding that depends on its pooling order.
     bin_ = _joined_where_equal(bin_, happened, total)
     return Estimate(frequencies(happened, total, bin_), bin_, {})
@@ -225,8 +223,7 @@ def isotonic_of_samples(happened: Floats, total: Floats) -> Floats:
 def _blocks_of_samples(sample: Ints, happened: Floats, total: Floats) -> Ints:
     """Blocks of the isotonic regressions of many samples, whose entries follow one another, in a single pass."""
     # Frequencies of one sample lie above all those of the one before, so that no block holds both.
-    sizes = np.diff(isotonic_regression(happened / total + 2.0 * sample, weights=total).blocks)
-    bin_ = np.repeat(np.arange(sizes.size), sizes)
+    bin_ = isotonic_blocks(happened / total + 2.0 * sample, total)
     while bin_.size:
         frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
         of = sample[np.flatnonzero(np.diff(bin_, prepend=-1))]
@@ -239,6 +236,11 @@ def _blocks_of_samples(sample: Ints, happened: Floats, total: Floats) -> Ints:
 
 def shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Floats) -> Floats:
     """Measure samples of the same entries, one a row, as `shrunk_isotonic` does; NaN where a sample has no pairs."""
+    measured = shrunk_isotonic_samples(reported, happened, total)
+    return _shrunk_isotonic_of_samples(reported, happened, total) if measured is None else measured
+
+
+def _shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Floats) -> Floats:
     some = total > 0
     sample, at = np.nonzero(some)
     line = _rising_line(reported, happened, total)[some]
@@ -286,7 +288,7 @@ def _bent(reported: Floats, happened: Floats, total: Floats, line: Floats) -> tu
         line = line + share * (bent - line)
     found = np.where(between, line, blocks.measured)
     # Line and blocks never fall, but from block to block the weight between them changes.
-    measured = np.clip(isotonic_regression(found, weights=total).x, 0, 1)
+    measured = np.clip(isotonic_means(found, total), 0, 1)
     return measured, blocks.bin, share
 
 
