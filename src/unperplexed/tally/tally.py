@@ -24,7 +24,7 @@ from ..forecasts.labels import Label, plain
 from ..forecasts.reading import RowReading
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import Grid
-from ..scores.registry import score_named, scores_kept
+from ..scores.registry import SCORES, score_named, scores_kept
 from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
 from .class_sums import DIAGNOSED_UNASKED, ClassSums
@@ -126,7 +126,10 @@ class Tally:
     top_tables: Mapping[int, PairTable] = field(default_factory=dict, repr=False)
     """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
     score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
-    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it."""
+    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it.
+
+    A rule of `SCORES` that an older file does not have is in the sum of two tallies where it is in both.
+    """
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
     """Of more than two classes some rows, or all while they are few, in coarse cells."""
@@ -372,7 +375,7 @@ class Tally:
                 for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
             },
             one_column=a.one_column and b.one_column,
-            score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items()},
+            score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items() if name in their_sums},
             notes=a.notes + b.notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             binary=None if a.binary is None or b.binary is None else a.binary + b.binary,
@@ -395,8 +398,8 @@ class Tally:
     def _check_compatible(self, other: Tally) -> None:
         for name in ("exact_limit", "fraction_bits", "parts", "scores"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if name == "parts":  # some are of the sum where both have them
-                mine, theirs = (tuple(part for part in parts if part not in MAY_MISS) for parts in (mine, theirs))
+            if isinstance(mine, tuple):  # some are in the sum where both have them
+                mine, theirs = (tuple(x for x in each if x not in (*MAY_MISS, *SCORES)) for each in (mine, theirs))
             if mine != theirs:
                 shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
                 raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
