@@ -11,7 +11,7 @@ from unperplexed import InputError, Tally, assess, decompose
 from unperplexed.calibration import Decomposition
 from unperplexed.calibration.decomposition import _DIVERGENCES, _parts
 from unperplexed.scores import brier_score, log_loss
-from unperplexed.tally.tables import Table, pooled
+from unperplexed.tally.tables import PairTable, pooled
 from unperplexed.tally.views import PAIR_VIEWS
 
 SCORES = ["brier_score", "log_loss"]
@@ -50,7 +50,7 @@ def test_figures_printed_in_the_readme_of_reliabilitydiag():
     y = np.where(p > 0.5, ~rare, rare)
     order = np.argsort(p)
     happened = y[order].astype(float)
-    table = Table(p[order], np.ones(100), happened, happened)
+    table = PairTable(p[order], np.ones(100), happened, happened)
     found = np.array(_parts(_DIVERGENCES["brier_score"], pooled(table, np.arange(100)))) / 100
     assert [f"{x:.3g}" for x in found] == ["0.153", "0.0242", "0.12", "0.249"]
 

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,6 +29,7 @@ from sklearn.naive_bayes import GaussianNB
 import unperplexed
 from unperplexed import InputError, assess, risk_profile
 from unperplexed.integrations.sklearn import SCORERS, AssessmentDisplay, RiskProfileDisplay, scorer, scorers
+from unperplexed.scores.functions import mean_score
 
 ORDER = {"neg_power_score": {"r": -0.5}, "neg_generalized_surprisal": {"r": 0.5}}
 
@@ -59,7 +61,8 @@ class TestScorers:
         model = GaussianNB().fit(x[::2], y[::2])
         packages = (unperplexed, unperplexed.scores, unperplexed.calibration)
         plain = name.removeprefix("neg_")
-        function = getattr(next(package for package in packages if hasattr(package, plain)), plain)
+        functions = [getattr(package, plain) for package in packages if hasattr(package, plain)]
+        function = functions[0] if functions else partial(mean_score, plain)
         p, settings = model.predict_proba(x[1::2]), ORDER.get(name, {})
         p = p[:, 1] if p.shape[1] == 2 else p  # what scikit-learn hands over
         expected = function(y[1::2], p, labels=list(model.classes_), **settings, **weights)

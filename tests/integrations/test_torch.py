@@ -84,7 +84,7 @@ class TestValues:
         away = torch.tensor([0.99, 0.5, 0.01, 1.01, 2, 100], dtype=torch.float64).sub(1)
         p = truth + torch.cat([torch.zeros(1, dtype=torch.float64), away * truth])
         log_p = torch.stack([torch.log1p(-p), p.log()], dim=1)
-        each = _rules.power_rule(r).score(log_p, log_p, torch, _rules.bend_at(torch.finfo(dtype).max))
+        each = _rules.power_rule(r).score(log_p, log_p, torch, _rules.linearize_below(torch.finfo(dtype).max))
         expected = (1 - truth) * each[:, 0] + truth * each[:, 1]
         assert (expected[1:] >= expected[0] - 1e-15).all()
         assert (expected[2:] > expected[0]).all()

@@ -104,7 +104,7 @@ def test_docstrings_say_what_is_needed(package, name):
 @pytest.mark.parametrize(
     "function",
     [
-        *(getattr(unperplexed.scores, name) for name in unperplexed.SCORES),
+        *(getattr(unperplexed.scores, name) for name in unperplexed.SCORES if name in unperplexed.scores.__all__),
         *(unperplexed.decisiveness, unperplexed.geometric_accuracy, unperplexed.robustness, unperplexed.risk_profile),
         unperplexed.calibration_errors,
         *(unperplexed.calibration.expected_calibration_error, unperplexed.calibration.smooth_calibration_error),

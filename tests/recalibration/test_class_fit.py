@@ -5,14 +5,14 @@ import pytest
 from scipy.special import log_softmax
 
 from unperplexed.recalibration import class_fit, class_matrix
-from unperplexed.recalibration.class_linear import PARTS, Rows, identity, log_odds_curves
+from unperplexed.recalibration.class_linear import PARTS, FitRows, identity, log_odds_curves
 
 
 @pytest.fixture
 def rows():
     rng = np.random.default_rng(8)
     z = log_softmax(1.5 * rng.normal(size=(30, 4)), axis=1)
-    return Rows(z, rng.integers(4, size=30), rng.exponential(size=30), -25.0)
+    return FitRows(z, rng.integers(4, size=30), rng.exponential(size=30), -25.0)
 
 
 def by_differences(rows, probabilities, theta, step=1e-5):
@@ -52,7 +52,7 @@ def test_derivatives_of_the_matrix(base, rows):
 
 
 def test_a_map_is_not_fitted_past_its_rows(rows):
-    few = Rows(rows.z[:3], rows.truth[:3], rows.weights[:3], -25.0)
+    few = FitRows(rows.z[:3], rows.truth[:3], rows.weights[:3], -25.0)
     for name in PARTS:
         fitted = class_fit.fit_linear(name, few, identity(few))
         assert np.isfinite(fitted.probabilities(few.z)).all()
@@ -63,7 +63,7 @@ def test_increasing_is_what_probabilities_show():
     rng, seen = np.random.default_rng(12), set()
     log_p = np.linspace(-15, -1e-4, 300)
     for _ in range(60):
-        none = identity(Rows(np.zeros((1, 3)), np.zeros(1, int), np.ones(1), -20.0))
+        none = identity(FitRows(np.zeros((1, 3)), np.zeros(1, int), np.ones(1), -20.0))
         slope, curves = rng.uniform(0.1, 1.5), rng.normal(0, 0.4, 2)
         fitted = class_fit.replace(none, slope=slope, curves=curves)
         falls = False

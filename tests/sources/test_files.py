@@ -30,7 +30,7 @@ def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
     files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), FileReading(**settings, options=options))
     (batch,) = files
-    return batch.forecasts, files.said
+    return batch.forecasts, files.messages
 
 
 def correct(*arguments, **settings):

@@ -686,7 +686,7 @@ def test_a_named_pipe_is_read_once(tmp_path, rows):
     writer.start()
     files = ForecastFiles([str(path)], Selection(["y"], WIDE), FileReading())
     writer.join()
-    assert files.said == [f"{path} read as csv"]
+    assert files.messages == [f"{path} read as csv"]
     assert sum(batch.forecasts[0].n_rows for batch in files) == N
 
 

@@ -346,14 +346,44 @@ def test_a_file_of_version_1_is_read_for_ever():
     tables = [dict(_columns(state)) for state in states]
     kept = {"rows/key", "rows/count", "rows/cells"}  # which that version did not keep
     rows = kept | {"diagnosis/high", "diagnosis/low", "diagnosis/rest"}
+    later = set(counted.scores) - set(written.scores)  # rules that came after it
+    rows |= {name for name in tables[1] if name.startswith("shards/") and any(rule in name for rule in later)}
     assert tables[0].keys() | rows == tables[1].keys()
     for name, column in tables[0].items():
         assert (column == tables[1][name]).all(), name
-    for name in ("n_rows", "labels", "weight", "score_sums", "notes", "sources", "exact_limit", "fraction_bits"):
+    assert written.score_sums == {name: counted.score_sums[name] for name in written.scores}
+    for name in ("n_rows", "labels", "weight", "notes", "sources", "exact_limit", "fraction_bits"):
         assert states[0][name] == states[1][name], name
-    assert (written + counted).to_bytes() == replace(counted + counted, row_sample=None, diagnosis=None).to_bytes()
+    both, twice = written + counted, counted + counted
+    assert both.scores == written.scores
+    twice = replace(
+        twice,
+        row_sample=None,
+        diagnosis=None,
+        score_sums={name: twice.score_sums[name] for name in both.scores},
+        shards=replace(twice.shards, scores={name: twice.shards.scores[name] for name in both.scores}),
+    )
+    assert both.to_bytes() == twice.to_bytes()
     assert written.prediction_accuracy == pytest.approx(0.7)
     assert assess(written, floor=0.005).reported.decisiveness == pytest.approx((0.7 + 0.4 + 0.4 + 0.005 + 0.5) / 5)
+
+
+def test_a_rule_that_an_older_file_does_not_have_is_not_in_the_sum(rng):
+    y, p = softmax_forecasts(rng, 50, 3)
+    newer = Tally.of(y, p, parts=["shards"])
+    left = [name for name in newer.scores if name != "spherical_score"]
+    older = replace(
+        newer,
+        score_sums={name: newer.score_sums[name] for name in left},
+        shards=replace(newer.shards, scores={name: newer.shards.scores[name] for name in left}),
+    )
+    older = Tally.from_bytes(older.to_bytes())
+    for both in (older + newer, newer + older):
+        assert both.scores == tuple(both.shards.scores) == older.scores == tuple(left)
+        assert both.score("log_loss") == pytest.approx(newer.score("log_loss"), rel=1e-15)
+    assert list(assess(older + newer, resamples=0).scores) == left
+    with pytest.raises(InputError, match="different scores do not add up"):
+        _ = older + Tally.of(y, p, parts=["shards"], scores=["power_score(2)"])
 
 
 def test_the_classes_of_version_1_are_refused():

@@ -16,7 +16,7 @@ from unperplexed.kernels.exact_sum import UNIT_BITS, exact_sum
 from unperplexed.kernels.rows import COARSE, COARSE_CELLS
 from unperplexed.scores import row_scores
 from unperplexed.statistics import generalized_mean
-from unperplexed.tally.class_tables import ClassCounter, GroupCells, GroupCounter, GroupTable, paired
+from unperplexed.tally.class_tables import ClassCounter, ClassPairCells, ClassPairCounter, ClassPairTable, paired
 from unperplexed.tally.tables import points_of
 
 PARTS = ("classes", "predictions", "shards")
@@ -77,7 +77,7 @@ def test_class_pairs_are_the_pairs_of_the_class(rng, weighted, classes):
     w = rng.integers(0, 4, y.size) if weighted else np.ones(y.size)
     tally = Tally.of(y, p, sample_weight=w if weighted else None, parts=BY_CLASS)
     assert tally.parts[:2] == BY_CLASS
-    assert isinstance(tally.classes, GroupTable)
+    assert isinstance(tally.classes, ClassPairTable)
     table, each = tally.by_class(), tally.each_class()
     assert (
         each.first.tolist()
@@ -108,7 +108,7 @@ def test_coarse_class_pairs(rng, weighted):
     p[50:60] = [1e-13, 1 - 1e-13, 0, 0]
     w = rng.integers(0, 4, y.size) if weighted else None
     tally = Tally.of(y, p, sample_weight=w, parts=BY_CLASS, exact_limit=1000)
-    assert isinstance(tally.classes, GroupCells)
+    assert isinstance(tally.classes, ClassPairCells)
     ones = np.ones(y.size) if w is None else w
     table = tally.by_class()
     for label in range(4):
@@ -202,10 +202,10 @@ def test_exact_or_coarse_depends_on_the_union_alone(truth, exact_limit, cut, dig
     settings = {"parts": BY_CLASS, "exact_limit": exact_limit}
     whole = Tally.of(y, p, **settings)
     distinct = sum(np.unique(column).size for column in p.T)
-    assert isinstance(whole.classes, GroupTable) == (distinct <= exact_limit)
+    assert isinstance(whole.classes, ClassPairTable) == (distinct <= exact_limit)
     tops = np.where(p == p.max(axis=1, keepdims=True, initial=0), p, -1)
     distinct = sum(np.unique(column[column >= 0]).size for column in tops.T)
-    assert isinstance(whole.predictions, GroupTable) == (distinct <= exact_limit)
+    assert isinstance(whole.predictions, ClassPairTable) == (distinct <= exact_limit)
     parts = [Tally.of(y[s], p[s], **settings) for s in (slice(cut, None), slice(0, cut))]
     assert (parts[0] + parts[1]).to_bytes() == whole.to_bytes()
 
@@ -266,14 +266,14 @@ def test_the_coarse_pairs_of_two_classes_mirror_each_other(rng):
 @pytest.mark.parametrize("grid", [False, True])
 def test_what_is_held_while_counting_is_bounded(rng, grid):
     """About exact_limit entries and a block, however many blocks come."""
-    counter, limit = GroupCounter(5000), 5000
+    counter, limit = ClassPairCounter(5000), 5000
     for _ in range(200):
         group, value = rng.integers(0, 4, 2000), rng.uniform(size=2000)
         key = paired(group, value.round(2) if grid else value)
-        counter.add(GroupTable(key, np.ones(2000), np.zeros(2000), np.zeros(2000)))
+        counter.add(ClassPairTable(key, np.ones(2000), np.zeros(2000), np.zeros(2000)))
         assert counter.counted.key.size <= limit
         assert counter._n_waiting <= (1 << 15) + 2000
-    assert isinstance(counter.table(), GroupTable) == grid
+    assert isinstance(counter.table(), ClassPairTable) == grid
     assert counter.table().total.sum() == 400_000
 
 

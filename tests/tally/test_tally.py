@@ -12,7 +12,7 @@ from unperplexed import SCORES, Forecasts, InputError, Tally, assess
 from unperplexed.scores import brier_score, log_loss, row_scores
 from unperplexed.statistics import generalized_mean
 from unperplexed.statistics.averages import averages
-from unperplexed.tally.counter import Counter
+from unperplexed.tally.counter import BlockCounter
 from unperplexed.tally.tables import Cells, same_probability
 
 
@@ -393,7 +393,7 @@ def test_bad_settings(settings):
 
 def test_ties_of_many_values_take_no_more_room_than_cells(rng):
     """Rows in which two classes share the top, each with a probability of its own."""
-    counter = Counter(3, False, 0, 3, [], [])
+    counter = BlockCounter(3, False, 0, 3, [], [])
     for _ in range(3):
         top = rng.uniform(0.34, 0.5, 20_000)
         p = np.stack([top, top, 1 - 2 * top], axis=1)

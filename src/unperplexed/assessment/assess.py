@@ -29,7 +29,7 @@ from ..statistics.means import (
     floor_for,
     means_of_runs,
 )
-from ..tally.class_tables import EachGroup
+from ..tally.class_tables import ClassPairs
 from ..tally.surprises import SurpriseTable, surprise_table
 from ..tally.tables import Pairs, Points
 from ..tally.tally import (
@@ -260,7 +260,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
     else:
         pairs = tally.pairs(view)
         shown = points if view == "all-classes" else tally.points(view)
-        each = EachGroup(pairs, shown, np.array([0, pairs.total.size]))
+        each = ClassPairs(pairs, shown, np.array([0, pairs.total.size]))
     estimate = measured_each(each, measure, mirrored=two and bool(labels))
     found, occurred = Averages(math.nan, math.nan, math.nan), None
     if view != "top-label":
@@ -312,12 +312,12 @@ def _view_of(tally: Tally, view: View | Auto) -> View:
     return "each-class" if tally.n_classes == 2 and tally.knows_classes else "all-classes"
 
 
-def _second_of(each: EachGroup, estimate: Estimate) -> tuple[EachGroup, Estimate, tuple[Label | None, ...]]:
+def _second_of(each: ClassPairs, estimate: Estimate) -> tuple[ClassPairs, Estimate, tuple[Label | None, ...]]:
     """Return the second of two classes alone."""
     size = int(each.first[1])
     pairs = Pairs(*(column[size:] for column in each.pairs))
     alone = Estimate(estimate.measured[size:], estimate.bin[size:], estimate.settings)
-    return EachGroup(pairs, each.points, np.array([0, pairs.total.size])), alone, ()
+    return ClassPairs(pairs, each.points, np.array([0, pairs.total.size])), alone, ()
 
 
 def _check_assessable(tally: Tally, view: View) -> None:
@@ -336,7 +336,7 @@ def _check_assessable(tally: Tally, view: View) -> None:
 
 
 def _by_class(
-    tally: Tally, each: EachGroup, estimate: Estimate, measure: Measure, floor: float, limit: Limit
+    tally: Tally, each: ClassPairs, estimate: Estimate, measure: Measure, floor: float, limit: Limit
 ) -> dict[str, Any]:
     """Tables of the each-class view."""
     independent = not tally.weighted and not tally.grouped
@@ -364,7 +364,7 @@ def _distribution(points: Points) -> Histogram:
     return Histogram(edges, weight / weight.sum())
 
 
-def _curve(each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...]) -> Curve:
+def _curve(each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, ...]) -> Curve:
     """Thin an estimate out to what a picture can show, each class's by itself."""
     runs = [np.arange(*ends) for ends in zip(each.first[:-1], each.first[1:], strict=True)]
     most = max(500 // len(runs), 10)
@@ -377,7 +377,7 @@ def _curve(each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...]
     return Curve(each.pairs.reported[shown], estimate.measured[shown], label)
 
 
-def _bin_table(each: EachGroup, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
+def _bin_table(each: ClassPairs, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
     """Bins of an estimate: p are the floored values that happened."""
     pairs, points = each.pairs, each.points
     first: Ints = np.flatnonzero(np.diff(estimate.bin, prepend=-1))

@@ -175,7 +175,7 @@ class Breakdown(Reported):
 
         figures = [group.figures() for group in self.groups]
         named = [name if name not in figures[0] else f"by_{name}" for name in self.by]
-        keys = {name: _alike([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
+        keys = {name: _one_type([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
         return pl.DataFrame(keys).hstack(pl.DataFrame(figures))
 
     def to_dict(self) -> dict[str, Any]:
@@ -397,7 +397,7 @@ def _named(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{prefix}_{name}": value for name, value in values.items()}
 
 
-def _alike(values: list[Value]) -> list[Value]:
+def _one_type(values: list[Value]) -> list[Value]:
     """Values of one column as a frame can hold them: all numbers, all booleans, or else texts."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:

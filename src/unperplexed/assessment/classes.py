@@ -15,7 +15,7 @@ from ..calibration.estimators import Estimate
 from ..forecasts.labels import Label
 from ..statistics.averages import Averages, divergence_probability, slope, spread
 from ..statistics.means import Limit, apply_limit, means_of_runs
-from ..tally.class_tables import EachGroup
+from ..tally.class_tables import ClassPairs
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
 
@@ -147,7 +147,7 @@ def bias_of(tally: Tally) -> Bias | None:
     return Bias(tally.labels[1], mean, frequency, mean - frequency, math.nan if tally.grouped else error)
 
 
-def measured_each(each: EachGroup, measure: Measure, mirrored: bool = False) -> Estimate:
+def measured_each(each: ClassPairs, measure: Measure, mirrored: bool = False) -> Estimate:
     """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all.
 
     Of two groups that mirror one another the second alone is measured.
@@ -172,13 +172,13 @@ def measured_each(each: EachGroup, measure: Measure, mirrored: bool = False) -> 
     return Estimate(measured, bin_, dict(sorted(set.intersection(*settings))))
 
 
-def class_of_entries(each: EachGroup) -> Ints:
+def class_of_entries(each: ClassPairs) -> Ints:
     """Class of each entry of the pairs."""
     return np.repeat(np.arange(each.first.size - 1), np.diff(each.first))
 
 
 def class_table(
-    each: EachGroup,
+    each: ClassPairs,
     estimate: Estimate,
     labels: tuple[Label | None, ...],
     weight: float,
@@ -188,12 +188,12 @@ def class_table(
 ) -> ClassTable:
     """Gather what is known of each class; weight is that of all rows, which are independent and weigh 1, or not."""
     of_entry, n = class_of_entries(each), len(labels)
-    happened, _, said, off = _sums(each, estimate, n)
+    happened, _, forecast_sum, off = _sums(each, estimate, n)
     points, seen = each.points, each.pairs.happened > 0
     reported = _means_by_class(apply_limit(points.p, floor, limit), points.weight, of_entry[points.entry], n)
     limited = apply_limit(estimate.measured[seen], floor, limit)
     measured = _means_by_class(limited, each.pairs.happened[seen], of_entry[seen], n)
-    frequency, mean_reported = happened / weight, said / weight
+    frequency, mean_reported = happened / weight, forecast_sum / weight
     with np.errstate(divide="ignore", invalid="ignore"):
         run = spread(reported[0], reported[2])
         slopes = np.where(run == 0, np.nan, spread(measured[0], measured[2]) / run)
@@ -222,17 +222,17 @@ def class_average(table: ClassTable) -> ClassAverage:
 
 
 def predicted_table(
-    each: EachGroup, estimate: Estimate, labels: tuple[Label | None, ...], weight: float
+    each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, ...], weight: float
 ) -> PredictedTable:
     """Gather what is known of the rows that predicted each class; weight is that of all rows."""
-    hits, predicted, said, off = _sums(each, estimate, len(labels))
+    hits, predicted, forecast_sum, off = _sums(each, estimate, len(labels))
     with np.errstate(invalid="ignore"):
-        confidence, right, error = said / predicted, hits / predicted, off / predicted
+        confidence, right, error = forecast_sum / predicted, hits / predicted, off / predicted
     share, gap = predicted / weight, confidence - right
     return PredictedTable(*_sorted(labels, -share * np.abs(gap), predicted, share, confidence, right, gap, error))
 
 
-def _chance(each: EachGroup, off: Floats, independent: bool) -> tuple[Floats, Floats]:
+def _chance(each: ClassPairs, off: Floats, independent: bool) -> tuple[Floats, Floats]:
     """Standard errors and p-values of gaps, which are numbers of rows, where rows are independent and of equal weight.
 
     Calibrated, the number of rows in which a class happens is a sum of independent coins.
@@ -267,7 +267,7 @@ _NO_SKEWNESS = 1e-4
 """Below, the gamma distribution is the normal one to four digits."""
 
 
-def _sums(each: EachGroup, estimate: Estimate, n: int) -> Floats:
+def _sums(each: ClassPairs, estimate: Estimate, n: int) -> Floats:
     """Sums over the pairs of each class: those that happened, all, what was reported, and how far off it was."""
     reported, happened, total = each.pairs
     columns = (happened, total, total * reported, total * np.abs(estimate.measured - reported))

@@ -92,13 +92,13 @@ class Event:
 def curve_of(a: Assessment, pairs: Pairs, resamples: int) -> OwnCurve:
     """Curve of some pairs by the assessment's estimator; without a band for dependent rows and uneven weights."""
     tally, sampling = a.source.tally, a.source.sampling
-    alike = not tally.grouped and not tally.uneven
+    exchangeable = not tally.grouped and not tally.uneven
     return own_curve(
         pairs,
         a.source.estimator,
         scale=tally.weight / tally.weight_squared,
         confidence=sampling.confidence,
-        resamples=resamples if alike else 0,
+        resamples=resamples if exchangeable else 0,
         seed=sampling.seed,
         floor=a.floor,
     )

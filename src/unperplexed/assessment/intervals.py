@@ -182,20 +182,20 @@ def draw(
     tally: Tally, estimator: Estimator, view: View, orders: Floats, floor: float, limit: Limit, sampling: Sampling
 ) -> tuple[Draws, CellCounts]:
     """Draw what intervals are made from: the same rows whatever the orders."""
-    counts, alike = shown_counts(tally, view), not tally.grouped and not tally.uneven
+    counts, exchangeable = shown_counts(tally, view), not tally.grouped and not tally.uneven
     share = independent_share(counts) if tally.grouped and counts.shards is not None else 1.0
     cells = world_cells(tally, view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)
     with steps(2 * sampling.resamples, "samples") as advance:
         worlds = world_samples(tally, cells, estimator, orders, sampling.resamples, rng, advance)
-    found = None if alike or counts.shards is None else influences(counts, orders, floor, limit)
-    reach = float(t_quantile(sampling.confidence, math.inf if alike else max(tally.independent_rows - 1, 1)))
-    said = cells.unfolded(cells.counted)[0]
+    found = None if exchangeable or counts.shards is None else influences(counts, orders, floor, limit)
+    reach = float(t_quantile(sampling.confidence, math.inf if exchangeable else max(tally.independent_rows - 1, 1)))
+    mean_forecast = cells.unfolded(cells.counted)[0]
 
     def of(happened: Floats, missed: Floats) -> Floats:
         return growth(tally, counts, happened, missed, share)
 
-    return Draws(worlds, cells, said, reach, found, of), counts
+    return Draws(worlds, cells, mean_forecast, reach, found, of), counts
 
 
 def _growth_of_figures(draws: Draws) -> Floats:

@@ -70,11 +70,11 @@ def own_curve(
     """
     cell = COARSE.places(pairs.reported)[0]
     cell = np.cumsum(np.diff(cell, prepend=cell[:1]) != 0)
-    total, happened, said = (
+    total, happened, forecast_sum = (
         np.bincount(cell, x).astype(np.float64) * scale
         for x in (pairs.total, pairs.happened, pairs.total * pairs.reported)
     )
-    p = said / total
+    p = forecast_sum / total
     observed = measured_of_samples(estimator, p, happened[None], total[None], floor)[0]
     low, high = np.full((2, p.size), np.nan)
     if resamples:

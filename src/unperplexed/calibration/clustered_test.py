@@ -50,11 +50,12 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
         return statistic, math.nan
     rows = np.maximum(happened.sum(axis=1), 1.0)
     above = p > 0.5  # pairs of which no row has two, for those of a row exclude one another
-    alike = _alike(happened[:, above], total[:, above]) if above.any() else _alike(happened, total)
-    parts = _independent(rows, rows, alike) if grouped else rows
+    some = above if above.any() else ~above
+    correlation = _intraclass_correlation(happened[:, some], total[:, some])
+    parts = _independent(rows, rows, correlation) if grouped else rows
     blocks = np.array_split(np.arange(samples), -(-samples // _AT_ONCE))
-    ways = CalibratedShardSums.of(counts, odds)
-    null = np.concatenate([_t(_calibrated(ways, parts, block.size, rng), rounding) for block in blocks])
+    null_sums = CalibratedShardSums.of(counts, odds)
+    null = np.concatenate([_t(_calibrated(null_sums, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
     slack = 1e-9 * abs(statistic) if math.isfinite(statistic) else 0.0
     nearer = max(np.count_nonzero(null < statistic - slack), np.count_nonzero(null > statistic + slack))
@@ -98,16 +99,16 @@ def independent_share(counts: CellCounts) -> float:
     happened, total = (np.add.reduceat(x, first, axis=1) for x in counts.shards)
     of_cell = total.sum(axis=0)
     squares = (total**2).sum(axis=0)  # over the cells: of a shard, as a pair in this neighbourhood meets them
-    together = np.divide(squares, of_cell, out=np.zeros_like(of_cell), where=of_cell > 0)
-    return float(_independent(together, of_cell, _alike(happened, total)).sum() / of_cell.sum())
+    cluster_size = np.divide(squares, of_cell, out=np.zeros_like(of_cell), where=of_cell > 0)
+    return float(_independent(cluster_size, of_cell, _intraclass_correlation(happened, total)).sum() / of_cell.sum())
 
 
-def _independent(together: Floats, of: Floats, alike: float) -> Floats:
+def _independent(cluster_size: Floats, of: Floats, correlation: float) -> Floats:
     """Say how many independent rows or pairs tell as much as so many, so many of which are together (Kish 1965)."""
-    return np.asarray(of / (1 + np.maximum(together - 1, 0) * alike))
+    return np.asarray(of / (1 + np.maximum(cluster_size - 1, 0) * correlation))
 
 
-def _alike(happened: Floats, total: Floats) -> float:
+def _intraclass_correlation(happened: Floats, total: Floats) -> float:
     """Intraclass correlation of what happens in pairs of the same cell, of which shards have so many, one a row."""
     # Pairs of rows that differ: expected of those of one shard are as many as of those of different ones.
     differ = (happened * (total - happened)).sum(axis=0)
@@ -120,10 +121,10 @@ def _alike(happened: Floats, total: Floats) -> float:
     return min(max(1 - float(differ[some].sum()) / expected, 0.0), 1.0) if expected > 0 else 1.0
 
 
-def _calibrated(ways: CalibratedShardSums, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
+def _calibrated(null_sums: CalibratedShardSums, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:
     """Draw the sums of calibrated shards, one sample a row, from as many independent parts."""
     parts = np.maximum(np.rint(parts), 1.0)
-    variance, third = ways.moments()
+    variance, third = null_sums.moments()
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = np.where(variance > 0, third / (variance * np.sqrt(variance)), 0.0) / np.sqrt(parts)
     drawn = np.zeros((samples, parts.size))
@@ -133,7 +134,7 @@ def _calibrated(ways: CalibratedShardSums, parts: Floats, samples: int, rng: np.
     drawn[:, many] = np.sign(skewness[many]) * gamma * np.sqrt(variance / parts)[many]
     for part in range(int(parts[~many].max(initial=0))):
         here = np.flatnonzero(~many & (parts > part))
-        drawn[:, here] += ways.drawn(here, samples, rng) / parts[here]
+        drawn[:, here] += null_sums.drawn(here, samples, rng) / parts[here]
     return drawn
 
 

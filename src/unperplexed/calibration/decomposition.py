@@ -18,7 +18,7 @@ from ..forecasts.labels import Label
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
 from ..tally.tally import Tally, View
-from ..tally.views import counted_for, groups_of, view_or
+from ..tally.views import counted_for, pairs_by_class, view_or
 from .estimators import isotonic
 
 Divergence = Callable[[Any, Any], Floats]
@@ -134,7 +134,7 @@ def decompose(
 
 
 def _decomposed(tally: Tally, rule: str, view: View) -> Decomposition:
-    groups = groups_of(tally, view)
+    groups = pairs_by_class(tally, view)
     if view != "all-classes" and len(groups) == 1:  # one event: with its opposite, two classes
         groups = [*groups, mirror(groups[0])]
     divergence = _DIVERGENCES[rule]

@@ -19,7 +19,7 @@ from ..tally.tally import View
 from ..tally.views import (
     PAIR_VIEWS,
     counted_for,
-    groups_of,
+    pairs_by_class,
     view_or,
 )
 from .estimators import equal_width
@@ -135,7 +135,7 @@ def expected_calibration_error(
         raise InputError(f"norm: expected 1, 2 or inf, got {norm!r}.")
     check_whole("bins", bins)
     tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
-    groups = groups_of(tally, view_or(view, "top-label", tally.n_classes))
+    groups = pairs_by_class(tally, view_or(view, "top-label", tally.n_classes))
     return binned_error(groups, bins, binning, norm)
 
 
@@ -182,7 +182,7 @@ def smooth_calibration_error(
     0.25
     """
     tally = counted_for([view], y_true, y_prob, sample_weight, labels, pos_label)
-    return smooth_error(groups_of(tally, view_or(view, "top-label", tally.n_classes)))
+    return smooth_error(pairs_by_class(tally, view_or(view, "top-label", tally.n_classes)))
 
 
 def calibration_errors(
@@ -229,7 +229,7 @@ def calibration_errors(
     check_whole("bins", bins)
     tally = counted_for(PAIR_VIEWS, y_true, y_prob, sample_weight, labels, pos_label)
     views = [view for view in PAIR_VIEWS if view != "each-class" or tally.knows_classes]
-    return {view: _errors(groups_of(tally, view), bins) for view in views}
+    return {view: _errors(pairs_by_class(tally, view), bins) for view in views}
 
 
 def _errors(groups: Sequence[Pairs], bins: int) -> CalibrationErrors:

@@ -31,10 +31,10 @@ def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generato
         total = np.rint(counts.counted.total).astype(np.int64)
         happened = rng.binomial(total, counts.reported, size=(n, total.size)).astype(np.float64)
         return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape)), False
-    rows = _Rows.of(tally.row_sample, counts)
+    rows = _CellRows.of(tally.row_sample, counts)
     if tally.n_weighing <= ROOM // tally.n_classes:  # all are there
         return rows.drawn(counts.reported.size, n, rng), True
-    return rows.together(counts, n, rng), True
+    return rows.correlated_samples(counts, n, rng), True
 
 
 def _mirrored(counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
@@ -48,7 +48,7 @@ def _mirrored(counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _CellRows:
     """Rows whose probabilities are the means of the cells that they are in."""
 
     cell: Ints
@@ -58,12 +58,12 @@ class _Rows:
     count: Floats
 
     @staticmethod
-    def of(sample: RowSample, counts: CellCounts) -> _Rows:
+    def of(sample: RowSample, counts: CellCounts) -> _CellRows:
         """Find the cells of rows among those of coarse counts."""
         assert counts.codes is not None
         cell = np.searchsorted(counts.codes[:-1], sample.cells)
         p = counts.reported[cell]
-        return _Rows(cell, p / p.sum(axis=1, keepdims=True), sample.count)
+        return _CellRows(cell, p / p.sum(axis=1, keepdims=True), sample.count)
 
     def drawn(self, n_cells: int, n: int, rng: np.random.Generator) -> Sample:
         """Draw a class for each row."""
@@ -77,7 +77,7 @@ class _Rows:
         total = np.bincount(cell.reshape(-1), minlength=n_cells).astype(np.float64)
         return Sample(happened, np.broadcast_to(total, happened.shape))
 
-    def together(self, counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
+    def correlated_samples(self, counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
         """Draw counts of the cells that are correlated as they are in these rows: a Gaussian copula."""
         variance, correlation = self._moments(counts.reported.size)
         total, p = counts.counted.total, counts.reported

@@ -86,14 +86,14 @@ def positive_pairs(tally: Tally, view: View) -> Pairs | None:
 def _in_cells(tally: Tally, pairs: Pairs, *, mirrored: bool) -> CellCounts:
     rows = tally.weight / tally.weight_squared
     code = _with_image(COARSE.places(pairs.reported)[0], mirrored)
-    total, happened, said = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
+    total, happened, sums = (_dense(code, x) for x in (pairs.total, pairs.happened, pairs.total * pairs.reported))
     shards = None if tally.shards is None else _by_shard(tally.shards, rows, mirrored)
     if mirrored:
-        happened, said, total = _folded(happened, total), _folded(said, total), (total + total[_MIRROR]) / 2
+        happened, sums, total = _folded(happened, total), _folded(sums, total), (total + total[_MIRROR]) / 2
         if shards is not None:
             shards = Sample(_folded(*shards), (shards.total + shards.total[:, _MIRROR]) / 2)
     kept = np.flatnonzero(total)
-    reported = said[kept] / total[kept]
+    reported = sums[kept] / total[kept]
     return CellCounts(
         reported,
         Sample(happened[kept] * rows, total[kept] * rows),

@@ -27,7 +27,7 @@ from .outputs import check_outputs, picture_bytes, print_text, report_bytes, say
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
-    from ..comparison.pairing import Pair, Parts
+    from ..comparison.pairing import Chunks, Pair
     from ..comparison.result import Comparison as Compared
     from ..comparison.sequential import SequentialComparison
 
@@ -104,31 +104,31 @@ def calibration(arguments: argparse.Namespace) -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
-    from ..comparison.files import Together, compared_files, named_files
+    from ..comparison.files import PairingOptions, compared_files, named_files
 
     files = named_files(arguments.files)
     arguments.files = [path for paths in files.values() for path in paths]
     check_outputs(arguments)
     a = arguments
-    together = Together(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
+    options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
     how = _in_sequence(a) if a.sequential else _at_once(a)
-    found = compared_files(files, together, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
+    found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     outputs = picture_bytes(a.plot, found.plot, comparison=found) | report_bytes(a, found)
     write_outputs(a, found.to_json, str(found), outputs)
 
 
-_Compared: TypeAlias = "Callable[[Parts, Pair], Compared | SequentialComparison]"
+_Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison]"
 
 
 def _at_once(arguments: argparse.Namespace) -> _Compared:
     """Compare all rows together."""
-    from ..comparison.compare import Settings, compared
+    from ..comparison.compare import ComparisonSettings, compared
 
     a = arguments
     for name in ("score", "level"):
         if getattr(a, name) is not None:
             raise InputError(f"--{name} is for comparisons with --sequential.")
-    settings = Settings(a.scores, a.floor, a.confidence, a.lag, bool(a.groups), a.resamples, a.seed)
+    settings = ComparisonSettings(a.scores, a.floor, a.confidence, a.lag, bool(a.groups), a.resamples, a.seed)
     return partial(compared, settings=settings)
 
 

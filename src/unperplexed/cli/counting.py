@@ -98,9 +98,9 @@ def counted_by(
 ) -> Result:
     """Count files; what the user does not say of it, defaults do. ``change`` makes other forecasts of those read."""
     say = sayer(arguments)
-    said = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
-    said["n_jobs"] = arguments.jobs
-    given = defaults | {name: value for name, value in said.items() if value is not None}
+    asked = {name: getattr(arguments, name, None) for name in ("scores", "parts", "exact_limit", "fraction_bits")}
+    asked["n_jobs"] = arguments.jobs
+    given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
         say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
     progress = not arguments.quiet

@@ -106,7 +106,7 @@ def _apply(arguments: argparse.Namespace) -> None:
     recalibrator = Recalibrator.load(arguments.apply)
     say = sayer(arguments)
     file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments))
-    for sentence in file.said:
+    for sentence in file.messages:
         say(sentence)
     change = Change(file, recalibrator, say)
     with progress_bar() as report:
@@ -138,9 +138,9 @@ class Change:
         labels, plan, reading = self._recalibrator.labels_, self._file.plan, self._file.reading
         self.n_columns = columns.n_columns
         if self._order is None:
-            self._order, said = order_of_classes(labels, columns.n_columns, plan, reading)
-            if said:
-                self._say(said)
+            self._order, message = order_of_classes(labels, columns.n_columns, plan, reading)
+            if message:
+                self._say(message)
         options: dict[str, Any] = dict(reading.options)
         raw = columns.rows(slice(None))
         forecasts = Forecasts(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from . import options
 
 if TYPE_CHECKING:
-    from ..comparison.files import Together
+    from ..comparison.files import PairingOptions
 
 _CLIMATOLOGY = "climatology:"
 
@@ -57,27 +57,27 @@ def skill(arguments: argparse.Namespace) -> None:
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a)
-    together, selection, baseline = _together(a, files), selection_of(a), a.baseline
+    options, selection, baseline = _pairing_options(a, files), selection_of(a), a.baseline
     climatology = baseline.startswith(_CLIMATOLOGY)
     if climatology:
-        together, baseline = replace(together, climatology=_columns(baseline)), BASE_RATE
-    elif baseline != BASE_RATE and not together.within and len(files) == 1:
+        options, baseline = replace(options, climatology=_columns(baseline)), BASE_RATE
+    elif baseline != BASE_RATE and not options.within and len(files) == 1:
         forecaster = next(iter(files))
-        together = replace(together, in_order=False, rivals=_beside(forecaster, selection.prob, baseline))
+        options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, baseline))
         selection = replace(selection, prob=type(selection.prob)())
     settings = SkillSettings(baseline, a.scores, a.floor, a.confidence, a.lag, bool(a.groups or a.pair), climatology)
     how = partial(skilled, settings=settings)
-    found = compared_files(files, together, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
+    found = compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
     write_outputs(a, found.to_json, str(found), report_bytes(a, found))
 
 
-def _together(a: argparse.Namespace, files: dict[str, list[str]]) -> Together:
+def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> PairingOptions:
     """Find out how rows are paired; those of one forecaster are there in their own order."""
-    from ..comparison.files import Together
+    from ..comparison.files import PairingOptions
     from .commands import rivals_of
 
     alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
-    return Together(
+    return PairingOptions(
         a.on,
         a.in_order or alone,
         a.common,

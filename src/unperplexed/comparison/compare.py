@@ -42,9 +42,9 @@ from ..statistics.standard_errors import (
 )
 from ..tally.tally import Tally
 from .pairing import (
+    Chunks,
     Pair,
     Pairing,
-    Parts,
     ScoredRows,
     parts_of,
     read_paired,
@@ -165,7 +165,7 @@ def compare(
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
     forecasts = by_column(forecasts)
     names = _checked_names(forecasts)
-    settings = Settings(scores, floor, confidence, lag, groups is not None, resamples, seed)
+    settings = ComparisonSettings(scores, floor, confidence, lag, groups is not None, resamples, seed)
     parts = parts_of(forecasts, y_true, {**reading, "sample_weight": sample_weight})
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
@@ -174,7 +174,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Settings:
+class ComparisonSettings:
     """Arguments of `compare` that say how paired rows are compared."""
 
     scores: Sequence[str] = ()
@@ -236,7 +236,7 @@ def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
     return lambda rows: [plain(value) for value in array[rows]]
 
 
-def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
+def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Comparison:
     """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
     rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor)
     fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
@@ -246,7 +246,7 @@ def compared(parts: Parts, pair: Pair, settings: Settings) -> Comparison:
 
 
 def _comparison(
-    rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: Settings, parts: Parts
+    rows: dict[str, ScoredRows], at: Ints, pairing: Pairing, settings: ComparisonSettings, parts: Chunks
 ) -> Comparison:
     """Compare paired rows, whose places in the pairing are at."""
     first = next(iter(rows.values()))
@@ -290,7 +290,12 @@ def _comparison(
 
 
 def _diagnosed(
-    assessment: Assessment, name: str, paired: ScoredRows, groups: Ints | None, settings: Settings, parts: Parts
+    assessment: Assessment,
+    name: str,
+    paired: ScoredRows,
+    groups: Ints | None,
+    settings: ComparisonSettings,
+    parts: Chunks,
 ) -> Assessment:
     """Let a forecaster be diagnosed by its paired rows, where its counts do not suffice."""
     if settings.lag:

@@ -29,10 +29,10 @@ from ..sources.readers import Column
 from ..sources.readers.formats import matching
 from ..sources.row_filter import RowFilter
 from .pairing import (
+    Chunk,
+    Chunks,
     Pair,
     Pairing,
-    Part,
-    Parts,
     ScoredRows,
 )
 
@@ -45,7 +45,7 @@ _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 
 
 @dataclass(frozen=True)
-class Together:
+class PairingOptions:
     """What says which rows belong together."""
 
     on: Sequence[str] = ()
@@ -149,10 +149,10 @@ def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
 
 def compared_files(
     files: Mapping[str, Sequence[str]],
-    together: Together,
+    options: PairingOptions,
     selection: Selection,
     reading: FileReading,
-    compared: Callable[[Parts, Pair], Result],
+    compared: Callable[[Chunks, Pair], Result],
     say: Callable[[str], None],
     progress: bool,
 ) -> Result:
@@ -161,65 +161,65 @@ def compared_files(
     Each entry of files is a forecaster, unless all of them stand in one table. What is found out about the rows is up
     to compared.
     """
-    if together.rivals and selection.prob:
+    if options.rivals and selection.prob:
         raise InputError("--forecast names the probability columns of each forecaster; leave out --prob.")
-    if together.within:
+    if options.within:
         files = {"": [*chain(*files.values())]}
-    elif len(files) < together.least:
+    elif len(files) < options.least:
         raise InputError(
             "a comparison takes two files, or --forecast or --forecaster to tell forecasters in one apart."
         )
     with progress_bar() if progress else nullcontext() as report:
         opened = {}
         for at, (name, paths) in enumerate(files.items()):
-            keys = together.keys if at == 0 else together.keys_of_others
-            chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*together.rivals.values()])
+            keys = options.keys if at == 0 else options.keys_of_others
+            chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
             opened[name] = ForecastFiles(paths, chosen, reading, report)
-            for sentence in opened[name].said:
+            for sentence in opened[name].messages:
                 say(f"{name}: {sentence}" if len(files) > 1 else sentence)
-        rows = _Rows(opened, together)
+        rows = _FileRows(opened, options)
         return compared(rows.parts, rows.pairing)
 
 
-class _Rows:
+class _FileRows:
     """Rows of the forecasters as the files give them, and what is needed of each to find its counterparts."""
 
-    def __init__(self, files: Mapping[str, ForecastFiles], together: Together) -> None:
-        self._files, self._together = files, together
+    def __init__(self, files: Mapping[str, ForecastFiles], options: PairingOptions) -> None:
+        self._files, self._options = files, options
         self._keys: dict[str, list[pl.DataFrame]] = {}
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Chunk]:
         """Read all files, each from its beginning."""
         self._keys = {}
         for name, files in self._files.items():
-            first, line, wanted = 0, 0, self._together.keys_of_others if self._keys else self._together.keys
+            first, line, wanted = 0, 0, self._options.keys_of_others if self._keys else self._options.keys
             for batch in ahead(files):
                 n = batch.forecasts[0].n_rows
                 keys = self._key_frame(batch, wanted, first, line, n)
                 line += n
-                for pair, forecasts in zip(self._together.pairs, batch.forecasts, strict=False):
+                for pair, forecasts in zip(self._options.pairs, batch.forecasts, strict=False):
                     here = pl.Series(np.arange(first, first + n))
                     self._keys.setdefault(name, []).append(
                         keys.with_columns(here.alias(_ROW), pl.lit(pair).alias(_PAIR))
                     )
-                    yield Part(name, forecasts, first)
+                    yield Chunk(name, forecasts, first)
                     first += n
-                if self._together.pairs:
+                if self._options.pairs:
                     continue
                 for forecaster, forecasts, rows in self._split(name, batch, keys):
                     self._keys.setdefault(forecaster, []).append(keys if rows is None else keys.filter(rows))
-                    yield Part(forecaster, forecasts, first)
+                    yield Chunk(forecaster, forecasts, first)
                 first += n
 
     def _key_frame(
         self, batch: ForecastBatch, wanted: Mapping[str, str], first: int, line: int, n: int
     ) -> pl.DataFrame:
         frame = pl.DataFrame({_ROW: np.arange(first, first + n), _LINE: np.arange(line, line + n)})
-        for name, said in wanted.items():
-            key = _key(batch.keys[said], said)
+        for name, column in wanted.items():
+            key = _key(batch.keys[column], column)
             if key.null_count() and not name.startswith(_WHERE):
                 rows = batch.first_row + key.is_null().arg_true().to_numpy()
-                raise InputError(f"{batch.source}: column {said!r} is empty in {rows_text(rows)}. Repair them.")
+                raise InputError(f"{batch.source}: column {column!r} is empty in {rows_text(rows)}. Repair them.")
             frame = frame.with_columns(key.alias(name))
         return frame
 
@@ -227,9 +227,9 @@ class _Rows:
         self, name: str, batch: ForecastBatch, keys: pl.DataFrame
     ) -> Iterator[tuple[str, Forecasts, pl.Series | None]]:
         """Forecasters of a batch, their forecasts, and which of its rows are theirs."""
-        if self._together.rivals:
-            yield from ((rival, f, None) for rival, f in zip(self._together.rivals, batch.forecasts, strict=True))
-        elif self._together.forecaster is None:
+        if self._options.rivals:
+            yield from ((rival, f, None) for rival, f in zip(self._options.rivals, batch.forecasts, strict=True))
+        elif self._options.forecaster is None:
             yield name, batch.forecasts[0], None
         else:
             column = keys[_FORECASTER].cast(pl.String)
@@ -239,22 +239,22 @@ class _Rows:
 
     def pairing(self, found: Mapping[str, ScoredRows]) -> Pairing:
         """Find the rows that belong together, in the order of the first forecaster's."""
-        together = self._together
-        keys = _alike({name: self._keys[name] for name in found})
-        if not together.on:
+        options = self._options
+        keys = _same_types({name: self._keys[name] for name in found})
+        if not options.on:
             _check_heights(keys)
             positions = {name: frame[_ROW].to_numpy() for name, frame in keys.items()}
             return self._pairing(positions, next(iter(keys.values())))
-        joined = _joined(keys, [str(at) for at in range(len(together.on))], together.common)
+        joined = _joined(keys, [str(at) for at in range(len(options.on))], options.common)
         positions = {name: joined[f"{_ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
-        return self._pairing(positions, joined, [str(at) for at in range(len(together.on))])
+        return self._pairing(positions, joined, [str(at) for at in range(len(options.on))])
 
     def _pairing(self, positions: dict[str, Ints], frame: pl.DataFrame, on: Sequence[str] = ()) -> Pairing:
         """Pair the rows that are wanted; a row of the frame stands for a position of each forecaster."""
-        together = self._together
-        if together.where:
-            named = {column: frame[f"{_WHERE} {at}"] for at, column in enumerate(together.filter.columns)}
-            wanted = together.filter.rows(pl.DataFrame(named))
+        options = self._options
+        if options.where:
+            named = {column: frame[f"{_WHERE} {at}"] for at, column in enumerate(options.filter.columns)}
+            wanted = options.filter.rows(pl.DataFrame(named))
             positions = {name: rows[wanted] for name, rows in positions.items()}
             frame = frame.filter(pl.Series(wanted))
         ids = frame.select(on)
@@ -262,9 +262,9 @@ class _Rows:
             positions,
             _groups(frame),
             (lambda at: _id_texts(ids[at])) if on else None,
-            by=_made(frame, _BY, together.by),
-            climatology=_made(frame, _CLIMATOLOGY, together.climatology),
-            chosen=bool(together.where),
+            by=_made(frame, _BY, options.by),
+            climatology=_made(frame, _CLIMATOLOGY, options.climatology),
+            chosen=bool(options.where),
         )
 
 
@@ -300,7 +300,7 @@ def _key(column: Column, name: str) -> pl.Series:
     return column.cast(pl.String).str.replace(r"^(-?(?:0|[1-9][0-9]*))\.0$", "$1")
 
 
-def _alike(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+def _same_types(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:
     """Join the frames of each forecaster; a column that is text in one of all is text in every one."""
     frames = [*chain(*keys.values())]
     names = dict.fromkeys(name for frame in frames for name in frame.columns)

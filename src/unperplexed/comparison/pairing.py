@@ -22,7 +22,7 @@ from ..statistics.means import Floor, floor_for
 from ..tally.tally import Tally
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """Successive rows of one forecaster."""
 
     name: str
@@ -34,16 +34,16 @@ class Part(NamedTuple):
         """Numbers of a block's rows among all of the forecaster's."""
         return block.index + (self.first - self.forecasts.first_row)
 
-    def only(self, rows: Ints) -> Part:
+    def only(self, rows: Ints) -> Chunk:
         """The same as if it had only rows of these numbers."""
         numbers = self.forecasts.index + (self.first - self.forecasts.first_row)
         return self._replace(forecasts=self.forecasts[np.flatnonzero(np.isin(numbers, rows))])
 
 
-def parts_of(forecasts: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any]) -> list[Part]:
+def parts_of(forecasts: Mapping[str, Any], y_true: Any, reading: Mapping[str, Any]) -> list[Chunk]:
     """Forecasters given as arrays, each in one part."""
     return [
-        Part(name, Forecasts(y_true, y_prob, names=("y_true", name, "sample_weight"), **reading))
+        Chunk(name, Forecasts(y_true, y_prob, names=("y_true", name, "sample_weight"), **reading))
         for name, y_prob in forecasts.items()
     ]
 
@@ -93,11 +93,11 @@ class _Scorer:
         self._labels: tuple[Label | None, ...] = ()
         self._tally = Tally()
 
-    def add(self, parts: Iterable[Part]) -> None:
+    def add(self, parts: Iterable[Chunk]) -> None:
         others = [rule.name for rule in self._rules]
         self._tally = self._tally + Tally.count(self._seen(parts), scores=others, diagnosed=0)
 
-    def _seen(self, parts: Iterable[Part]) -> Iterator[Forecasts]:
+    def _seen(self, parts: Iterable[Chunk]) -> Iterator[Forecasts]:
         """Score rows on their way into the tally."""
         for part in parts:
             self._labels = part.forecasts.labels
@@ -124,7 +124,7 @@ class _Scorer:
         return ScoredRows(self._labels, position, truth, w, correct, named, at_floor, self._tally)
 
 
-def scored(parts: Iterable[Part], rules: Sequence[Score], floor: Floor) -> dict[str, ScoredRows]:
+def scored(parts: Iterable[Chunk], rules: Sequence[Score], floor: Floor) -> dict[str, ScoredRows]:
     """Read every forecaster's rows once."""
     scorers: dict[str, _Scorer] = {}
     for name, run in groupby(parts, key=lambda part: part.name):
@@ -132,7 +132,7 @@ def scored(parts: Iterable[Part], rules: Sequence[Score], floor: Floor) -> dict[
     return {name: scorer.rows(name) for name, scorer in scorers.items()}
 
 
-def tallies(parts: Iterable[Part], kept: Mapping[str, Ints], rules: Sequence[Score]) -> dict[str, Tally]:
+def tallies(parts: Iterable[Chunk], kept: Mapping[str, Ints], rules: Sequence[Score]) -> dict[str, Tally]:
     """Count some forecasters again, and of each only some rows."""
     found: dict[str, Tally] = {}
     for name, run in groupby((part for part in parts if part.name in kept), key=lambda part: part.name):
@@ -168,7 +168,7 @@ class Pairing:
         return f"{number_of(at.size, 'id')} ({listed(self.ids(at[:8]))}{more})"
 
 
-Parts = Callable[[], Iterable[Part]]
+Chunks = Callable[[], Iterable[Chunk]]
 """Reads the rows of all forecasters, each time from the beginning."""
 
 Pair = Callable[[Mapping[str, ScoredRows]], Pairing]
@@ -187,7 +187,7 @@ class PairedRows(NamedTuple):
     """What was left out of each forecaster's rows on the way in, and for want of a counterpart."""
 
 
-def read_paired(parts: Parts, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2) -> PairedRows:
+def read_paired(parts: Chunks, pair: Pair, rules: Sequence[Score], floor: Floor, least: int = 2) -> PairedRows:
     """Read every forecaster's rows once and pair them; there are at least so many forecasters."""
     found = scored(parts(), rules, floor)
     if len(found) < least:
@@ -235,10 +235,10 @@ def check_same(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -> No
         codes = np.array([labels[1].index(label) for label in labels[0]])[rows[name].truth]
         other = np.flatnonzero(codes != rows[first].truth)
         if other.size:
-            said = [rows[each].labels[rows[each].truth[other[0]]] for each in (first, name)]
+            seen = [rows[each].labels[rows[each].truth[other[0]]] for each in (first, name)]
             raise InputError(
-                f"{name}: another outcome than for {first} in {pairing.named(at[other])}, for example {said[1]!r} and"
-                f" {said[0]!r}. Only forecasts of the same outcomes can be compared."
+                f"{name}: another outcome than for {first} in {pairing.named(at[other])}, for example {seen[1]!r} and"
+                f" {seen[0]!r}. Only forecasts of the same outcomes can be compared."
             )
         other = np.flatnonzero(rows[name].weights != rows[first].weights)
         if other.size:

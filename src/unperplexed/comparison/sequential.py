@@ -29,11 +29,11 @@ from ..statistics.means import (
     floor_for,
 )
 from .pairing import (
+    Chunk,
+    Chunks,
     Pair,
     PairedRows,
     Pairing,
-    Part,
-    Parts,
     parts_of,
     read_paired,
 )
@@ -244,7 +244,7 @@ class SequentialSettings:
         return score_named(self.score)
 
 
-def compared_sequentially(parts: Parts, pair: Pair, settings: SequentialSettings) -> SequentialComparison:
+def compared_sequentially(parts: Chunks, pair: Pair, settings: SequentialSettings) -> SequentialComparison:
     """Read the rows of two forecasters once to pair them and again to compare them."""
     score, level = settings.rule, settings.level
     read = read_paired(parts, pair, [score], settings.floor)
@@ -291,7 +291,7 @@ class _Differences(NamedTuple):
     highest: Floats
 
 
-def _differences(parts: Iterable[Part], read: PairedRows, score: Score, floor: float) -> _Differences:
+def _differences(parts: Iterable[Chunk], read: PairedRows, score: Score, floor: float) -> _Differences:
     (first, one), (second, _) = read.rows.items()
     columns = {name: [rows.labels.index(label) for label in one.labels] for name, rows in read.rows.items()}
     places = {name: _places(rows.position) for name, rows in read.rows.items()}

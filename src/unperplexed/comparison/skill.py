@@ -22,8 +22,8 @@ from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.ratios import uncertain_ratio
 from ..statistics.standard_errors import Dependence, holm
-from .compare import Settings
-from .pairing import Pair, Pairing, Parts, ScoredRows, parts_of, read_paired
+from .compare import ComparisonSettings
+from .pairing import Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
 from .verdict import BRIER_SCORE, LOG_LOSS
 
@@ -146,7 +146,7 @@ class SkillSettings:
 
     def __post_init__(self) -> None:
         """Refuse what no skill can be computed with, before any row is read."""
-        Settings((), self.floor, self.confidence, self.lag, self.grouped)
+        ComparisonSettings((), self.floor, self.confidence, self.lag, self.grouped)
         check_floor(self.floor)
         checked_sampling(self.confidence, 0, 0)
         if self.climatology and self.baseline != BASE_RATE:
@@ -179,7 +179,7 @@ class SkillSettings:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _SkillRows:
     """Scores of paired rows of positive weight, the baseline's among them."""
 
     weights: Floats
@@ -213,7 +213,7 @@ class _Rows:
         )
 
 
-def skilled(parts: Parts, pair: Pair, settings: SkillSettings) -> Skill:
+def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
     """Read the forecasters' rows once, pair them and score them against the baseline."""
     rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor, least=1)
     settings.check_names([*rows])
@@ -234,7 +234,7 @@ def skilled(parts: Parts, pair: Pair, settings: SkillSettings) -> Skill:
     else:
         against = rows.pop(settings.baseline).scores
     clusters = None if pairing.groups is None else pairing.groups[at]
-    scored = _Rows(first.weights, {name: each.scores for name, each in rows.items()}, against, clusters, settings)
+    scored = _SkillRows(first.weights, {name: each.scores for name, each in rows.items()}, against, clusters, settings)
     whole = scored.group((), np.arange(at.size))
     groups = [scored.group(key, of) for key, of in _groups(pairing.by, at)]
     return Skill(
@@ -315,7 +315,7 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
             )
 
 
-def _few_units(scored: _Rows, pairing: Pairing, at: Ints) -> Iterator[str]:
+def _few_units(scored: _SkillRows, pairing: Pairing, at: Ints) -> Iterator[str]:
     """Say where intervals are approximate for want of independent rows."""
     what = "rows" if scored.clusters is None else "clusters"
     few = 0

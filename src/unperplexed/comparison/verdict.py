@@ -62,17 +62,17 @@ class _Tests:
     def verdict(self, ranked: Sequence[str]) -> str:
         """State what the tests show for these forecasters, the smallest log loss first."""
         first = ranked[0]
-        alike = [name for name in ranked if name == first or all(self.of(rule, first, name).equal for rule in _RULES)]
-        others = [name for name in ranked if name not in alike]
+        tied = [name for name in ranked if name == first or all(self.of(rule, first, name).equal for rule in _RULES)]
+        others = [name for name in ranked if name not in tied]
         if not others:
-            same = all(of_rule[first, name].equal for of_rule in self.differences.values() for name in alike[1:])
+            same = all(of_rule[first, name].equal for of_rule in self.differences.values() for name in tied[1:])
             what = "score the same" if same else "have the same log loss and Brier score"
-            return f"{_listed(alike)} {what} in every row"
+            return f"{_listed(tied)} {what} in every row"
         brier_first = min(ranked, key=lambda name: self.forecasters[name].scores[BRIER_SCORE].mean)
         if len(ranked) == 2:
             return self._two(*ranked)
-        if brier_first in alike:
-            return self._one_first(alike, others)
+        if brier_first in tied:
+            return self._one_first(tied, others)
         return self._two(first, brier_first) + self._rest(first, brier_first, others)
 
     def of(self, rule: str, a: str, b: str) -> Difference:
@@ -98,21 +98,21 @@ class _Tests:
         """Compare two, of which the first has the smaller log loss, or the same."""
         by = {rule: self._better_of(rule, first, second) for rule in _RULES}
         p = {rule: self.p(rule, first, second) for rule in _RULES}
-        said = {rule: f"{self.rule(rule)} ({p[rule]})" for rule in _RULES}
+        p_of = {rule: f"{self.rule(rule)} ({p[rule]})" for rule in _RULES}
         log_loss, brier = by[LOG_LOSS], by[BRIER_SCORE]
         if log_loss and log_loss == brier:
-            return f"{log_loss} beats {second} by {said[LOG_LOSS]} and {said[BRIER_SCORE]}"
+            return f"{log_loss} beats {second} by {p_of[LOG_LOSS]} and {p_of[BRIER_SCORE]}"
         if log_loss and brier:
             return (
-                f"the scoring rules disagree: {log_loss} is better by {said[LOG_LOSS]}, {brier} by {said[BRIER_SCORE]}"
+                f"the scoring rules disagree: {log_loss} is better by {p_of[LOG_LOSS]}, {brier} by {p_of[BRIER_SCORE]}"
             )
         if self.of(LOG_LOSS, first, second).equal:
             outcome = f"{brier} is better" if brier else "they are not distinguishable"
-            return f"{first} and {second} have the same log loss in every row; {outcome} by {said[BRIER_SCORE]}"
+            return f"{first} and {second} have the same log loss in every row; {outcome} by {p_of[BRIER_SCORE]}"
         for rule, other in ((LOG_LOSS, BRIER_SCORE), (BRIER_SCORE, LOG_LOSS)):
             if better := by[rule]:
                 worse = second if better == first else first
-                return f"{better} is better than {worse} by {said[rule]}, not by {said[other]}"
+                return f"{better} is better than {worse} by {p_of[rule]}, not by {p_of[other]}"
         both = ", ".join(f"{_RULES[rule]} {p[rule]}" for rule in _RULES)
         if not self._tested(first, [second]):
             return f"{first} is first by {self.rule(LOG_LOSS)}, but no p-value can be computed"
@@ -125,9 +125,9 @@ class _Tests:
         """Whether there is any p-value."""
         return not all(math.isnan(self.of(rule, first, name).adjusted_p_value) for rule in _RULES for name in others)
 
-    def _one_first(self, alike: Sequence[str], others: Sequence[str]) -> str:
+    def _one_first(self, tied: Sequence[str], others: Sequence[str]) -> str:
         """Compare one, or several that are alike, who have the smallest score by both rules, to the others."""
-        first, who = alike[0], f"{_listed(alike)} {_is(alike)}"
+        first, who = tied[0], f"{_listed(tied)} {_is(tied)}"
         close = {rule: [name for name in others if not self.better(rule, first, name)] for rule in _RULES}
         if not any(close.values()):
             return f"{who} best {self._best_by(first, others)}"

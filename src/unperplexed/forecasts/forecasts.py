@@ -104,7 +104,7 @@ class Block:
         rows = self.reported[keep], self.truth[keep], weights, self.rows[keep], self.index[keep]
         return Block(*rows, self.notes, self.counted)
 
-    def had(self, code: int) -> Block:
+    def if_true(self, code: int) -> Block:
         """The same rows, had this class happened in each of them."""
         correct = self.probabilities[:, code].astype(np.float64)
         rows = replace(self.rows, correct=correct, hit=(correct == self.rows.highest) / self.rows.ties)

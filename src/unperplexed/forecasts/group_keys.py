@@ -95,7 +95,7 @@ def group_numbers(groups: Any, n_rows: int) -> Ints:
     return number
 
 
-def columns_of(by: Any, said: str = "by") -> dict[str, Any]:
+def columns_of(by: Any, name: str = "by") -> dict[str, Any]:
     """Columns by name; one that has none is called "group"."""
     if isinstance(by, Mapping):
         columns = {str(name): column for name, column in by.items()}
@@ -104,11 +104,11 @@ def columns_of(by: Any, said: str = "by") -> dict[str, Any]:
         given = [by.iloc[:, at] if library(by) == "pandas" else by[name] for at, name in enumerate(names)]
         columns = dict(zip(map(str, names), given, strict=True))
         if len(columns) < len(names):
-            raise InputError(f"{said}: the frame has a column twice among {listed(names)}; rename one.")
+            raise InputError(f"{name}: the frame has a column twice among {listed(names)}; rename one.")
     else:
         columns = {str(getattr(by, "name", None) or "group"): by}
     if not columns:
-        raise InputError(f"{said}: no column to group by.")
+        raise InputError(f"{name}: no column to group by.")
     return columns
 
 

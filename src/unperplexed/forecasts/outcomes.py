@@ -311,11 +311,11 @@ def _class_labels(
         return tuple(plain(v) for v in settings.labels)
     if not present:
         return (None,) * n_classes
-    alike = [read for read in readings(names or ()) if {type(v) for v in present} <= {type(v) for v in read}]
-    for read in alike:
+    fitting = [read for read in readings(names or ()) if {type(v) for v in present} <= {type(v) for v in read}]
+    for read in fitting:
         if set(present) <= set(read):
             return tuple(read)
-    for read in alike:
+    for read in fitting:
         if set(present) & set(read):
             return tuple(read)  # some labels are columns, so the others are no class, which is said with their rows
     in_order = names is None or [_last_number(name) for name in names] == list(range(n_classes))

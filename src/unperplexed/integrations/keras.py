@@ -76,11 +76,11 @@ class _RuleLoss(keras.losses.Loss):  # type: ignore[misc]
 
     def call(self, y_true: Array, y_pred: Array) -> Array:
         """Score each row."""
-        rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis, least=_LEAST)
+        rows = _Predictions.of(y_true, y_pred, self.from_logits, self.axis, least=_LEAST)
         shares = rows.shares * (1 - self.label_smoothing) + self.label_smoothing / rows.n_classes
         # Gradients of float64 pass through optimizers in float32.
         largest = 65504.0 if self._half or rows.half else float(np.finfo("float32").max)
-        return rows.expected(rows.scores(self._rule, _rules.bend_at(largest)), shares)
+        return rows.expected(rows.scores(self._rule, _rules.linearize_below(largest)), shares)
 
     def get_config(self) -> dict[str, Any]:
         """Give the settings, by which a saved model makes the loss again."""
@@ -93,7 +93,7 @@ _LEAST = float(np.finfo("float32").tiny)
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _Predictions:
     """Predictions with the classes in the last place, and what share of the outcome each class has."""
 
     given: Array
@@ -108,7 +108,7 @@ class _Rows:
         return int(self.given.shape[-1])
 
     @classmethod
-    def of(cls, y_true: Array, y_pred: Array, from_logits: bool, axis: int, least: float = 0.0) -> _Rows:
+    def of(cls, y_true: Array, y_pred: Array, from_logits: bool, axis: int, least: float = 0.0) -> _Predictions:
         y_pred = ops.convert_to_tensor(y_pred)
         half = keras.backend.standardize_dtype(y_pred.dtype) == "float16"
         given = _last(y_pred, axis)
@@ -143,10 +143,10 @@ def _last(x: Array, axis: int) -> Array:
 def _shares(y_true: Array, y_pred: Array, n_classes: int, axis: int) -> Array:
     """Share of each class: as given, or all of the one whose number is given; NaN where that is none."""
     y = ops.convert_to_tensor(y_true)
-    alike = len(y.shape) == len(y_pred.shape)
-    if alike and y.shape[axis] == n_classes:
+    same_rank = len(y.shape) == len(y_pred.shape)
+    if same_rank and y.shape[axis] == n_classes:
         return _last(y, axis)
-    if alike and y.shape[axis] == 1:
+    if same_rank and y.shape[axis] == 1:
         y = _last(y, axis)
     elif len(y.shape) == len(y_pred.shape) - 1:
         y = ops.expand_dims(y, -1)
@@ -385,7 +385,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
     def update_state(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> None:
         """Count a batch."""
         mask = _mask_of(y_pred)
-        rows = _Rows.of(y_true, y_pred, self.from_logits, self.axis)
+        rows = _Predictions.of(y_true, y_pred, self.from_logits, self.axis)
         x = ops.cast(rows.expected(self._each(rows), rows.shares), "float32")
         w = ops.ones_like(x)
         for given in (sample_weight, mask):
@@ -396,7 +396,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         rounded = ops.where(ops.isfinite(total), self.sums[1] + rounded, ops.zeros_like(rounded))
         self.sums.assign(ops.stack(_two_sum(total, rounded)))
 
-    def _each(self, rows: _Rows) -> Array:
+    def _each(self, rows: _Predictions) -> Array:
         if self.figure in _SCORES:
             return rows.scores(_SCORES[self.figure], math.inf)
         if self.figure == "prediction_accuracy":
@@ -508,14 +508,14 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Assess, and log."""
         weights: dict[str, Any] = {}
         if self.y is None:
-            y, said, weights = _of_batches(self.model, self.x)
+            y, predicted, weights = _of_batches(self.model, self.x)
         else:
-            y, said = np.asarray(self.y), self.model.predict(self.x, batch_size=self.batch_size, verbose=0)
-        if not hasattr(said, "ndim"):
+            y, predicted = np.asarray(self.y), self.model.predict(self.x, batch_size=self.batch_size, verbose=0)
+        if not hasattr(predicted, "ndim"):
             raise InputError(
                 "x: the model has several outputs; the callback assesses one. Give it a model of that one."
             )
-        p = np.asarray(said, dtype=np.float32 if said.dtype.itemsize < 4 else None)
+        p = np.asarray(predicted, dtype=np.float32 if predicted.dtype.itemsize < 4 else None)
         n_classes = 1 if p.ndim == 1 else p.shape[-1]
         y = y.reshape(-1, n_classes) if y.ndim == p.ndim and y.shape[-1] == n_classes > 1 else y.reshape(-1)
         p = p.reshape(-1) if n_classes == 1 else p.reshape(-1, n_classes)
@@ -540,22 +540,22 @@ _OF_ROWS = ("labels", "pos_label", "ignore_label", "sample_weight", "groups")
 
 def _of_batches(model: Any, batches: Any) -> tuple[np.ndarray[Any, Any], Any, dict[str, Any]]:
     """Outcomes and predictions of batches of inputs and outcomes, and the weights of their rows if they have some."""
-    outcomes, said, weights = [], [], []
+    outcomes, predicted, weights = [], [], []
     # Data sets of Keras have a length and no end.
     whole = (batches[at] for at in range(len(batches))) if hasattr(batches, "__getitem__") else batches
     for batch in whole:
         x, y, *w = keras.tree.map_structure(_numpy, batch)
         outcomes.append(np.asarray(y))
-        said.append(model.predict_on_batch(x))
+        predicted.append(model.predict_on_batch(x))
         weights += [np.asarray(each) for each in w]
-    if not said:
+    if not predicted:
         raise InputError("x: no batches.")
-    if not hasattr(said[0], "ndim"):
-        return np.concatenate(outcomes), said, {}
-    if weights and len(weights) != len(said):
+    if not hasattr(predicted[0], "ndim"):
+        return np.concatenate(outcomes), predicted, {}
+    if weights and len(weights) != len(predicted):
         raise InputError("x: some batches have weights, others none.")
     of_rows = {"sample_weight": np.concatenate(weights).reshape(-1)} if weights else {}
-    return np.concatenate(outcomes), np.concatenate([np.asarray(each) for each in said]), of_rows
+    return np.concatenate(outcomes), np.concatenate([np.asarray(each) for each in predicted]), of_rows
 
 
 def _numpy(x: Any) -> Any:

@@ -269,7 +269,7 @@ class AssessmentDisplay:
         AssessmentDisplay
         """
         name = type(estimator).__name__ if name is None else name
-        parts: dict[str, Any] = {**_said(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
+        parts: dict[str, Any] = {**_probabilities(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
         return cls(assess(y, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
 
     @classmethod
@@ -462,7 +462,7 @@ class RiskProfileDisplay:
         -------
         RiskProfileDisplay
         """
-        parts: dict[str, Any] = {**_said(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
+        parts: dict[str, Any] = {**_probabilities(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
         name = type(estimator).__name__ if name is None else name
         return cls([risk_profile(y, **parts)], [name]).plot(ax)
 
@@ -549,7 +549,7 @@ class _Fold(NamedTuple):
     weights: Any
 
 
-def _said(estimator: Any, X: Any, pos_label: Label | None) -> dict[str, Any]:
+def _probabilities(estimator: Any, X: Any, pos_label: Label | None) -> dict[str, Any]:
     """Probabilities and classes of a classifier, of two the positive one last."""
     if not hasattr(estimator, "predict_proba"):
         check_is_fitted(estimator)

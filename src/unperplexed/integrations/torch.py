@@ -473,7 +473,7 @@ def _loss(
     classes = input.movedim(min(input.ndim - 1, 1), -1)
     logits = classes if classes.dtype == torch.float64 else classes.float()
     log_p, n_classes = torch.log_softmax(logits, dim=-1), logits.shape[-1]
-    bend = _rules.bend_at(torch.finfo(input.dtype).max)
+    bend = _rules.linearize_below(torch.finfo(input.dtype).max)
 
     def scores(log_c: Tensor, scored: Tensor) -> Tensor:
         found: Tensor = rule.score(log_c, log_p, torch, bend)

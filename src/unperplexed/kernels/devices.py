@@ -163,9 +163,9 @@ class DeviceRows:
         rows = Rows(correct, np.minimum(lowest, 0), highest, ties.astype(np.int64), hit, total, squares, self.shape[1])
         odd = np.flatnonzero(~rows.usual)
         if odd.size:  # what is wrong with these is for NumPy to say
-            said = row_primitives(np.asarray(self[odd]), truth[odd])
+            in_numpy = row_primitives(np.asarray(self[odd]), truth[odd])
             for name in PRIMITIVES:
-                getattr(rows, name)[odd] = getattr(said, name)
+                getattr(rows, name)[odd] = getattr(in_numpy, name)
         if into is not None and self._kernel is None:
             self._count(np.flatnonzero(rows.usual), w, into)
         return rows

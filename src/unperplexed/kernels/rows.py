@@ -253,7 +253,7 @@ class Grid:
         u = edge.astype(np.float64) + place * step
         return np.where(upper, 1 - u, u), step
 
-    def untold(self, p: Floats) -> Bools:
+    def undetermined(self, p: Floats) -> Bools:
         """Whether probabilities are in cells that do not tell a score: of no constant relative width, or at 1/2."""
         code, normal = self.codes(p), (1 << self.fraction_bits) + 1  # the cell of the smallest normal float32
         return np.asarray(((code > 0) & (code < normal)) | (code == self.half + 1))

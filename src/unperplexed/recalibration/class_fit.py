@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .._lib.typing import Floats, Ints
-from .class_linear import PARTS, SMALLEST, LinearMap, Parts, Rows, softmax
+from .class_linear import PARTS, SMALLEST, FitRows, LinearMap, Parts, softmax
 
 SHARED_VARIANCES = (4.0, 1.0, 1.0)
 """Prior variances of the shared slope's distance from 1 and of the coefficients of the shared curves."""
@@ -65,7 +65,7 @@ def curvature(t: Floats, truth: Ints, weights: Floats, e: float) -> Curvature:
     return Curvature(float(weights @ np.log(at_truth)), q, mixed, at_truth, rest, s, h)
 
 
-def fit_linear(name: str, rows: Rows, start: LinearMap) -> LinearMap:
+def fit_linear(name: str, rows: FitRows, start: LinearMap) -> LinearMap:
     """Fit one map from the parameters of another that is near; without a lapse where none improves the fit.
 
     For a map with a lapse the start is taken as fitted where it has the same other parameters and no lapse.
@@ -112,7 +112,7 @@ def between(fitted: LinearMap, other: LinearMap, part: float) -> LinearMap:
     return replace(fitted, **{name: mean(getattr(fitted, name), getattr(other, name)) for name in named})
 
 
-def lapse_score(rows: Rows, fitted: LinearMap) -> float:
+def lapse_score(rows: FitRows, fitted: LinearMap) -> float:
     """Return the derivative of the log-likelihood by the lapse at a lapse of 0: a lapse helps where it is positive."""
     q = fitted.probabilities(rows.z)
     return float(rows.weights @ (1 / (q.shape[1] * q[np.arange(rows.truth.size), rows.truth]) - 1))
@@ -126,7 +126,7 @@ _LOG_ODDS_OF_LAPSE = (-16.0, 0.0)
 class _Fit:
     """Fisher scoring of one map; parameters lie in one vector: shared, biases, slopes, log-odds of the lapse."""
 
-    def __init__(self, parts: Parts, rows: Rows) -> None:
+    def __init__(self, parts: Parts, rows: FitRows) -> None:
         self.parts, self.rows = parts, rows
         self.C = rows.z.shape[1]
         ends = np.cumsum([parts.shared, self.C * parts.biases, self.C * parts.slopes, parts.lapse]).tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from .._lib.typing import Floats
-from .class_linear import COMPLEXITY, LinearMap, Rows, inside
+from .class_linear import COMPLEXITY, FitRows, LinearMap, inside
 
 BASE_SHARE = 0.5
 """Share of the linear map in the mixture."""
@@ -53,7 +53,7 @@ class IsotonicMap:
         return {"name": self.name, "base": self.base.to_dict(), "knots": knots}
 
 
-def fit_isotonic(rows: Rows, base: LinearMap) -> IsotonicMap:
+def fit_isotonic(rows: FitRows, base: LinearMap) -> IsotonicMap:
     """Fit one curve for each class to the probabilities of a fitted linear map."""
     q = base.probabilities(rows.z)
     knots = (_curve(q[:, at], (rows.truth == at) * rows.weights, rows.weights) for at in range(q.shape[1]))

@@ -143,7 +143,7 @@ def log_odds_curves(z: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Rows:
+class FitRows:
     """What a map is fitted to."""
 
     z: Floats
@@ -162,7 +162,7 @@ class Rows:
         return self.z[low:high], self.truth[low:high], self.weights[low:high]
 
 
-def identity(rows: Rows) -> LinearMap:
+def identity(rows: FitRows) -> LinearMap:
     """Return the map that changes nothing but zeros."""
     none = np.zeros(rows.z.shape[1])
     return LinearMap("identity", rows.log_floor, 1.0, none, none)

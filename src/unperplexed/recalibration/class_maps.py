@@ -12,7 +12,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats, Ints
 from .class_fit import fit_linear, made_increasing
 from .class_isotonic import IsotonicMap, fit_isotonic
-from .class_linear import COMPLEXITY, PARTS, LinearMap, Rows, identity
+from .class_linear import COMPLEXITY, PARTS, FitRows, LinearMap, identity
 from .class_matrix import fit_matrix, has_matrix
 
 ClassMap = LinearMap | IsotonicMap
@@ -91,7 +91,7 @@ def fit_class_maps(
         check_choice("method", name, CLASS_METHODS)
     weights = np.ones(truth.size) if weights is None else weights
     floor = log_floor(log_p, float(weights.sum()))
-    rows = Rows(np.maximum(log_p, floor), truth, weights, floor)
+    rows = FitRows(np.maximum(log_p, floor), truth, weights, floor)
     fitting = _Fitting(rows, dict(starts or {}))
     return {name: fitting.fitted(name) for name in names}
 
@@ -99,7 +99,7 @@ def fit_class_maps(
 class _Fitting:
     """Maps fitted so far: what others start from is fitted once."""
 
-    def __init__(self, rows: Rows, starts: dict[str, ClassMap]) -> None:
+    def __init__(self, rows: FitRows, starts: dict[str, ClassMap]) -> None:
         self.rows, self.starts = rows, starts
         self.found: dict[str, ClassMap] = {"identity": identity(rows)}
 

@@ -14,19 +14,19 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .._lib.typing import Floats
 from .class_fit import BLOCK_ELEMENTS, Curvature, Derivatives, curvature
-from .class_linear import LinearMap, Rows
+from .class_linear import FitRows, LinearMap
 
 MOST_CLASSES = 30
 _STEPS, _ENOUGH, _FEWEST, _FIRST = 30, 1e-2, 1e-6, 1e-3
 
 
-def has_matrix(rows: Rows) -> bool:
+def has_matrix(rows: FitRows) -> bool:
     """Whether rows are enough for a matrix, and classes few enough."""
     n, C = rows.z.shape
     return bool(C <= MOST_CLASSES and n >= C * (C + 1))
 
 
-def fit_matrix(rows: Rows, base: LinearMap, start: LinearMap | None = None) -> LinearMap:
+def fit_matrix(rows: FitRows, base: LinearMap, start: LinearMap | None = None) -> LinearMap:
     """Fit the matrix around a fitted map; see `has_matrix`."""
     return _Fit(rows, base).run(start if start is not None and start.matrix is not None else base)
 
@@ -34,7 +34,7 @@ def fit_matrix(rows: Rows, base: LinearMap, start: LinearMap | None = None) -> L
 class _Fit:
     """Coefficients (C, C + 1): the bias of each class, then what each log-probability adds to its shared slope."""
 
-    def __init__(self, rows: Rows, base: LinearMap) -> None:
+    def __init__(self, rows: FitRows, base: LinearMap) -> None:
         self.rows, self.base = rows, base
         self.C = C = rows.z.shape[1]
         self.first, self.second = np.triu_indices(C)

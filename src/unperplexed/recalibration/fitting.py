@@ -28,7 +28,7 @@ _MOST_FOLDS = 100
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """How to fit."""
 
     method: str
@@ -49,7 +49,7 @@ class Settings:
         return (self.method,), self.method
 
 
-def checked_settings(method: str, single: bool, folds: int, seed: int) -> Settings:
+def checked_settings(method: str, single: bool, folds: int, seed: int) -> FitSettings:
     """Check the arguments of `Recalibrator`."""
     check_choice("method", method, METHODS)
     if not isinstance(single, bool | np.bool_):
@@ -58,10 +58,10 @@ def checked_settings(method: str, single: bool, folds: int, seed: int) -> Settin
         raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
     if not 2 <= check_whole("folds", folds) <= _MOST_FOLDS:
         raise InputError(f"folds: expected a whole number from 2 to {_MOST_FOLDS}, got {folds!r}.")
-    return Settings(method, bool(single), int(folds), int(seed))
+    return FitSettings(method, bool(single), int(folds), int(seed))
 
 
-def state_of_chunks(chunks: Chunks, settings: Settings) -> State:
+def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     """Fit to parts of forecasts."""
     first = next(iter(chunks()), None)
     grouped = first is not None and first.grouped
@@ -74,7 +74,7 @@ def state_of_chunks(chunks: Chunks, settings: Settings) -> State:
     return _state_of_binary(tally, rows_in_clusters(chunks(), settings.folds, settings.seed), settings)
 
 
-def state_of_tally(tally: Tally, settings: Settings) -> State:
+def state_of_tally(tally: Tally, settings: FitSettings) -> State:
     """Fit to what a tally counted."""
     if tally.n_classes > 2:
         raise InputError("a tally of more than two classes does not keep whole rows; fit on the rows or the files.")
@@ -92,13 +92,13 @@ def _check_rows(n: int) -> None:
         raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
 
 
-def _state_of_binary(tally: Tally, rows: BinaryRows, settings: Settings) -> State:
+def _state_of_binary(tally: Tally, rows: BinaryRows, settings: FitSettings) -> State:
     names, only = settings.names(BINARY_METHODS)
     facts = Facts(tally.labels, tally.n_weighing, rows.observed, rows.floor)
     return State.of(facts, average(rows, names, settings.single, only))
 
 
-def _state_of_classes(chunks: Chunks, settings: Settings, grouped: bool) -> State:
+def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> State:
     names, only = settings.names(CLASS_METHODS)
     labels: tuple[Label | None, ...] | None = None
 

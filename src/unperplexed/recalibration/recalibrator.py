@@ -20,7 +20,7 @@ from ..forecasts.reading import RowReading
 from ..kernels.devices import device_columns
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
-from .fitting import Chunks, Settings, checked_settings, state_of_chunks, state_of_tally
+from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
 from .gain import Baseline, Gain
 from .new_forecasts import new_forecasts
 from .saved import LARGEST_FILE, parsed, state_dict, state_of
@@ -157,7 +157,7 @@ class Recalibrator:
         """
         return self._set(state_of_chunks(chunks, self._settings()))
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> FitSettings:
         return checked_settings(self.method, self.single, self.folds, self.seed)
 
     def _set(self, state: State) -> Recalibrator:

@@ -154,7 +154,7 @@ def _header(d: Document) -> str:
 def _top(d: Document, tables: Tables) -> str:
     """Give conclusion, cost, remedy, the chart and the key figures."""
     actions = "".join(f"<dt>{_text(each.title)}</dt><dd>{_text(each.text)}</dd>" for each in d.actions)
-    said = (
+    heading = (
         f'<div class="say{" calm" if d.calm else ""}"><h1>{_text(d.headline)}</h1><p class="lead">{_text(d.lead)}</p>'
         f"{f'<dl class=act>{actions}</dl>' if actions else ''}{_code(d.command) if d.command else ''}</div>"
     )
@@ -166,7 +166,7 @@ def _top(d: Document, tables: Tables) -> str:
     keys = f'<dl class="keys" aria-label="Key metrics">{keys}</dl>' if keys else ""
     several = " four" if any(each.readings for each in d.metrics) else ""
     first = "" if d.first is None else _section(d.first, tables)
-    return f'<div class="top{several}">{said}{chart}{keys}{first}</div>'
+    return f'<div class="top{several}">{heading}{chart}{keys}{first}</div>'
 
 
 def _metric(metric: Metric) -> str:

@@ -32,7 +32,7 @@ class Rule:
     """What is added for a wrong top class, by the number of classes."""
 
 
-def bend_at(largest: float) -> float:
+def linearize_below(largest: float) -> float:
     """Logarithm of the powers beyond which they go on in a straight line, by the largest number that gradients can be.
 
     Of most data types their cube is finite, so that the squares of gradients are, which optimizers keep. Those of half

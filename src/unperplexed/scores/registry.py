@@ -119,7 +119,7 @@ def scores_by_outcome(score: Score, block: Block, floor: float = 0.0) -> Floats:
     """Score that each row would have for each possible outcome: (rows, classes). Surprisals are at the floor."""
     columns = []
     for code in range(block.rows.n_classes):
-        columns.append(scores_at_floor(score, block.had(code), floor))
+        columns.append(scores_at_floor(score, block.if_true(code), floor))
     return np.stack(columns, axis=1)
 
 

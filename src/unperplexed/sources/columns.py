@@ -93,22 +93,22 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
         return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
-    truth, prob, said = list(selection.truth), matched(selection.prob, file, labelled), []
+    truth, prob, messages = list(selection.truth), matched(selection.prob, file, labelled), []
     rivals = [matched(columns, file, labelled) for columns in selection.rivals]
     named = [*prob, *(text for rival in rivals for text in rival)]
     used = {selection.weight, *selection.groups, *selection.keys}
     taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
-        said.append(f"outcomes from {truth[0]!r}")
+        messages.append(f"outcomes from {truth[0]!r}")
     if not named:
         prob = [_only_choice("prob", "probability", file, {*taken, *truth}, _PROB_NAMES, _may_be_prob)]
-        said.append(f"probabilities from {prob[0]!r}")
+        messages.append(f"probabilities from {prob[0]!r}")
     if rivals:
         forecasts = [_rival(truth, columns, file, labelled) for columns in rivals]
     else:
         forecasts = [_plan(truth, prob, file, labelled)]
-    return _checked(Plans(forecasts, *beside)), said
+    return _checked(Plans(forecasts, *beside)), messages
 
 
 def probability_columns(prob: Sequence[str], file: Source, labelled: bool) -> tuple[Plan, list[str]]:

@@ -187,7 +187,7 @@ def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine
 def _tree(work: Delayed, found: Sequence[Delayed]) -> Sequence[Delayed]:
     """Add up neighbours, and their sums, until one is left."""
     while len(found) > 1:
-        found = [work.together(found[start : start + FAN_IN]) for start in range(0, len(found), FAN_IN)]
+        found = [work.merged(found[start : start + FAN_IN]) for start in range(0, len(found), FAN_IN)]
     return found
 
 

@@ -32,6 +32,6 @@ class Engine:
     def __post_init__(self) -> None:
         """Refuse the address of another engine."""
         check_choice("engine (--engine)", self.name, ENGINES)
-        for said, address, name in (("scheduler", self.scheduler, "dask"), ("master", self.master, "spark")):
+        for option, address, name in (("scheduler", self.scheduler, "dask"), ("master", self.master, "spark")):
             if address is not None and self.name != name:
-                raise InputError(f"{said} (--{said}) is for engine={name!r} (--engine {name}), not {self.name!r}.")
+                raise InputError(f"{option} (--{option}) is for engine={name!r} (--engine {name}), not {self.name!r}.")

@@ -40,7 +40,7 @@ from .readers import (
 )
 from .readers.formats import File, found_files, open_source
 
-__all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Part", "Selection", "named", "settle"]
+__all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Partition", "Selection", "named", "settle"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ForecastBatch:
 
 
 @dataclass(frozen=True)
-class Part:
+class Partition:
     """Rows that are read by themselves: a file, or a partition of a frame."""
 
     name: str
@@ -123,14 +123,14 @@ class ForecastFiles:
         self.files = found_files(paths)
         self._options = Options(reading.separator, reading.decimal_comma, _mentioned(selection))
         self._sources: list[Source] = []
-        self.said: list[str] = []
+        self.messages: list[str] = []
         """Sentences that say what was chosen unasked."""
         for file in self.files:
             with named(file.name):
-                self._sources.append(open_source(file, reading.format, self._options, self.said.append))
+                self._sources.append(open_source(file, reading.format, self._options, self.messages.append))
         with named(self.files[0].name):
-            found, said = plans(selection, self._sources[0], reading.labels is not None)
-            self.said += said
+            found, messages = plans(selection, self._sources[0], reading.labels is not None)
+            self.messages += messages
         for file, source in zip(self.files[1:], self._sources[1:], strict=True):
             with named(file.name):
                 for name in found.wanted.names:
@@ -142,7 +142,9 @@ class ForecastFiles:
 
     def __iter__(self) -> Iterator[ForecastBatch]:
         """Yield the rows of all files in batches."""
-        parts = [Part(file.name, source, file.name) for file, source in zip(self.files, self._sources, strict=True)]
+        parts = [
+            Partition(file.name, source, file.name) for file, source in zip(self.files, self._sources, strict=True)
+        ]
         size = sum(source.size for source in self._sources)
         progress = self._progress or (lambda *_: None)
         return self.rows.batches(parts, None, lambda rows, behind: progress(rows, int(behind), size))
@@ -181,7 +183,9 @@ class ForecastRows:
         }
         return [name for name in self.plans.outcomes if name not in known]
 
-    def seen(self, parts: Sequence[Part], report: Callable[[int, float], None] = lambda *_: None) -> dict[str, Seen]:
+    def seen(
+        self, parts: Sequence[Partition], report: Callable[[int, float], None] = lambda *_: None
+    ) -> dict[str, Seen]:
         """Go through the unsettled outcomes alone."""
         seen = {name: Seen(name, self.spelling) for name in self.unsettled}
         behind = 0.0
@@ -201,7 +205,7 @@ class ForecastRows:
 
     def batches(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[Partition],
         settled: Mapping[str, Settled] | None = None,
         report: Callable[[int, float], None] = lambda *_: None,
     ) -> Iterator[ForecastBatch]:
@@ -242,7 +246,7 @@ def settle(seen: Mapping[str, Seen]) -> dict[str, Settled]:
     return {name: found.settled() for name, found in seen.items() if not found.one_hot}
 
 
-def _read(part: Part, wanted: Wanted) -> Iterator[Batch]:
+def _read(part: Partition, wanted: Wanted) -> Iterator[Batch]:
     with named(part.name):
         yield from part.source.batches(wanted)
 
@@ -323,7 +327,7 @@ class _Builder:
 class _Place:
     """Where rows come from."""
 
-    part: Part
+    part: Partition
     batch: Batch
 
     @contextmanager

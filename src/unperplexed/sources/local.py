@@ -200,7 +200,7 @@ def counted_files(
     here = engine.name == "local"
     with progress_bar() if progress and here else nullcontext() as report:
         files = ForecastFiles(paths, selection, reading, report)
-        for sentence in files.said:
+        for sentence in files.messages:
             say(sentence)
         if here:
             with closing(ahead(files)) as batches:

@@ -21,7 +21,7 @@ from .columns import plans
 from .files import (
     ForecastBatch,
     ForecastRows,
-    Part,
+    Partition,
     named,
     settle,
 )
@@ -47,7 +47,7 @@ class Found(Generic[Result]):
 class Work(Generic[Result]):
     """What is to be done with each part, and how two results add up. It can be pickled."""
 
-    of: Callable[[Part], Result]
+    of: Callable[[Partition], Result]
     add: Callable[[Result, Result], Result]
 
     def done(self, name: str, origin: str, opened: Callable[..., Source], *arguments: Any) -> Found[Result]:
@@ -55,11 +55,11 @@ class Work(Generic[Result]):
         try:
             with named(name):
                 source = opened(*arguments)
-            return Found(name, self.of(Part(name, source, origin)))
+            return Found(name, self.of(Partition(name, source, origin)))
         except InputError as error:
             return Found(name, error)
 
-    def together(self, found: Iterable[Found[Result]]) -> Found[Result]:
+    def merged(self, found: Iterable[Found[Result]]) -> Found[Result]:
         """Add up what was found in successive parts."""
         return reduce(self._added, found)
 
@@ -123,13 +123,13 @@ def counted(rows: ForecastRows, accumulator: Accumulator[Result], run: Run, one:
 
 
 def _run(run: Run, work: Work[Result], columns: Sequence[str], nothing: Result) -> Result:
-    found = work.together([Found("", nothing), *run(work, columns)]).result
+    found = work.merged([Found("", nothing), *run(work, columns)]).result
     if isinstance(found, InputError):
         raise found
     return found
 
 
-def _seen(rows: ForecastRows, part: Part) -> dict[str, Seen]:
+def _seen(rows: ForecastRows, part: Partition) -> dict[str, Seen]:
     return rows.seen([part])
 
 
@@ -138,7 +138,7 @@ def _seen_added(first: Mapping[str, Seen], other: Mapping[str, Seen]) -> dict[st
 
 
 def _counted(
-    rows: ForecastRows, accumulator: Accumulator[Result], settled: Mapping[str, Settled] | None, part: Part
+    rows: ForecastRows, accumulator: Accumulator[Result], settled: Mapping[str, Settled] | None, part: Partition
 ) -> Result:
     return accumulator.of(rows.batches([part], settled))
 

@@ -38,7 +38,7 @@ class ForecastFile:
     plan: Plan
     """Its probability columns, and the labels they were given."""
     reading: FileReading
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     """Sentences that say what was chosen unasked."""
 
     def write(self, path: Path, change: Change, suffix: str = "", progress: Progress | None = None) -> int:
@@ -144,13 +144,13 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> Forec
     files = found_files([name])
     if len(files) > 1:
         raise InputError(f"{name}: {len(files)} files match; name one, whose rows are written to one file.")
-    said: list[str] = []
+    messages: list[str] = []
     file = files[0]
     with named(file.name):
         options = Options(reading.separator, reading.decimal_comma, prob)
-        source = open_source(file, reading.format, options, said.append)
+        source = open_source(file, reading.format, options, messages.append)
         plan, chosen = probability_columns(prob, source, reading.labels is not None)
-        return ForecastFile(file, reading.format or format_of(file), source, plan, reading, said + chosen)
+        return ForecastFile(file, reading.format or format_of(file), source, plan, reading, messages + chosen)
 
 
 def _metadata(kept: Mapping[bytes, bytes], changed: Sequence[str]) -> dict[bytes, bytes]:

@@ -188,7 +188,7 @@ def _tree(
             for number, found in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 groups[number // FAN_IN].append((number, found))
         for group, several in groups.items():
-            yield _record(group, work.together(pickle.loads(found) for _, found in sorted(several)))
+            yield _record(group, work.merged(pickle.loads(found) for _, found in sorted(several)))
 
     found = frame.mapInArrow(parts, _FOUND)
     while n_parts > FAN_IN:

@@ -15,12 +15,12 @@ from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.forecasts import Block
 from ..kernels.devices import DeviceRows
 from ..kernels.rows import DistinctValues, Grid
-from .class_tables import EachGroup
+from .class_tables import ClassPairs
 from .tables import (
     Cells,
     Pairs,
+    PairTable,
     Points,
-    Table,
     points_of,
     without_last_digits,
 )
@@ -33,13 +33,13 @@ class BinaryRows:
     In both tables all rows count as happened: of each value or cell their weights, squared weights and moments.
     """
 
-    negative: Table
-    positive: Table
+    negative: PairTable
+    positive: PairTable
 
     @staticmethod
     def empty(exact: bool) -> BinaryRows:
         """Count nothing yet."""
-        none = (Table if exact else Cells).empty()
+        none = (PairTable if exact else Cells).empty()
         return BinaryRows(none, none)
 
     def __add__(self, other: BinaryRows) -> BinaryRows:
@@ -88,9 +88,9 @@ class BinaryCounter:
             found.append(Cells(key, columns[0, key], *columns[:, key]))
         return BinaryRows(*found)
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[PairTable]:
         counted = (values.columns() for values in self._values)
-        return [Table(values, weight, weight, squared) for values, weight, squared in counted]
+        return [PairTable(values, weight, weight, squared) for values, weight, squared in counted]
 
 
 _COUNTED = ("happened", "squared", "first", "second_high", "second_low", "low", "high")
@@ -108,7 +108,7 @@ class BinaryColumns:
     grid: Grid
 
     @cached_property
-    def _both(self) -> Table:
+    def _both(self) -> PairTable:
         return self.rows.negative + self.rows.positive
 
     @cached_property
@@ -170,7 +170,7 @@ class BinaryColumns:
         """Return the pairs of the positive class."""
         return Pairs(self.p, self.positive, self.total)
 
-    def each_class(self) -> EachGroup:
+    def each_class(self) -> ClassPairs:
         """Return the pairs of both classes, those of the negative one being the mirror images, and their points."""
         pairs, size = self.pairs(), self.p.size
         points = points_of(self.rows.positive, self.grid), points_of(self.rows.negative, self.grid)
@@ -190,9 +190,9 @@ class BinaryColumns:
             np.concatenate([mirrored.entry, positive.entry]),
         )
         of_both = Pairs(*(np.concatenate(column) for column in zip(mirror(pairs), pairs, strict=True)))
-        return EachGroup(of_both, both, np.array([0, size, 2 * size]))
+        return ClassPairs(of_both, both, np.array([0, size, 2 * size]))
 
-    def each_prediction(self) -> EachGroup:
+    def each_prediction(self) -> ClassPairs:
         """Return the top-label pairs of the rows that predict each class; a tie is shared between both."""
         each = self.each_class()
         share = np.where(each.pairs.reported > 0.5, 1.0, np.where(each.pairs.reported == 0.5, 0.5, 0.0))
@@ -206,7 +206,7 @@ class BinaryColumns:
             (each.points.weight_squared * of_points**2)[some],
             np.searchsorted(kept, each.points.entry[some]),
         )
-        return EachGroup(Pairs(*(column[kept] for column in pairs)), points, np.searchsorted(kept, each.first))
+        return ClassPairs(Pairs(*(column[kept] for column in pairs)), points, np.searchsorted(kept, each.first))
 
 
 def mirror(pairs: Pairs) -> Pairs:

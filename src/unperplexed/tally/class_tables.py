@@ -21,8 +21,8 @@ from .tables import (
     Cells,
     Keyed,
     Pairs,
+    PairTable,
     Points,
-    Table,
     points_of,
     pooled,
     same_value,
@@ -44,7 +44,7 @@ def paired(group: Ints | Floats, value: Floats) -> NDArray[np.complex128]:
 
 
 @dataclass(frozen=True)
-class GroupTable(Table):
+class ClassPairTable(PairTable):
     """Counts of pairs by group and probability, by `paired` keys."""
 
     key_type: ClassVar[type[np.generic]] = np.complex128
@@ -66,11 +66,11 @@ class GroupTable(Table):
         group, at = np.divmod(code, max(values.size, 1))
         return paired(group, values[at]), inverse
 
-    def coarse(self) -> GroupCells:
+    def coarse(self) -> ClassPairCells:
         """Count by coarse cell what was counted by value."""
         code, place = COARSE.places(self.values)
         some = self.happened > 0
-        return GroupCells(
+        return ClassPairCells(
             self.group * COARSE_CELLS + code,
             self.total,
             self.happened,
@@ -87,7 +87,7 @@ class GroupTable(Table):
 
 
 @dataclass(frozen=True)
-class GroupCells(Cells):
+class ClassPairCells(Cells):
     """Counts of pairs by COARSE_CELLS * group + cell. Places of what happened go from where the cell begins."""
 
     place: Floats
@@ -112,7 +112,7 @@ class GroupCells(Cells):
         occupied[self.key] = True
         return np.flatnonzero(occupied), (np.cumsum(occupied) - 1)[self.key]
 
-    def coarse(self) -> GroupCells:
+    def coarse(self) -> ClassPairCells:
         """Give the same: it is counted in cells."""
         return self
 
@@ -121,18 +121,18 @@ class GroupCells(Cells):
         return COARSE.means(self.code, self.total, self.place)
 
 
-Grouped: TypeAlias = GroupTable | GroupCells
+ClassPairCounts: TypeAlias = ClassPairTable | ClassPairCells
 
 
-def added_groups(a: Grouped, b: Grouped, exact_limit: int) -> Grouped:
+def added_classes(a: ClassPairCounts, b: ClassPairCounts, exact_limit: int) -> ClassPairCounts:
     """Count both: by value if both are and the union is small enough, else in cells."""
-    if isinstance(a, GroupTable) and isinstance(b, GroupTable):
+    if isinstance(a, ClassPairTable) and isinstance(b, ClassPairTable):
         both = a + b
         return both if both.key.size <= exact_limit else both.coarse()
     return a.coarse() + b.coarse()
 
 
-class EachGroup(NamedTuple):
+class ClassPairs(NamedTuple):
     """Pairs of all groups, one group after the other."""
 
     pairs: Pairs
@@ -143,10 +143,10 @@ class EachGroup(NamedTuple):
     """Where in the pairs each group begins; one more than there are groups."""
 
 
-def each_group(table: Grouped, n_groups: int, complements: bool) -> EachGroup:
+def split_by_class(table: ClassPairCounts, n_classes: int, complements: bool) -> ClassPairs:
     """Read a table group by group; values are one where `same_value` says so."""
     points, group = points_of(table, COARSE), table.group
-    if isinstance(table, GroupTable):
+    if isinstance(table, ClassPairTable):
         values, at = np.unique(table.values, return_inverse=True)
         code = group * values.size + same_value(values, complements)[at]
         entry: Ints = np.cumsum(np.diff(code, prepend=code[:1]) != 0)
@@ -154,13 +154,13 @@ def each_group(table: Grouped, n_groups: int, complements: bool) -> EachGroup:
         group = group[np.flatnonzero(np.diff(entry, prepend=-1))]
     else:
         pairs = Pairs(without_last_digits(table.mean()), table.happened, table.total)
-    return EachGroup(pairs, points, np.searchsorted(group, np.arange(n_groups + 1)))
+    return ClassPairs(pairs, points, np.searchsorted(group, np.arange(n_classes + 1)))
 
 
-def only_group(table: Grouped, group: int) -> Grouped:
+def only_class(table: ClassPairCounts, group: int) -> ClassPairCounts:
     """Entries of one group."""
     ends = np.array([group, group + 1])
-    keys = paired(ends, np.zeros(2)) if isinstance(table, GroupTable) else ends * COARSE_CELLS
+    keys = paired(ends, np.zeros(2)) if isinstance(table, ClassPairTable) else ends * COARSE_CELLS
     return table.only(slice(*np.searchsorted(table.key, keys)))
 
 
@@ -184,7 +184,7 @@ class DenseCoarse:
         self.groups = groups
         self.total, self.happened, self.place = np.zeros((3, COARSE_CELLS * groups))
 
-    def start(self, cells: GroupCells) -> None:
+    def start(self, cells: ClassPairCells) -> None:
         """Begin from these counts of all pairs."""
         at = cells.code * self.groups + cells.group
         self.total[at], self.place[at] = cells.total, cells.place
@@ -204,13 +204,13 @@ class DenseCoarse:
         return Coarse(group * COARSE_CELLS + code, self.total[at], self.happened[at], self.place[at])
 
 
-class GroupCounter:
+class ClassPairCounter:
     """Counts pairs by group: by value while there are at most exact_limit entries, in coarse cells beyond."""
 
     def __init__(self, exact_limit: int) -> None:
         self.exact_limit = exact_limit
-        self.counted: Grouped = GroupTable.empty()
-        self._waiting: list[GroupTable] = []
+        self.counted: ClassPairCounts = ClassPairTable.empty()
+        self._waiting: list[ClassPairTable] = []
         self._n_waiting = 0
 
     @property
@@ -218,7 +218,7 @@ class GroupCounter:
         """Whether nothing was counted."""
         return not self.counted.key.size and not self._waiting
 
-    def add(self, found: GroupTable) -> None:
+    def add(self, found: ClassPairTable) -> None:
         """Count entries, not necessarily distinct."""
         self._waiting.append(found)
         self._n_waiting += found.key.size
@@ -227,11 +227,11 @@ class GroupCounter:
 
     def _count(self) -> None:
         found = beside_each_other(self._waiting)
-        new = found.merged() if isinstance(self.counted, GroupTable) else found.coarse()
-        self.counted = added_groups(self.counted, new, self.exact_limit)
+        new = found.merged() if isinstance(self.counted, ClassPairTable) else found.coarse()
+        self.counted = added_classes(self.counted, new, self.exact_limit)
         self._waiting, self._n_waiting = [], 0
 
-    def table(self) -> Grouped:
+    def table(self) -> ClassPairCounts:
         """All that was counted."""
         if self._waiting:
             self._count()
@@ -242,27 +242,29 @@ class ClassCounter:
     """Counts the pairs of each class."""
 
     def __init__(self, n_classes: int, exact_limit: int) -> None:
-        self._entries, self._exact_limit = GroupCounter(exact_limit), exact_limit
+        self._entries, self._exact_limit = ClassPairCounter(exact_limit), exact_limit
         self._classes = np.arange(n_classes)
         self._dense: DenseCoarse | None = None
 
     def add(self, p: AnyFloats, truth: Ints, correct: Floats, weights: Floats | None) -> None:
         """Count rows of probabilities; correct are those of the class that happened."""
         w, nothing = np.ones(truth.size) if weights is None else weights, np.zeros(truth.size)
-        happened = GroupTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
+        happened = ClassPairTable(paired(truth, correct + 0.0), nothing, w, w * w)  # -0.0 is 0
         if self._dense is None and self._entries.empty and crowded(p, self._exact_limit):
-            self._entries.counted = GroupCells.empty()  # at once: sorting a first block would cost more than all others
+            self._entries.counted = (
+                ClassPairCells.empty()
+            )  # at once: sorting a first block would cost more than all others
             self._dense = DenseCoarse(self._classes.size)
         if self._dense is not None:
             self._dense.add(p, self._classes, False, weights)
             self._entries.add(happened)
             return
         self._entries.add(beside_each_other([_columns(p, weights), happened]))
-        if isinstance(self._entries.counted, GroupCells):
+        if isinstance(self._entries.counted, ClassPairCells):
             self._dense = DenseCoarse(self._classes.size)
             self._dense.start(self._entries.counted)
 
-    def table(self) -> Grouped:
+    def table(self) -> ClassPairCounts:
         """All that was counted."""
         counted = self._entries.table()
         if self._dense is None:
@@ -271,18 +273,18 @@ class ClassCounter:
         cells = self._dense.table()
         at = np.searchsorted(cells.key, counted.key)
         columns = {f.name: getattr(cells, f.name) for f in fields(Coarse) if f.name != "happened"}
-        for name in (f.name for f in fields(GroupCells) if f.name not in columns):
+        for name in (f.name for f in fields(ClassPairCells) if f.name not in columns):
             columns[name] = np.full(cells.key.size, {"low": np.inf, "high": -np.inf}.get(name, 0.0))
             columns[name][at] = getattr(counted, name)
-        return GroupCells(**columns)
+        return ClassPairCells(**columns)
 
 
-def beside_each_other(tables: Sequence[GroupTable]) -> GroupTable:
+def beside_each_other(tables: Sequence[ClassPairTable]) -> ClassPairTable:
     """Entries of several tables one after the other, unmerged."""
-    return GroupTable(*(np.concatenate([getattr(each, f.name) for each in tables]) for f in fields(GroupTable)))
+    return ClassPairTable(*(np.concatenate([getattr(each, f.name) for each in tables]) for f in fields(ClassPairTable)))
 
 
-def _columns(p: AnyFloats, weights: Floats | None) -> GroupTable:
+def _columns(p: AnyFloats, weights: Floats | None) -> ClassPairTable:
     """Distinct values in each column of a matrix and the weight of each, none of which happened."""
     columns = p.T + 0.0  # -0.0 is 0
     if weights is None:
@@ -298,10 +300,10 @@ def _columns(p: AnyFloats, weights: Floats | None) -> GroupTable:
     else:
         total = np.add.reduceat(weights[order].reshape(-1), at)
     key = paired(at // len(p), columns.reshape(-1)[at].astype(np.float64))
-    return GroupTable(key, total, np.zeros(at.size), np.zeros(at.size))
+    return ClassPairTable(key, total, np.zeros(at.size), np.zeros(at.size))
 
 
-def top_classes(p: AnyFloats, rows: Rows, truth: Ints, w: Floats) -> GroupTable:
+def top_classes(p: AnyFloats, rows: Rows, truth: Ints, w: Floats) -> ClassPairTable:
     """Top-label pairs of rows under the class that they predict: each of k tied ones gets a k-th of the row."""
     row, label = np.nonzero(p == rows.highest.astype(p.dtype)[:, None])
     ties = rows.ties[row]
@@ -312,4 +314,4 @@ def top_classes(p: AnyFloats, rows: Rows, truth: Ints, w: Floats) -> GroupTable:
     squared = np.rint(share * share * _SHARES) / _SHARES
     weight = w[row]
     key = paired(label, rows.highest[row] + 0.0)
-    return GroupTable(key, weight * share, weight * share * hit, weight * weight * squared * hit)
+    return ClassPairTable(key, weight * share, weight * share * hit, weight * weight * squared * hit)

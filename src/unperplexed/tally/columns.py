@@ -1,8 +1,8 @@
 """Rows of two classes of which one column is given: counted by the compiled kernel, both classes in one step.
 
-The probability of the other class is 1 - p, so that no matrix is made. What comes out are the tables that `Counter`
-would give. Scores are not summed here: of such rows they are functions of the probability of what happened, and are
-read off its counts.
+The probability of the other class is 1 - p, so that no matrix is made. The tables are those that `BlockCounter` would
+give. Scores are not summed here: for such rows they are functions of the probability of what happened, and are read off
+its counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..forecasts.forecasts import Forecasts
 from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import Grid
 from .binary import BinaryRows
-from .tables import Cells, Table
+from .tables import Cells, PairTable
 
 RUN_ROWS = 1 << 18
 """Rows are counted so many at a time."""
@@ -46,22 +46,22 @@ class ColumnCounter:
         self._counted[p.dtype].add(p, truth, odd)
         return odd
 
-    def tables(self) -> list[tuple[Table, dict[int, Table], BinaryRows]]:
+    def tables(self) -> list[tuple[PairTable, dict[int, PairTable], BinaryRows]]:
         """Pairs of both classes, top-label pairs by the size of the tie, and rows by outcome; for each precision."""
         return [self._by_value(x, kind) if x.exact else self._by_cell(x) for kind, x in self._counted.items()]
 
-    def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[Table, dict[int, Table], BinaryRows]:
+    def _by_value(self, counted: Any, kind: np.dtype[Any]) -> tuple[PairTable, dict[int, PairTable], BinaryRows]:
         p, negative, positive = counted.values()
         q = (1 - p.astype(kind)).astype(np.float64)
         n = negative + positive
-        pairs = Table(p, n, positive, positive).beside(Table(q, n, negative, negative)).merged()
+        pairs = PairTable(p, n, positive, positive).beside(PairTable(q, n, negative, negative)).merged()
         tied, hits = p == q, np.where(p > q, positive, negative)
-        top = {1: Table(np.maximum(p, q), n, hits, hits), 2: Table(p, n, n, n)}
+        top = {1: PairTable(np.maximum(p, q), n, hits, hits), 2: PairTable(p, n, n, n)}
         tops = {ties: top[ties].only(here).merged() for ties, here in ((1, ~tied), (2, tied)) if here.any()}
-        rows = BinaryRows(*(Table(p, w, w, w).only(w > 0).merged() for w in (negative, positive)))
+        rows = BinaryRows(*(PairTable(p, w, w, w).only(w > 0).merged() for w in (negative, positive)))
         return pairs, tops, rows
 
-    def _by_cell(self, counted: Any) -> tuple[Table, dict[int, Table], BinaryRows]:
+    def _by_cell(self, counted: Any) -> tuple[PairTable, dict[int, PairTable], BinaryRows]:
         pairs = _cells(counted.cells())
         rows = BinaryRows(*(_cells(counted.cells_of_outcome(positive)) for positive in (False, True)))
         # Above 1/2 a probability is that of the top class. The cell at 1/2 has nothing but that, twice of each row.

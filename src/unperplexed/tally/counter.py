@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter as Counts
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -21,7 +21,7 @@ from ..scores.rules import Score
 from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
 from .class_sums import DIAGNOSED_UNASKED, ClassSumsCounter
-from .class_tables import ClassCounter, GroupCounter, top_classes
+from .class_tables import ClassCounter, ClassPairCounter, top_classes
 from .columns import RUN_ROWS, ColumnCounter
 from .row_sample import RowSampleCounter
 from .shards import ShardCounter
@@ -30,7 +30,7 @@ from .tables import (
     Cells,
     DenseCells,
     ExactCounts,
-    Table,
+    PairTable,
     grid_of,
 )
 
@@ -40,7 +40,7 @@ ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
 NO_SUMS: ScoreSums = (ExactSum(), ExactSum(), ExactSum())
 
 
-class Counter:
+class BlockCounter:
     """Counts blocks: exact tables first, dense cells once there are too many distinct values."""
 
     def __init__(
@@ -64,10 +64,10 @@ class Counter:
         self.score_sums = {score.name: NO_SUMS for score in scores}
         self.columns = ColumnCounter(exact_limit, self.grid) if set(parts) <= {"surprises", "diagnosis"} else None
         self.notes = Notes()
-        self.sources = Counts[str]()
+        self.sources = Counter[str]()
         self.row_sample = RowSampleCounter(n_classes)
         self.classes = ClassCounter(n_classes, exact_limit) if "classes" in parts else None
-        self.predictions = GroupCounter(exact_limit) if "predictions" in parts else None
+        self.predictions = ClassPairCounter(exact_limit) if "predictions" in parts else None
         self.shards = ShardCounter(tuple(score.name for score in scores)) if "shards" in parts else None
         self.surprises = SurpriseCounter() if "surprises" in parts else None
         self.binary = BinaryCounter(self.grid) if n_classes == 2 else None
@@ -145,7 +145,7 @@ class Counter:
             self.shards.add(shard, block.probabilities, block.truth, rows, weights)
         summed: slice | NDArray[np.bool_] = slice(None)
         if self.one_column:  # counts tell the scores, but for a few rows; ties are told by those of the top class
-            summed = self.grid.untold(rows.correct) & (rows.ties == 1)
+            summed = self.grid.undetermined(rows.correct) & (rows.ties == 1)
             if shard is None:
                 block, summed = block[summed], slice(None)
                 weights = block.weights
@@ -214,15 +214,15 @@ class Counter:
         assert isinstance(counts, ExactCounts)
         return counts.table().in_cells(self.grid)
 
-    def tables(self) -> tuple[Table, dict[int, Table]]:
+    def tables(self) -> tuple[PairTable, dict[int, PairTable]]:
         """Pairs of all classes, and top-label pairs by the size of the tie."""
         top = sorted(self.top.items())
         return self.pairs.table(), {ties: x if isinstance(x, Cells) else x.table() for ties, x in top}
 
 
-def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts], Counter]) -> list[Counter]:
+def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts], BlockCounter]) -> list[BlockCounter]:
     """Count parts, each of so many threads its own: those it counts depend on nothing but their order."""
-    found: dict[tuple[int, bool], Counter] = {}
+    found: dict[tuple[int, bool], BlockCounter] = {}
 
     def add(job: int, part: Forecasts) -> None:
         if (job, part.one_column) not in found:

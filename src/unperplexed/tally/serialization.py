@@ -36,10 +36,10 @@ from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
 from .class_sums import MOST_CLASSES, ClassSums, length
 from .class_tables import (
+    ClassPairCells,
+    ClassPairCounts,
+    ClassPairTable,
     Coarse,
-    GroupCells,
-    Grouped,
-    GroupTable,
     paired,
 )
 from .row_sample import ROOM, RowSample
@@ -53,7 +53,7 @@ from .surprises import MOST, Surprise, least
 from .tables import (
     Cells,
     Keyed,
-    Table,
+    PairTable,
     grid_of,
 )
 
@@ -84,7 +84,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
         "parts": [part for part in PARTS if state[part] is not None],
-        "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], GroupTable)],
+        "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], ClassPairTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
         "clustered": state["diagnosis"] is not None and state["diagnosis"].clustered,
         "row_sample": state["row_sample"] is not None,
@@ -153,7 +153,7 @@ def _columns(state: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
 
 def _named(name: str, table: Keyed) -> Iterator[tuple[str, NDArray[Any]]]:
     columns = {f.name: getattr(table, f.name) for f in fields(table)}
-    if isinstance(table, GroupTable):  # plain numbers, not complex ones
+    if isinstance(table, ClassPairTable):  # plain numbers, not complex ones
         columns = {"group": columns["key"].real, "value": columns.pop("key").imag, **columns}
     return ((f"{name}/{column}", values) for column, values in columns.items())
 
@@ -253,19 +253,19 @@ class _Sections:
             raise ValueError(f"section {name!r} is not of its length")
         return body
 
-    def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> Grouped:
+    def by_class(self, name: str, n_classes: int, room: int, sums: tuple[float, float]) -> ClassPairCounts:
         """Read a part that counts by class, at most so many pairs, whose totals and happened have these sums."""
         if name in self.header["exact_parts"]:
-            table: Grouped = self.table(GroupTable, name, complex(n_classes - 1, 1), room)
+            table: ClassPairCounts = self.table(ClassPairTable, name, complex(n_classes - 1, 1), room)
         else:
             cells = n_classes * COARSE_CELLS
-            table = self.table(GroupCells, name, cells - 1, cells)
+            table = self.table(ClassPairCells, name, cells - 1, cells)
         for sum_, expected in zip((table.total.sum(), table.happened.sum()), sums, strict=True):
             _require(abs(sum_ - expected) <= 1e-6 * expected, f"{name!r} does not add up to the weight")
         return table
 
     def keys(self, kind: type[Keyed], name: str, room: int) -> NDArray[Any]:
-        if kind is not GroupTable:
+        if kind is not ClassPairTable:
             return self.column(f"{name}/key", room)
         group, value = (self.column(f"{name}/{column}", room) for column in ("group", "value"))
         _require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
@@ -354,7 +354,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
     }
     n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
     _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
-    kind, highest = (Table, 1) if state["exact"] else (Cells, cells - 1)
+    kind, highest = (PairTable, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
     _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
@@ -403,7 +403,9 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     return RowSample(key, count, cells.reshape(-1, n_classes))
 
 
-def _binary(sections: _Sections, state: Mapping[str, Any], kind: type[Table], highest: int, room: int) -> BinaryRows:
+def _binary(
+    sections: _Sections, state: Mapping[str, Any], kind: type[PairTable], highest: int, room: int
+) -> BinaryRows:
     _require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
     found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
     for column in ("total", "happened"):

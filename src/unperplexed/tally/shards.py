@@ -59,7 +59,7 @@ class Shards:
 
     def __add__(self, other: Shards) -> Shards:
         """Count both."""
-        scores = {name: sums + other.scores[name] for name, sums in self.scores.items()}
+        scores = {name: sums + other.scores[name] for name, sums in self.scores.items() if name in other.scores}
         return Shards(self.rows + other.rows, scores, self.pairs + other.pairs, self.grouped or other.grouped)
 
     @property

@@ -86,7 +86,7 @@ class Keyed:
 
 
 @dataclass(frozen=True)
-class Table(Keyed):
+class PairTable(Keyed):
     """Counts of pairs by key: by the probability itself."""
 
     total: Floats
@@ -116,7 +116,7 @@ class Table(Keyed):
 
 
 @dataclass(frozen=True)
-class Cells(Table):
+class Cells(PairTable):
     """Counts of pairs by the code of their cell, and where in it those lie that happened.
 
     Places are whole numbers, the bits of the value that the cell leaves open. So unless there are weights all sums
@@ -173,12 +173,12 @@ class ExactCounts:
         """Add values that happened, without their part in the total."""
         self._happened.add(values[:, None], weights)
 
-    def table(self) -> Table:
+    def table(self) -> PairTable:
         """Give what was counted."""
         values, total, _ = self._all.columns()
         happened, weight, squared = self._happened.columns()
-        both = Table(values, total, np.zeros_like(total), np.zeros_like(total))
-        return both.beside(Table(happened, np.zeros_like(weight), weight, squared)).merged()
+        both = PairTable(values, total, np.zeros_like(total), np.zeros_like(total))
+        return both.beside(PairTable(happened, np.zeros_like(weight), weight, squared)).merged()
 
 
 class DenseCells:
@@ -211,7 +211,7 @@ class DenseCells:
         return Cells(key, self.totals.total[key], *found)
 
 
-def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
+def points_of(table: PairTable, grid: Grid | CoarseGrid) -> Points:
     """Values that happened as weighted points, by entry.
 
     Of counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight and
@@ -268,7 +268,7 @@ def same_value(value: Floats, complements: bool) -> Ints:
     return np.cumsum(np.diff(shown, prepend=shown[:1]) != 0)[group]
 
 
-def pooled(table: Table, group: Ints) -> Pairs:
+def pooled(table: PairTable, group: Ints) -> Pairs:
     """Pairs of an exact table with the values of a group as one."""
     total, happened = (np.bincount(group, x).astype(np.float64) for x in (table.total, table.happened))
     return Pairs(without_last_digits(table.values[np.flatnonzero(np.diff(group, prepend=-1))]), happened, total)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter as Counts
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -24,20 +24,20 @@ from ..forecasts.labels import Label, plain
 from ..forecasts.reading import RowReading
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import Grid
-from ..scores.registry import score_named, scores_kept
+from ..scores.registry import SCORES, score_named, scores_kept
 from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
 from .class_sums import DIAGNOSED_UNASKED, ClassSums
 from .class_tables import (
-    EachGroup,
-    Grouped,
-    added_groups,
-    each_group,
-    only_group,
+    ClassPairCounts,
+    ClassPairs,
+    added_classes,
+    only_class,
+    split_by_class,
 )
 from .counter import (
     NO_SUMS,
-    Counter,
+    BlockCounter,
     ScoreSums,
     added,
     counters_of,
@@ -51,8 +51,8 @@ from .tables import (
     MOMENTS,
     Cells,
     Pairs,
+    PairTable,
     Points,
-    Table,
     grid_of,
     points_of,
     pooled,
@@ -122,19 +122,22 @@ class Tally:
     """Sum of the weights."""
     weight_squared: float = 0.0
     exact: bool = True
-    pairs_table: Table = field(default_factory=Table.empty, repr=False)
-    top_tables: Mapping[int, Table] = field(default_factory=dict, repr=False)
+    pairs_table: PairTable = field(default_factory=PairTable.empty, repr=False)
+    top_tables: Mapping[int, PairTable] = field(default_factory=dict, repr=False)
     """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
     score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
-    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it."""
+    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it.
+
+    A rule of `SCORES` that an older file does not have is in the sum of two tallies where it is in both.
+    """
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
     """Of more than two classes some rows, or all while they are few, in coarse cells."""
     binary: BinaryRows | None = field(default=None, repr=False)
     """With two classes the rows by their outcome; None if a file of a version of the format before 6 is in it."""
-    classes: Grouped | None = field(default=None, repr=False)
+    classes: ClassPairCounts | None = field(default=None, repr=False)
     """The part of that name: counts of the pairs of each class."""
-    predictions: Grouped | None = field(default=None, repr=False)
+    predictions: ClassPairCounts | None = field(default=None, repr=False)
     """The part of that name: counts of the top-label pairs of the rows that predicted each class."""
     shards: Shards | None = field(default=None, repr=False)
     """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
@@ -265,14 +268,14 @@ class Tally:
                 labels = common_labels(labels, part.labels)
                 yield part
 
-        def new(part: Forecasts) -> Counter:
-            return Counter(part.n_classes, part.one_column, exact_limit, fraction_bits, kept, parts, diagnosed)
+        def new(part: Forecasts) -> BlockCounter:
+            return BlockCounter(part.n_classes, part.one_column, exact_limit, fraction_bits, kept, parts, diagnosed)
 
         counters = counters_of(seen(), jobs, new)
         return sum((cls._counted(counter, labels) for counter in counters), cls(exact_limit, fraction_bits))
 
     @classmethod
-    def _counted(cls, counter: Counter, labels: tuple[Label | None, ...]) -> Tally:
+    def _counted(cls, counter: BlockCounter, labels: tuple[Label | None, ...]) -> Tally:
         """Make a tally of what was counted."""
         exact_limit, fraction_bits = counter.exact_limit, counter.grid.fraction_bits
         pairs, top = counter.tables()
@@ -352,12 +355,12 @@ class Tally:
             return self
         if not self.n_classes:
             return other
-        self._check_alike(other)
+        self._check_compatible(other)
         exact = self.exact and other.exact
         a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
-        none = (Table if exact else Cells).empty()
-        alike = a.one_column == b.one_column
-        my_sums, their_sums = (a.score_sums, b.score_sums) if alike else (a._sums, b._sums)
+        none = (PairTable if exact else Cells).empty()
+        same_columns = a.one_column == b.one_column
+        my_sums, their_sums = (a.score_sums, b.score_sums) if same_columns else (a._sums, b._sums)
         merged = replace(
             a,
             n_rows=a.n_rows + b.n_rows,
@@ -372,7 +375,7 @@ class Tally:
                 for ties in sorted(a.top_tables.keys() | b.top_tables.keys())
             },
             one_column=a.one_column and b.one_column,
-            score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items()},
+            score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items() if name in their_sums},
             notes=a.notes + b.notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             binary=None if a.binary is None or b.binary is None else a.binary + b.binary,
@@ -385,18 +388,18 @@ class Tally:
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
 
-    def _added(self, a: Grouped | None, b: Grouped | None) -> Grouped | None:
-        return None if a is None or b is None else added_groups(a, b, self.exact_limit)
+    def _added(self, a: ClassPairCounts | None, b: ClassPairCounts | None) -> ClassPairCounts | None:
+        return None if a is None or b is None else added_classes(a, b, self.exact_limit)
 
     def __radd__(self, other: object) -> Tally:
         """Let ``sum(tallies)`` start from 0."""
         return self if other == 0 else NotImplemented
 
-    def _check_alike(self, other: Tally) -> None:
+    def _check_compatible(self, other: Tally) -> None:
         for name in ("exact_limit", "fraction_bits", "parts", "scores"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if name == "parts":  # some are of the sum where both have them
-                mine, theirs = (tuple(part for part in parts if part not in MAY_MISS) for parts in (mine, theirs))
+            if isinstance(mine, tuple):  # some are in the sum where both have them
+                mine, theirs = (tuple(x for x in each if x not in (*MAY_MISS, *SCORES)) for each in (mine, theirs))
             if mine != theirs:
                 shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
                 raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
@@ -416,7 +419,7 @@ class Tally:
         """Sums of each score over all rows."""
         if not self.one_column:
             return self.score_sums
-        points, found = self._told(), dict(self.score_sums)
+        points, found = self._from_counts(), dict(self.score_sums)
         for block in Forecasts(np.ones(points.p.size, dtype=np.int8), points.p, labels=(0, 1)).blocks():
             w, w2 = points.weight[block.index], points.weight_squared[block.index]
             for name, before in found.items():
@@ -426,10 +429,10 @@ class Tally:
                 found[name] = added(before, (first, second, third))
         return found
 
-    def _told(self) -> Points:
+    def _from_counts(self) -> Points:
         """Probabilities of what happened of which counts tell the score: 1/2 as far as it was tied."""
         points = self.points()
-        here, tied = ~self.grid.untold(points.p), self.top_tables.get(2, Table.empty())
+        here, tied = ~self.grid.undetermined(points.p), self.top_tables.get(2, PairTable.empty())
         p, w, w2, entry = (
             np.concatenate([column[here], ties])
             for column, ties in zip(
@@ -526,10 +529,10 @@ class Tally:
         """Return the pairs of the positive one of two classes by probability; None where ``binary`` is."""
         return None if self.positive is None else self.positive.pairs()
 
-    def _groups(self, table: Table) -> Ints:
+    def _groups(self, table: PairTable) -> Ints:
         return same_value(table.values, self.n_classes == 2)
 
-    def _table(self, view: PooledView) -> Table:
+    def _table(self, view: PooledView) -> PairTable:
         if view == "all-classes":
             return self.pairs_table
         check_choice("view", view, get_args(PooledView))
@@ -542,7 +545,7 @@ class Tally:
             )
             for ties, table in self.top_tables.items()
         ]
-        return sum(shared, (Table if self.exact else Cells).empty())
+        return sum(shared, (PairTable if self.exact else Cells).empty())
 
     def points(self, view: PooledView = "all-classes") -> Points:
         """Values that happened as weighted points, by entry of the view's pairs.
@@ -555,7 +558,7 @@ class Tally:
         points = points_of(table, self.grid)
         return points if isinstance(table, Cells) else points._replace(entry=self._groups(table)[points.entry])
 
-    def each_class(self, part: ClassPart = "classes") -> EachGroup:
+    def each_class(self, part: ClassPart = "classes") -> ClassPairs:
         """Pairs of all classes, one class after the other, and the values that happened. Needs the part.
 
         Where the part is not exact, pairs are in coarse cells, at most 256 a class of relative width 1/8 in
@@ -570,7 +573,7 @@ class Tally:
 
         Returns
         -------
-        EachGroup
+        ClassPairs
             ``pairs``, ``points`` whose ``entry`` is that of the pairs, and ``first``: class j has the pairs from
             ``first[j]`` up to ``first[j + 1]``.
 
@@ -582,7 +585,7 @@ class Tally:
         check_choice("part", part, CLASS_PARTS)
         if self.positive is not None:
             return self.positive.each_class() if part == "classes" else self.positive.each_prediction()
-        return each_group(self._part(part), self.n_classes, self.n_classes == 2)
+        return split_by_class(self._part(part), self.n_classes, self.n_classes == 2)
 
     @property
     def knows_classes(self) -> bool:
@@ -601,19 +604,19 @@ class Tally:
         found = Points(*(column[(entry >= here.start) & (entry < here.stop)] for column in each.points))
         return found._replace(entry=found.entry - here.start)
 
-    def _one_class(self, label: Label, part: ClassPart) -> tuple[EachGroup, slice]:
+    def _one_class(self, label: Label, part: ClassPart) -> tuple[ClassPairs, slice]:
         if label is None or plain(label) not in self.labels:
             raise InputError(f"label: {label!r} is not one of the classes.")
         at = self.labels.index(plain(label))
         if self.n_classes == 2:
             each = self.each_class(part)
         else:
-            each = each_group(only_group(self._part(part), at), self.n_classes, False)
+            each = split_by_class(only_class(self._part(part), at), self.n_classes, False)
         return each, slice(int(each.first[at]), int(each.first[at + 1]))
 
-    def _part(self, name: ClassPart) -> Grouped:
+    def _part(self, name: ClassPart) -> ClassPairCounts:
         check_choice("part", name, CLASS_PARTS)
-        table: Grouped | None = getattr(self, name)
+        table: ClassPairCounts | None = getattr(self, name)
         if table is None:
             raise InputError(f"this tally was made without the part {name!r}; count it with parts=[{name!r}].")
         return table
@@ -698,7 +701,7 @@ def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:
 
 def _first_sources(*counts: Mapping[str, int]) -> dict[str, int]:
     """Rows by source: of many sources the first by name, so that it does not matter in which order tallies meet."""
-    rows = Counts[str]()
+    rows = Counter[str]()
     for each in counts:
         rows.update(each)
     others = rows.pop(_OTHERS, 0)

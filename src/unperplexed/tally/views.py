@@ -69,7 +69,7 @@ def view_or(view: View | None, otherwise: View, n_classes: int) -> View:
     return view or ("each-class" if n_classes == 2 else otherwise)
 
 
-def groups_of(tally: Tally, view: View) -> list[Pairs]:
+def pairs_by_class(tally: Tally, view: View) -> list[Pairs]:
     """Pairs of a view: one group, or one for each class; of two classes those of the positive one, which say all."""
     if view != "each-class":
         return [tally.pairs(view)]

@@ -25,7 +25,7 @@ from .._lib.errors import InputError, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.multivariate import MultivariateCoupledGaussian
-from .shapes import Rows, ShapeEstimator, moments
+from .shapes import FeatureRows, ShapeEstimator, moments
 
 COUPLINGS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Default couplings of ``coupling="cv"``: from the normal to half a degree of freedom."""
@@ -164,7 +164,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         self.classes_, codes = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"y: expected two classes or more, got {len(self.classes_)} class of positive weight.")
-        rows = Rows(X[kept], codes, weights[kept])
+        rows = FeatureRows(X[kept], codes, weights[kept])
         shapes = self._shape_estimator(rows)
         self.priors_ = self._class_priors(rows)
         self.cv_geometric_accuracy_: Floats | None = None
@@ -215,7 +215,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         if not _is_number(self.variance_floor, 0, 1):
             raise InputError(f"variance_floor: expected a number from 0 to 1, got {self.variance_floor!r}.")
 
-    def _class_priors(self, rows: Rows) -> Floats:
+    def _class_priors(self, rows: FeatureRows) -> Floats:
         n = len(self.classes_)
         if self.priors is None:
             return np.asarray(np.bincount(rows.codes, rows.weights, minlength=n) / rows.weights.sum())
@@ -229,7 +229,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             )
         return priors
 
-    def _shape_estimator(self, rows: Rows) -> ShapeEstimator:
+    def _shape_estimator(self, rows: FeatureRows) -> ShapeEstimator:
         variances = np.diag(moments(rows)[1])
         if not variances.all():
             raise InputError(
@@ -240,7 +240,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
         likelihood = self.estimate == "likelihood"
         return ShapeEstimator(self.classes_.tolist(), likelihood, self.pooled, self.shrinkage, least)
 
-    def _folds(self, X: Floats, y: NDArray[Any], kept: Bools, rows: Rows) -> Iterator[tuple[Bools, Bools]]:
+    def _folds(self, X: Floats, y: NDArray[Any], kept: Bools, rows: FeatureRows) -> Iterator[tuple[Bools, Bools]]:
         """Which of the rows kept to train on and which to hold out; a splitter sees those of weight 0, too."""
         if isinstance(self.cv, Integral):
             fold = _dealt(rows, int(self.cv))
@@ -250,7 +250,7 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
                 yield _mask(train, len(y))[kept], _mask(test, len(y))[kept]
 
     def _cross_validated(
-        self, rows: Rows, folds: Iterator[tuple[Bools, Bools]], shapes: ShapeEstimator
+        self, rows: FeatureRows, folds: Iterator[tuple[Bools, Bools]], shapes: ShapeEstimator
     ) -> tuple[float, Floats]:
         """Coupling of the highest log score of held-out rows, and the geometric accuracies of all."""
         given: Any = [self.couplings] if np.ndim(self.couplings) == 0 else self.couplings
@@ -274,7 +274,9 @@ class CoupledDiscriminantAnalysis(ClassifierMixin, BaseEstimator):  # type: igno
             )
         return couplings[int(np.nanargmax(log_scores))], np.exp(log_scores / held_out)
 
-    def _fold_scores(self, train: Rows, test: Rows, couplings: list[float], shapes: ShapeEstimator) -> Floats:
+    def _fold_scores(
+        self, train: FeatureRows, test: FeatureRows, couplings: list[float], shapes: ShapeEstimator
+    ) -> Floats:
         """Sum over held-out rows of the log posterior of the true class, for each coupling; NaN where it has no fit."""
         priors = self._class_priors(train)
         scores = np.full(len(couplings), np.nan)
@@ -320,7 +322,7 @@ def _normalized(log_joint: Floats) -> Floats:
     return np.asarray(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
 
 
-def _dealt(rows: Rows, n_folds: int) -> Ints:
+def _dealt(rows: FeatureRows, n_folds: int) -> Ints:
     """Fold of each row: sorted, shuffled and dealt class by class, so that the order of rows has no say."""
     if n_folds < 2:
         raise InputError(f"cv: expected 2 folds or more, got {n_folds}.")

@@ -17,16 +17,16 @@ others leaves about 1e-14."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class FeatureRows:
     """Features, class numbers and positive weights."""
 
     x: Floats
     codes: Ints
     weights: Floats
 
-    def of(self, which: Any) -> Rows:
+    def of(self, which: Any) -> FeatureRows:
         """Some of the rows."""
-        return Rows(self.x[which], self.codes[which], self.weights[which])
+        return FeatureRows(self.x[which], self.codes[which], self.weights[which])
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ShapeEstimator:
     shrinkage: float | str | None
     least_variances: Floats
 
-    def estimate(self, rows: Rows, coupling: float) -> tuple[Floats, Floats]:
+    def estimate(self, rows: FeatureRows, coupling: float) -> tuple[Floats, Floats]:
         """Location of each class, and a shape matrix for each, or one for all if pooled.
 
         The coupling matters to the likelihood alone.
@@ -56,7 +56,7 @@ class ShapeEstimator:
         each = [self._of_class(f"class {k!r}", m, coupling) for k, m in zip(self.labels, classes, strict=True)]
         return np.array([location for location, _ in each]), np.array([matrix for _, matrix in each])
 
-    def _of_class(self, whose: str, rows: Rows, coupling: float) -> tuple[Floats, Floats]:
+    def _of_class(self, whose: str, rows: FeatureRows, coupling: float) -> tuple[Floats, Floats]:
         location, scatter = moments(rows)
         if not scatter.any():
             raise InputError(
@@ -93,7 +93,7 @@ class ShapeEstimator:
         return np.asarray(correlations * np.outer(scales, scales))
 
 
-def most_likely(rows: Rows, coupling: float, whose: str) -> tuple[Floats, Floats]:
+def most_likely(rows: FeatureRows, coupling: float, whose: str) -> tuple[Floats, Floats]:
     """Location and shape matrix of greatest likelihood at a coupling."""
     try:
         fit = MultivariateCoupledGaussian.fit(rows.x, sample_weight=rows.weights, fcoupling=coupling)
@@ -118,7 +118,7 @@ def ledoit_wolf(deviations: Floats, weights: Floats) -> float:
     return float(np.clip(sampling_error / off_diagonal, 0, 1)) if off_diagonal > 0 else 0.0
 
 
-def moments(rows: Rows) -> tuple[Floats, Floats]:
+def moments(rows: FeatureRows) -> tuple[Floats, Floats]:
     """Weighted mean and covariance (divided by the total weight) of the rows."""
     # Counted from the first row on, so that a constant feature has variance 0 to the last bit.
     from_first = rows.x - rows.x[0]

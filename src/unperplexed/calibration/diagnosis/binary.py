@@ -33,12 +33,12 @@ from .result import (
 )
 from .scored import Scored, information_time
 from .words import (
-    Told,
+    Facts,
     certainty_words,
+    in_words,
     not_made,
     rows_words,
     tells_sizes,
-    told,
     too_few,
     worded,
 )
@@ -89,7 +89,7 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     rows = data.rows.only(kept)
     found: list[Finding] = [] if sure is None else [sure]
     if not kept.any() or rows.information <= _LEAST_INFORMATION:
-        return told(data.labels, found, Told(n=n, p_value=math.nan, by=data.by))
+        return in_words(data.labels, found, Facts(n=n, p_value=math.nan, by=data.by))
     clusters = None if data.clusters is None else data.clusters(kept)
     if clusters is not None and (n_clusters := len(clusters.totals(np.ones((1, int(kept.sum())))))) < FEWEST_CLUSTERS:
         return not_made(too_few(n_clusters), round(n), data.labels)
@@ -97,10 +97,10 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     known = _informations(rows, tested, clusters)
     detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known))
     if tested.p_value >= LEVEL:
-        return told(data.labels, found, Told(n=n, p_value=tested.p_value, statistic=tested.statistic,
+        return in_words(data.labels, found, Facts(n=n, p_value=tested.p_value, statistic=tested.statistic,
                                              detectable=detectable, by=data.by))  # fmt: skip
     named = _Naming(data, rows, kept, tested, clusters)
-    return told(data.labels, found + named.findings, Told(
+    return in_words(data.labels, found + named.findings, Facts(
         n=n, p_value=tested.p_value, statistic=tested.statistic, detectable=detectable, by=data.by, gain=named.gain,
         alternatives=named.alternatives, rest=named.rest, mostly_rest=named.mostly_rest, mended=named.mended,
     ))  # fmt: skip

@@ -38,11 +38,11 @@ from .result import (
     Finding,
 )
 from .words import (
-    Told,
+    Facts,
     certainty_words,
+    in_words,
     not_made,
     rows_words,
-    told,
     too_few,
 )
 
@@ -78,23 +78,23 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     prepared = PreparedRows(rows, counts)
     statistics = statistics_of(prepared)
     findings = _certainty(prepared.certain, counts.clusters is not None)
-    about = Told(
+    about = Facts(
         n=counts.rows,
         p_value=math.nan,
         by="rows",
         clusters=None if counts.clusters is None else len(counts.clusters),
     )
     if not float(statistics.information.sum()) > _SEEN:
-        return told(labels, findings, about)
+        return in_words(labels, findings, about)
     opened = gate(statistics)
     about = replace(
         about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
     )
     if not opened.p_value < alpha:
-        return told(labels, findings, about)
+        return in_words(labels, findings, about)
     surprising = _surprising(prepared, statistics, alpha)
     if surprising:
-        return told(labels, (*findings, surprising), about)
+        return in_words(labels, (*findings, surprising), about)
     fitter = Fitter(prepared, statistics, opened.effect)
     search = Search(fitter, statistics, opened, alpha)
     more, best = named(search, opened, _means(statistics, prepared.certain, labels), counts.rows)
@@ -108,7 +108,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
             mostly_rest=left > search.found[best].ratio,
             gain=sum(finding.gain for finding in more),
         )
-    return told(labels, (*findings, *more), about)
+    return in_words(labels, (*findings, *more), about)
 
 
 def diagnose_class_sums(
@@ -141,26 +141,26 @@ def diagnose_class_sums(
         clusters = int((sums["shard_rows"] > 0).sum()) if clustered else None
         if clusters is not None and clusters < FEWEST_CLUSTERS:
             return not_made(too_few(clusters), statistics.rows, labels)
-        about = Told(n=statistics.rows, p_value=math.nan, by=COUNTS, clusters=clusters)
+        about = Facts(n=statistics.rows, p_value=math.nan, by=COUNTS, clusters=clusters)
         if not float(statistics.information.sum()) > _SEEN:
-            return told(labels, findings, about)
+            return in_words(labels, findings, about)
         opened = gate(statistics)
         about = replace(
             about, p_value=opened.p_value, statistic=opened.statistic, detectable=_detectable(statistics, opened)
         )
         if not opened.p_value < alpha:
-            return told(labels, findings, about)
+            return in_words(labels, findings, about)
         surprising = _surprising_level(sums, np.sort(observed[0]), opened, clustered, alpha)
         if surprising:
-            return told(labels, (*findings, surprising), about)
+            return in_words(labels, (*findings, surprising), about)
         search = Search(ScoreFitter(statistics, opened.effect, sample, observed), statistics, opened, alpha)
         more, best = named(search, opened, _means(statistics, certain, labels), statistics.rows)
         if best:
             gain = sum(finding.gain for finding in more)
             if _beyond_counts(more, gain, observed):
-                return told(labels, (*findings, _far_off(statistics, certain, opened, labels)), about)
+                return in_words(labels, (*findings, _far_off(statistics, certain, opened, labels)), about)
             about = replace(about, alternatives=close_sets(search, best), gain=gain)
-        return told(labels, (*findings, *more), about)
+        return in_words(labels, (*findings, *more), about)
 
 
 def _beyond_counts(findings: Sequence[Finding], gain: float, observed: tuple[Floats, Floats]) -> bool:

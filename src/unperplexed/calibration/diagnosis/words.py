@@ -22,7 +22,7 @@ REST_LEVEL = 0.01
 
 
 @dataclass(frozen=True)
-class Told:
+class Facts:
     """What a diagnosis knows beside its findings."""
 
     n: float
@@ -38,7 +38,7 @@ class Told:
     clusters: int | None = None
 
 
-def told(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Told) -> Diagnosis:
+def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Facts) -> Diagnosis:
     """Return the diagnosis that says it."""
     n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value, len(labels))
     words = [finding.words for finding in findings]

@@ -66,9 +66,9 @@ def found_files(names: Sequence[str]) -> list[File]:
 
 
 def _kept(name: str) -> File:
-    said = _STANDARD_INPUT if name == "-" else name
+    shown = _STANDARD_INPUT if name == "-" else name
     if name == "-" and sys.stdin is None:
-        raise InputError(f"{said}: is closed.")
+        raise InputError(f"{shown}: is closed.")
     copy = tempfile.NamedTemporaryFile(prefix="unperplexed-")  # noqa: SIM115  # closed when its File is gone
     try:
         if name == "-":
@@ -82,8 +82,8 @@ def _kept(name: str) -> File:
     except OSError as error:
         copy.close()
         place = f"the copy of it in {tempfile.gettempdir()} (set TMPDIR for another place)"
-        raise InputError(f"{said}: cannot be read through {place}: {error.strerror}.") from None
-    file = File(said, Path(copy.name), copied=True)
+        raise InputError(f"{shown}: cannot be read through {place}: {error.strerror}.") from None
+    file = File(shown, Path(copy.name), copied=True)
     weakref.finalize(file, copy.close)
     return file
 

@@ -55,13 +55,13 @@ _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*%?\s*")
 
 def _spelling(text: str, decimal_comma: bool) -> str:
     """Say how the text would have to be spelled, or read, to be a number."""
-    said = []
+    remedies = []
     if not decimal_comma and _WITH_COMMA.fullmatch(text):
-        said.append("Numbers like 0,5 in a text file are read with decimal_comma=True (--decimal-comma).")
+        remedies.append("Numbers like 0,5 in a text file are read with decimal_comma=True (--decimal-comma).")
     if text.rstrip().endswith("%"):
-        said.append("Strip the percent signs; percentages without them are read with percent=True (--percent).")
+        remedies.append("Strip the percent signs; percentages without them are read with percent=True (--percent).")
     mark = "comma, no mark between thousands" if decimal_comma else "point"
-    return " ".join(said) or f"Numbers have a decimal {mark}."
+    return " ".join(remedies) or f"Numbers have a decimal {mark}."
 
 
 def side_by_side(data: Mapping[str, Column], names: Sequence[str], first_row: int) -> Columns:
