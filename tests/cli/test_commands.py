@@ -54,7 +54,8 @@ def test_assess_prints_the_assessment(forecasts, capsys):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", "probability") == 0
     out, err = capsys.readouterr()
-    assert out == str(assess(frame["happened"], frame["probability"], resamples=40)) + "\n"
+    expected = assess(frame["happened"], frame["probability"], resamples=40)
+    assert out == expected.to_text(name=path.name) + "\n"
     assert err == ""
 
 

@@ -21,7 +21,7 @@ from .counting import (
     selection_of,
     tally_of,
 )
-from .outputs import check_outputs, picture_bytes, print_text, report_bytes, sayer, write_outputs
+from .outputs import check_outputs, picture_bytes, print_text, report_bytes, sayer, text_of, write_outputs
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "confidence": (0.95, "say with --level how probable a false alarm may be"),
     "resamples": (400, "it draws no samples"),
     "seed": (0, "it draws no samples"),
-    "report": (None, "its picture (--plot) shows all there is"),
 }
 """Options of other comparisons, their defaults, and why they have no place in one row after another."""
 
@@ -56,7 +55,7 @@ def assess(arguments: argparse.Namespace) -> None:
         refuse_without_groups(arguments)
         found = whole = assessment_of(arguments)
     outputs = picture_bytes(arguments.plot, whole.plot, arguments.axes) | report_bytes(arguments, found)
-    write_outputs(arguments, found.to_json, str(found), outputs)
+    write_outputs(arguments, found.to_json, text_of(arguments, found), outputs)
 
 
 def profile(arguments: argparse.Namespace) -> None:
@@ -114,7 +113,7 @@ def compare(arguments: argparse.Namespace) -> None:
     how = _in_sequence(a) if a.sequential else _at_once(a)
     found = compared_files(files, together, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     outputs = picture_bytes(a.plot, found.plot, comparison=found) | report_bytes(a, found)
-    write_outputs(a, found.to_json, str(found), outputs)
+    write_outputs(a, found.to_json, text_of(a, found), outputs)
 
 
 _Compared: TypeAlias = "Callable[[Parts, Pair], Compared | SequentialComparison]"
@@ -217,4 +216,4 @@ def demo(arguments: argparse.Namespace) -> None:
     sayer(arguments)(source)
     assessment = assess(digit, probability, scores=arguments.scores, **settings_of(arguments))
     outputs = picture_bytes(arguments.plot, assessment.plot, arguments.axes) | report_bytes(arguments, assessment)
-    write_outputs(arguments, assessment.to_json, str(assessment), outputs)
+    write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)

@@ -18,8 +18,12 @@ from .terminal import coloured, shows_colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..report.result import Result
+
 PICTURES = (".png", ".svg", ".pdf")
 TALLY = ".tally"
+DEMO = "handwritten digits"
+"""Name of the forecasts that no file holds."""
 
 
 def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
@@ -70,11 +74,16 @@ def write_outputs(
         print(printed)
 
 
-def report_bytes(arguments: argparse.Namespace, found: Any) -> dict[Path, bytes]:
+def text_of(arguments: argparse.Namespace, found: Result) -> str:
+    """Give a result as text, under the names of the files."""
+    return found.to_text(name=called(getattr(arguments, "files", [DEMO])))
+
+
+def report_bytes(arguments: argparse.Namespace, found: Result) -> dict[Path, bytes]:
     """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
     if arguments.report is None:
         return {}
-    name = called(getattr(arguments, "files", ["handwritten digits"]))
+    name = called(getattr(arguments, "files", [DEMO]))
     command, recalibrate = shlex.join(["unperplexed", *arguments.words]), _remedy_command(found)
     return {arguments.report: found.to_html(name=name, command=command, recalibrate=recalibrate).encode()}
 

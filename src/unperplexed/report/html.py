@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -107,7 +106,7 @@ def card(document: Document) -> str:
     actions = [f"<b>{_text(each.title)}:</b> {_text(each.text)}" for each in d.actions]
     command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
     keys = [_table(metrics_table(d.metrics), tables)] if d.metrics else []
-    still = [replace(each, sortable=False) if isinstance(each, Table) else each for each in d.summary]
+    still = [each.short() if isinstance(each, Table) else each for each in d.summary]
     blocks = [_block(each, tables) for each in still]
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
     warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]

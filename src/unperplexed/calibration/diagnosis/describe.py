@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .result import COUNTS, Diagnosis, Finding
+from .result import COUNTS, Diagnosis
 from .words import short
 
 
@@ -93,29 +93,16 @@ UNTOLD = (
 )
 """What a tally of more than two classes does not tell."""
 
-_WIDTH = 15
-_CODES = {"asymmetry": "asymmetric", "tail": "tails", "noise": "tails", "certainty": "certain", "rows": "few rows"}
+_MOST_SHORT = 2
 
 
-def code(diagnosis: Diagnosis) -> str:
-    """Return the verdict for a narrow column: "biased", "over", "under", "tails" ...; "-" for none of them."""
-    d = diagnosis
-    if not d.made:
+def short_verdict(diagnosis: Diagnosis) -> str:
+    """Return the verdict for a column: "biased, overconfident", "none detected"; "" where there is none."""
+    if not diagnosis.made:
         return ""
-    words = [_code(finding) for finding in d.findings]
-    both = ", ".join(dict.fromkeys(words[:2])) or "-"
-    return both if len(both) <= _WIDTH else f"{words[0]} ..."
-
-
-def _code(finding: Finding) -> str:
-    if finding.error == "bias":
-        return "biased"
-    if finding.error == "confidence":
-        return finding.words.split("confident")[0] if "confident (" in f"{finding.words} (" else "reversed"
-    return _CODES.get(finding.error, "other")
-
-
-CODES = "verdict: biased; over-, underconfident; asymmetric; tails; certain and wrong; other; -: no evidence of any"
+    words = list(dict.fromkeys("biased" if each.error == "bias" else short(each) for each in diagnosis.findings))
+    more = ", ..." if len(words) > _MOST_SHORT else ""
+    return f"{', '.join(words[:_MOST_SHORT])}{more}" or "none detected"
 
 
 class DiagnosisParts(NamedTuple):
