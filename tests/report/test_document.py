@@ -15,7 +15,7 @@ from unperplexed.report.document import Code, Column, Document, Metric, Notes, P
 from unperplexed.report.html import card, page
 from unperplexed.report.numbers import between, count, number, points, share, signed
 from unperplexed.report.svg import plot
-from unperplexed.report.terminal import text
+from unperplexed.report.terminal import text as plain_text
 
 COLUMNS = [Column("name", ["a", "b"]), Column("rows", ["1", "2"], ["few", ""], meaning="How many.")]
 
@@ -61,7 +61,7 @@ def test_details_are_left_out_of_short_forms():
     d = document(Table("t", [*COLUMNS, Column("detail", ["10%", "90%"], detail=True)]), summary=[])
     brief = replace(d, summary=d.sections[0].blocks)
     assert "10%" in page(d)
-    for shown in (card(brief), text(brief)):
+    for shown in (card(brief), plain_text(brief)):
         assert "detail" not in shown
         assert "10%" not in shown
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, p_value_text, short_name
-from ..calibration.diagnosis.describe import diagnosis_parts
+from ..calibration.diagnosis.describe import HELD_OUT, diagnosis_parts, remedies_text
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
 from ..report.numbers import between, number, share
 from ..report.result import Naming
@@ -42,13 +42,11 @@ from .describe_tables import (
     surprises_table,
 )
 from .describe_words import (
-    HELD_OUT,
     against_reference,
     confident_errors,
     dependence_text,
     evidence,
     remarks,
-    remedies_text,
     rows_text,
     settings_text,
 )

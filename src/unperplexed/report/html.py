@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -68,7 +68,7 @@ def page(document: Document) -> str:
             _header(d),
             '<main id="main">',
             _top(d, tables),
-            f'<div class="below">{"".join(_section(each, tables) for each in d.sections)}</div></main>',
+            f'<div class="below">{"".join(_section(each, tables) for each in _sections(d))}</div></main>',
             f"<footer>Made by unperplexed {__version__}. One file, complete: it makes no network request.</footer>",
             '<div id="tip" role="status" aria-live="polite" hidden></div>',
         ]
@@ -83,6 +83,15 @@ def page(document: Document) -> str:
         f"<title>{_text(d.title)}</title><style>{_asset('report.css')}{tables.style()}</style></head>\n"
         f"<body>{body}\n<script>{script}</script></body></html>\n"
     )
+
+
+def _sections(d: Document) -> Sequence[Section]:
+    """Give the sections; for a document without any, what short forms show."""
+    if d.sections or not (d.summary or d.settings or d.warnings):
+        return d.sections
+    blocks = [*d.summary, *([Prose(f"Settings: {d.settings}.", quiet=True)] if d.settings else [])]
+    blocks += [Notes("Warnings", d.warnings)] if d.warnings else []
+    return [Section("details", "Details", blocks)]
 
 
 def card(document: Document) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..._lib.formatting import number_of
+from ...report.document import Action, Document
 from .result import COUNTS, Diagnosis
 from .words import short
 
@@ -123,4 +125,40 @@ def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
         " ".join(_cost(d, log_loss)),
         tuple(_remedies(d)),
         (*others, *([UNTOLD] if d.by == COUNTS else [])),
+    )
+
+
+HELD_OUT = "Fit this on held-out rows before you use it."
+
+
+def _without_label(remedy: str) -> str:
+    """Leave out the label of a line that stands under a heading: "Remedy (biased): Add ..." is "Biased: Add ..."."""
+    if remedy.startswith("Remedy ("):
+        name, _, rest = remedy.removeprefix("Remedy (").partition("): ")
+        return f"{name[:1].upper()}{name[1:]}: {rest}"
+    return remedy.removeprefix("Remedy: ")
+
+
+def remedies_text(remedies: Sequence[str]) -> str:
+    """Join the remedies of a diagnosis; the advice about held-out rows stands once, at the end."""
+    found = [_without_label(each) for each in remedies]
+    once = [each.replace(f" {HELD_OUT}", "") for each in found]
+    last = [HELD_OUT] if once != found else []
+    return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."
+
+
+def diagnosis_document(d: Diagnosis) -> Document:
+    """Describe a diagnosis."""
+    parts = diagnosis_parts(d)
+    actions = [Action("What it costs", parts.cost, "Cost")] if parts.cost else []
+    if d.findings:
+        actions.append(Action("What to do", remedies_text(parts.remedies), "Remedy"))
+    return Document(
+        title=d.headline,
+        facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
+        headline=d.verdict,
+        lead="",
+        calm=not d.findings,
+        actions=actions,
+        remarks=parts.others,
     )
