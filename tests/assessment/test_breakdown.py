@@ -16,6 +16,7 @@ from unperplexed.assessment.breakdown import Sort
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.cli.parser import _parser, main
 from unperplexed.forecasts.reading import RowReading
+from unperplexed.report.numbers import share
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
 from unperplexed.tally.tallies import MOST_GROUPS
 from unperplexed.tally.tally import Counting
@@ -240,10 +241,10 @@ def test_small_groups_stand_behind_the_others_unless_shrunk(rng):
     assert (alone.small_last, shrunk.small_last) == (True, False)
     assert "first, small ones last" in " ".join(str(alone).split())
     assert "small ones last" not in str(shrunk)
-    printed = [line.split() for line in str(assess_by(y[:30], p[:30], by=by[:30], resamples=0)).splitlines()]
-    lone = [words for words in printed if words and words[0][0].isdigit() and words[0].endswith("*")]
-    assert len(lone) == 20
-    assert {words[3] for words in lone} == {"-"}  # one row has no standard error
+    printed = str(assess_by(y[:30], p[:30], by=by[:30], resamples=0)).splitlines()
+    lone = [line.partition("few rows ")[2].split() for line in printed if re.match(r"\d+, few rows ", line)]
+    assert len(lone) == 19  # and all rows
+    assert {words[2] for words in lone} == {"–"}  # one row has no standard error
     for group in (*alone.groups, *shrunk.groups):
         assert math.isnan(group.standard_error) == (group.key[0] < 100)
 
@@ -303,16 +304,16 @@ def test_groups_of_one_row_and_of_one_class_are_assessed_and_marked():
     assert result[None].reported.geometric_accuracy == pytest.approx(0.6)
     assert all(group.small for group in result.groups)
     text = str(result)
-    assert "lone*" in text
-    assert "(missing)*" in text
-    assert "* small: fewer than 100 rows" in text
+    assert "lone, few rows" in text
+    assert "(missing), few rows" in text
+    assert "Few rows: fewer than 100" in text
 
 
 def test_groups_without_rows_are_named():
     result = assess_by([1, None, 0, 2], [0.9, 0.8, 0.3, 0.5], by=list("abac"), drop_invalid=True, ignore_label=2)
     assert keys(result) == ["a"]
     assert result.empty == (("b",), ("c",))
-    assert "2 without rows to assess, left out: b, c" in str(result)
+    assert "2 groups without rows to assess, left out: b, c." in str(result)
     assert "1 row dropped: no label" in str(result)
     assert result.to_dict()["empty"] == [{"group": "b"}, {"group": "c"}]
     with pytest.raises(InputError, match="no rows to assess"):
@@ -393,8 +394,10 @@ def test_text_fits_a_terminal(rng):
     for settings in ({}, {"shrink": True}, {"sort": "cost"}, {"sample_weight": rng.uniform(size=3000)}):
         text = str(assess_by(y, p, by=names, **settings, resamples=40))
         assert max(map(len, text.splitlines())) <= 80
-        assert "... and 30 more: --json" in text
-        assert re.search(r"^team \d\S*\.\.\.x+, [01]\*? ", text, re.MULTILINE)  # both ends of a name are kept
+        assert "\n... and 31 more" in text  # 50 groups, and all rows
+        first = re.sub(r"\n  (?=x)", "", text[text.index("\nall rows") :]).partition("\nteam ")[2]
+        number, xs = re.match(r"(\d+) (x*), [01]", first).groups()
+        assert len(xs) == 3 * int(number)  # names are folded, not cut
     result = assess_by([1, 0], [0.7, 0.2], by={"a\x1bb": ["\n", "\x1b[2J"]})
     assert "a\\x1bb" in str(result)
     assert "\\x1b[2J" in str(result)
@@ -403,13 +406,20 @@ def test_text_fits_a_terminal(rng):
 
 def test_names_that_would_mislead_are_quoted():
     """A blank one, and those that the table itself uses."""
-    names = [" ", "whole", "(missing)", "plain words", None]
+    names = [" ", "all rows", "(missing)", "plain words", None]
     lines = str(assess_by([1, 0] * 5, [0.7, 0.2] * 5, by=names * 2)).splitlines()
-    start = next(at for at, line in enumerate(lines) if line.startswith("whole"))
-    first = [line[:17].rstrip() for line in lines[start : start + 6]]
-    assert first == ["whole*", '" "*', '"(missing)"*', "plain words*", '"whole"*', "(missing)*"]
-    two = str(assess_by([1, 0], [0.7, 0.2], by={"a": ["whole", "x"], "b": ["x ", "x"]}))
-    assert '"whole", "x "*' in two
+    first = [line.partition(", few rows")[0] for line in lines if ", few rows" in line]
+    assert first == ["all rows", '" "', '"(missing)"', '"all rows"', "plain words", "(missing)"]
+    two = str(assess_by([1, 0], [0.7, 0.2], by={"a": ["all rows", "x"], "b": ["x ", "x"]}))
+    assert '"all rows", "x ", few rows' in two
+
+
+def printed_groups(result):
+    """Cells of the printed table, split at two spaces; a verdict may stand below its row."""
+    text = str(result)
+    lines = text[text.index("\nall rows") :].partition("\n\n")[0].replace("\n  miscalibration: ", "  ").splitlines()
+    cells = [re.split(r"  +", line.replace(", few rows", "")) for line in lines if line]
+    return {first: others for first, *others in cells}
 
 
 @pytest.mark.slow
@@ -418,34 +428,28 @@ def test_the_printed_table(rows):
     result = assess_by(y, p, by={"knows": group}, resamples=0)
     conclusion, _, header, table, *_ = str(result).split("\n\n")
     assert " ".join(conclusion.split()).startswith(result.whole.verdict)
-    lines = header.splitlines()
-    assert lines[0] == "4,030 forecasts of 2 classes (0, 1), independent rows"
-    assert lines[1] == "5 groups by knows, the lowest reported geometric accuracy first, small ones last"
-    lines = table.splitlines()
-    assert lines[0].split() == ["knows", "rows", "reported", "s.e.", "measured", "verdict", "cost", "right"]
-    printed = {line.split()[0].rstrip("*"): line.split()[1:] for line in lines[1:]}
-    assert next(iter(printed)) == "whole"
+    assert header == "4,030 forecasts of 2 classes (0, 1), independent rows"
+    caption = "5 groups by knows, the lowest predicted geometric accuracy first, small ones last."
+    assert " ".join(table.split()).startswith(f"{caption} ")
+    printed = printed_groups(result)
+    assert next(iter(printed)) == "all rows"
     assert len(printed) == 6
-    for name, a in {"whole": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
+    for name, a in {"all rows": result.whole, **{str(number): result[number] for number in range(1, 6)}}.items():
         assert printed[name][:2] == [f"{a.n_rows:,}", f"{a.reported.geometric_accuracy:.3f}"]
-        assert printed[name][3] == f"{a.measured.geometric_accuracy:.3f}"
-        assert printed[name][4] == "-"
+        assert printed[name][-1] == "none detected"
         assert a.verdict.startswith("No evidence of miscalibration (n = ")
-        assert printed[name][-1] == f"{a.prediction_accuracy:.3f}"
-    assert "-: no evidence of any" in str(result)
+        assert printed[name][-2] == share(a.prediction_accuracy)
     p = p.clip(1e-9, 1 - 1e-9)
     odds = np.log(p) - np.log1p(-p)
     bold = assess_by(y, 1 / (1 + np.exp(-2.5 * odds)), by={"knows": group}, resamples=0)
-    (table,) = (part for part in str(bold).split("\n\n") if part.startswith("knows "))
-    words = [line.split() for line in table.splitlines()[1:]]
-    cells = {first.rstrip("*"): " ".join(others[4:-2]) for first, *others in words}
-    assert "over" in cells["whole"].split(", ")
+    cells = {name: values[-1] for name, values in printed_groups(bold).items()}
+    assert "overconfident" in cells["all rows"].split(", ")
     assert "confidence" in bold.whole.diagnosis.errors
     for number in range(1, 6):
-        assert (cells[str(number)] == "-") == (not bold[number].diagnosis.miscalibrated)
+        assert (cells[str(number)] == "none detected") == (not bold[number].diagnosis.miscalibrated)
     shrunken = str(assess_by(*rows[:2], by=group, shrink=True, resamples=0))
     assert "the lowest shrunken geometric accuracy first" in shrunken
-    assert "beyond chance, groups differ by a factor of " in shrunken
+    assert re.search(r"groups\s+differ\s+by\s+a\s+factor\s+of\s+1\.", shrunken)
 
 
 @pytest.fixture
@@ -491,7 +495,7 @@ def test_the_command_line_gives_what_python_gives(csv, capsys, tmp_path, words, 
     outputs = ("--json", numbers, *pictures, "--resamples", resamples)
     assert run("assess", path, *COLUMNS, "--by", "group", "half", *words, *outputs) == 0
     expected = assess_by(frame["y"], frame["p"], by=frame.select("group", "half"), resamples=resamples, **settings)
-    assert without_code(capsys.readouterr().out) == without_code(str(expected) + "\n")
+    assert without_code(capsys.readouterr().out) == without_code(expected.to_text(name="rows.csv") + "\n")
     assert json.loads(numbers.read_text()) == json.loads(expected.to_json())
     if pictures:
         assert picture.read_bytes().startswith(b"\x89PNG")

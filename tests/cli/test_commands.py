@@ -15,12 +15,14 @@ import polars as pl
 import pytest
 
 from unperplexed import ESTIMATORS, SCORES, Tally, __version__, assess, calibration_errors, decompose
+from unperplexed._lib.formatting import rule_text
 from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli.options import FLAGS
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.terminal import coloured
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
+from unperplexed.report.numbers import share
 from unperplexed.scores import row_scores
 from unperplexed.sources.engine import ENGINES
 from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
@@ -54,7 +56,8 @@ def test_assess_prints_the_assessment(forecasts, capsys):
     path, frame = forecasts
     assert run("assess", path, "--truth", "happened", "--prob", "probability") == 0
     out, err = capsys.readouterr()
-    assert out == str(assess(frame["happened"], frame["probability"], resamples=40)) + "\n"
+    expected = assess(frame["happened"], frame["probability"], resamples=40)
+    assert out == expected.to_text(name=path.name) + "\n"
     assert err == ""
 
 
@@ -123,13 +126,14 @@ def test_profile(forecasts, tmp_path, capsys):
     out = capsys.readouterr().out
     expected = assess(frame["happened"], frame["probability"])
     assert f"{expected.reported.robustness:.3f}" in out
-    assert "-0.6667" in out
+    assert "\n−0.6667 " in out
     assert max(map(len, out.splitlines())) <= 80
     assert (tmp_path / "p.png").stat().st_size > 1000
     assert run("profile", path, "--orders", "-1", "0.25", "--json", "-") == 0
     assert json.loads(capsys.readouterr().out)["profile"]["orders"] == [-1, 0.25]
     assert run("profile", path, "--orders", "-1e-3", "-inf", "inf") == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[4:7]] == ["-0.001", "-inf", "inf"]
+    table = capsys.readouterr().out.partition("\norder ")[2].splitlines()[1:4]
+    assert [line.split()[0] for line in table] == ["−0.001", "−∞", "∞"]
 
 
 @pytest.mark.slow
@@ -427,7 +431,7 @@ def test_show_says_what_a_tally_holds(forecasts, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "in cells of relative width 2^-9" in said
     assert "parts: classes, shards" in said
-    assert f"from {forecasts[0]}: 400 rows" in said
+    assert f"from{forecasts[0]}:400rows" in re.sub(r"\s+", "", said)  # a long path is folded
     assert run("show", path) == 0
     assert capsys.readouterr().out == said
     assert run("show", path, "--json", "-") == 0
@@ -448,7 +452,7 @@ def test_scores_prints_them_all(forecasts, tmp_path, capsys):
     assert max(map(len, out.splitlines())) <= 80
     for name, score in found.items():
         assert score["mean"] == pytest.approx(row_scores(frame["happened"], frame["probability"], name).mean())
-        assert re.search(rf"^{re.escape(name.replace('_', ' '))} +{score['mean']:.3f} ", out, re.MULTILINE)
+        assert re.search(rf"^{re.escape(rule_text(name))} +{score['mean']:.3f} ", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("bins", [None, 7])
@@ -465,17 +469,20 @@ def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
     assert found["errors"] == {view: vars(of_view) for view, of_view in errors.items()}
     for name in ("ece", "smooth_ece"):
         figures = " +".join(f"{getattr(of_view, name):.3f}" for of_view in errors.values())
-        assert re.search(rf"^{'ECE' if name == 'ece' else 'smooth ECE'} +{figures} ", out, re.MULTILINE)
+        shown = "ECE, bins of equal width" if name == "ece" else "smooth ECE, without bins"
+        assert re.search(rf"^{shown} +{figures}$", out, re.MULTILINE)
     for score in ("brier_score", "log_loss"):
         parts = decompose(*data, score=score)
         assert found["decompositions"][score] == vars(parts)
         figures = [parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty]
         line = " +".join(f"{figure:.3f}" for figure in figures)
-        assert re.search(rf"^{score.replace('_', ' ')} +{line} +each-class$", out, re.MULTILINE)
+        assert re.search(rf"^{rule_text(score)} +{line} +each-class$", out, re.MULTILINE)
+        part = f"{share(parts.miscalibration / parts.score)} of the {rule_text(score)}"
+        assert f"{part} ({figures[1]:.3f} of {figures[0]:.3f})" in " ".join(out.split())
     assert run("tally", path, *TALLY_INPUT, "--parts", "classes", "-o", tmp_path / "c.tally") == 0
     capsys.readouterr()
     assert run("calibration", tmp_path / "c.tally", *options) == 0
-    assert capsys.readouterr().out == out
+    assert capsys.readouterr().out == out.replace(path.name, "c.tally")
 
 
 @pytest.mark.parametrize(
@@ -571,7 +578,7 @@ def test_calibration_of_a_tally_without_classes_shows_the_other_views(tmp_path, 
     Tally.of([0, 1, 2], p, labels=range(3)).save(tmp_path / "plain.tally")
     assert run("calibration", tmp_path / "plain.tally") == 0
     printed = capsys.readouterr().out
-    assert "each class: needs a tally with the part classes" in printed
+    assert "errors of each class need a tally with the part classes" in printed
     assert "top-label all-classes" in " ".join(printed.split())
 
 
@@ -675,19 +682,24 @@ def test_bash_completes_names_of_files(capsys, tmp_path, words):
     assert said.stdout.split() == ["wetter.csv"]
 
 
-def test_the_profile_is_drawn(capsys):
-    """Within 80 columns, rising, with the named means where they belong."""
+@pytest.mark.parametrize("columns", ["80", "60", "40"])
+def test_the_profile_fits_and_names_its_means(capsys, monkeypatch, columns):
+    """Rising, with the named means where they belong."""
+    monkeypatch.setenv("COLUMNS", columns)
     assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant"]) == 0
     printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= 80
-    rows = [line[10:] for line in printed.splitlines() if line[9:10] == "|"]
-    assert len(rows) == 9
-    marks = {(row[column], column) for row in rows for column in range(len(row)) if row[column] in "RGD"}
-    assert marks == {("R", 23), ("G", 30), ("D", 40)}
-    heights = [next(8 - at for at, row in enumerate(rows) if row[column : column + 1].strip()) for column in range(61)]
-    assert heights == sorted(heights)
+    assert max(map(len, printed.splitlines())) <= int(columns)
+    assert printed.startswith("Geometric accuracy 0.930, robustness")
+    table = printed.partition("\norder ")[2].partition("\n\n")[0]
+    means = {
+        line[0]: float(line[1]) for line in map(str.split, table.splitlines()[1:]) if line[0].startswith(("−", *"0123"))
+    }
+    assert list(means.values()) == sorted(means.values())
+    assert len(means) == 14
+    for order, name in (("−0.6667", "robustness"), ("0", "geometric accuracy"), ("1", "decisiveness")):
+        assert re.search(rf"^{order} [^\n]*\s.*?{name}", table, re.MULTILINE)
     assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--orders", "0", "1"]) == 0
-    assert "|" not in capsys.readouterr().out
+    assert len(capsys.readouterr().out.partition("\norder ")[2].partition("\n\n")[0].splitlines()) >= 3
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from scipy import stats
 
 from helpers import softmax_forecasts
 from unperplexed import SCORES, InputError, assess, compare, compare_sequentially, diagnose
-from unperplexed.comparison.text import _estimate
+from unperplexed.report.numbers import estimate
 from unperplexed.scores import generalized_surprisal, log_loss, row_scores, score_named
 from unperplexed.statistics.intervals import Interval
 
@@ -419,7 +419,8 @@ def test_few_rows_and_few_groups_are_said(rng):
     assert only.warnings == ("all rows are in one group; no confidence interval or p-value can be computed",)
     assert math.isnan(only.pairs[0].differences["log_loss"].p_value)
     assert only.verdict == "f1 is first by log loss, but no p-value can be computed"
-    assert " - " in str(only)
+    assert "p-value" in str(only)
+    assert " to " not in str(only).partition("Paired differences")[2].partition("Largest")[0]
 
 
 def test_one_row_has_differences_but_nothing_to_judge_them_by():
@@ -658,13 +659,13 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     assert {rule for rule, floor in floors.items() if floor} == {"log_loss", "penalized_log_loss"}
     assert floors["brier_score"] is None
     text, page = " ".join(str(comparison).split()), comparison.to_html()
-    assert comparison.verdict in text
+    assert text.startswith(f"{comparison.verdict}. ")
     assert f"<h1>{comparison.verdict.replace('<', '&lt;')}</h1>" in page
     for where in (text, page):
         assert f"{named} (probability 0 assigned to observed outcomes: f2 in 1 row)" in where
     strip = comparison.plot(Figure().subplots()).figure.axes[-1]
     assert named in strip.get_xlabel()
-    assert "f2 in 1 row" in " ".join(comparison._repr_html_().split())
+    assert "f2 in 1 row" in comparison._repr_html_()
     without = compare(p, y, resamples=0)
     assert "without a floor" in without.plot(Figure().subplots()).figure.axes[-1].get_xlabel()
     for where in (str(without), without.to_html()):
@@ -692,14 +693,17 @@ def test_the_table_says_who_is_overconfident_and_who_underconfident(rng):
     alone = assess(y, forecasts["bold"], resamples=200, confidence=0.99, seed=5)
     assert comparison.forecasters["bold"].assessment.intervals == alone.intervals
     lines = str(comparison).splitlines()
-    start = next(at for at, line in enumerate(lines) if line.endswith(" slope verdict")) + 1
-    ends = {line.split()[0]: line.split()[-2:] for line in lines[start : start + 3]}
-    slopes = {name: f"{each.assessment.slope:.2f}" for name, each in comparison.forecasters.items()}
-    words = {"right": "-", "bold": "over", "timid": "under"}
-    assert ends == {name: [slopes[name], words[name]] for name in powers}
+    start = next(at for at, line in enumerate(lines) if line.startswith("forecaster ")) + 1
+    found = {
+        row.split()[0]: (row.split()[-1], words.removeprefix("  miscalibration: "))
+        for row, words in zip(lines[start : start + 6 : 2], lines[start + 1 : start + 6 : 2], strict=True)
+    }
+    words = {"right": "none detected", "bold": "overconfident", "timid": "underconfident"}
+    slopes = {name: f"{each.assessment.slope:.3f}" for name, each in comparison.forecasters.items()}
+    assert found == {name: (slopes[name], words[name]) for name in powers}
     rows = comparison.to_html()
-    for name in ("Overconfident", "Underconfident", "No evidence of miscalibration"):
-        assert f">{name}</td>" in rows
+    for word in words.values():
+        assert f">{word}</td>" in rows
 
 
 @pytest.mark.slow
@@ -723,8 +727,8 @@ def test_nothing_is_sampled_of_rows_that_depend_on_one_another(data, dependence)
             alone = diagnose(y, p[name], groups=dependence["groups"])
             assert each.assessment.verdict == alone.verdict
             assert each.assessment.diagnosis.statistic == pytest.approx(alone.statistic, rel=1e-9)
-    assert (f"({reason})" in text) == ("lag" in dependence)
-    assert (" over " in text) == ("groups" in dependence)
+    assert (reason in text) == ("lag" in dependence)
+    assert ("miscalibration: overconfident" in text) == ("groups" in dependence)
 
 
 @pytest.mark.slow
@@ -849,17 +853,20 @@ def test_the_text_fits_and_says_it(data):
     assert max(map(len, text.splitlines())) <= 80
     first, second = list(comparison.forecasters)[:2]
     words = " ".join(text.split())
-    assert words.startswith(f"{comparison.verdict} 3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, ordered")
-    assert "40 groups of dependent rows; log loss and geometric accuracy without a floor" in words
-    assert f"{first} minus {second}\n" in text
+    assert words.startswith(f"{comparison.verdict}. Log loss of {first} − {second}: ")
+    assert " 3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, 40 clusters of dependent rows " in words
+    assert "40 clusters of dependent rows; log loss and geometric accuracy without a floor" in words
+    assert f"Paired differences, {first} − {second}\n" in text
     pair = comparison.pairs[0]
     low, high = pair.accuracy_ratio_interval
     assert re.search(rf"ratio of geometric accuracies +{pair.accuracy_ratio:.3f} +{low:.3f} to {high:.3f} ", text)
     assert "ranked probability score" in text
     assert "penalized" not in text  # as in an assessment: in JSON
-    assert f"without the {pair.turning_rows} rows" in text
-    assert compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_().startswith("<pre>&lt;b&gt; ")
-    assert "&lt;b&gt; minus c" in compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
+    assert f"Without the {pair.turning_rows} rows" in text
+    card = compare({"<b>": p["f0"], "c": p["f1"]}, y)._repr_html_()
+    assert card.startswith("<div><p><b>&lt;b&gt; ")
+    assert "Paired differences, &lt;b&gt; − c" in card
+    assert "<b> " not in card
 
 
 @pytest.mark.slow
@@ -874,10 +881,11 @@ def test_long_names_and_many_forecasters_stay_apart(data):
     assert not any("uncertainty" in vars(each.assessment) for each in comparison.forecasters.values())
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
-    assert "... and 5 more: --json" in text
-    assert "... and 294 more: --json" in text
-    table = text[text.index("slope verdict\n") : text.index("... and 5 more")].splitlines()[1:]
-    assert len({line[:20] for line in table}) == 20
+    assert "\n... and 5 more\n" in text
+    assert "\n... and 294 further pairs\n" in text
+    table = text[text.index("\nforecaster ") : text.index("... and 5 more")]
+    for name in list(comparison.forecasters)[:20]:
+        assert name.replace("\x1b", "\\x1b") in re.sub(r"\n  |\s", "", table)
     assert len(comparison.pairs) == 300
 
 
@@ -893,51 +901,48 @@ def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
         ({"a": p, "b": close}, y, {"groups": np.arange(400) // 4}),
         ({"a": p, "b": np.where(p < 0.3, 0, p)}, y, {"floor": 0}),
     ]
-    number = r"-?(?:\d+\.\d+|inf|\d\.\d+e[+-]\d+|\de-\d+)"
+    number = r"−?(?:\d+\.\d+|∞|\d\.\d+e[+−]\d+|\de−\d+)"
     for forecasts, happened, how in cases:
         text = str(compare(forecasts, happened, labels=[0, 1], resamples=0, **how))
         lines = text.splitlines()
         assert max(map(len, lines)) <= 80
-        found = [
-            re.search(rf" {number} +({number}) to ({number}) ", line)
-            for line in lines
-            if re.search(r"\S to -?[\di]", line) and line[0] != "i"
+        tables = text.partition("\n\nOrdered by")[2].partition("\n\nsettings:")[0].splitlines()
+        intervals = [
+            re.search(rf"({number}) to ({number})(?: |$|;)", line) for line in tables if re.search(r"[\d∞] to ", line)
         ]
-        assert all(found), text
-        assert all(low != high for low, high in (each.groups() for each in found)), text
-        assert "-0.000 " not in text
-        assert "-0.0000 " not in text
+        assert len(intervals) >= 2
+        assert all(intervals), text
+        assert all(low != high for low, high in (each.groups() for each in intervals)), text
+        assert not re.search(r"[-−]0\.0+ ", text)
 
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (-0.0031, -0.0024, "-0.0031 to -0.0024"),
+        (-0.0031, -0.0024, "−0.0031 to −0.0024"),
         (0.57, 0.611, "0.570 to 0.611"),
-        (-0.00302, -0.00299, "-0.00302 to -0.00299"),
-        (-3.1e-8, -2.4e-8, "-3.10e-08 to -2.40e-08"),
+        (-0.00302, -0.00299, "−0.00302 to −0.00299"),
+        (-3.1e-8, -2.4e-8, "−3.10e−08 to −2.40e−08"),
         (2.0, 3e200, "2.000 to 3.00e+200"),
-        (0.25, math.inf, "0.250 to inf"),
-        (math.nan, math.nan, "-"),
+        (0.25, math.inf, "0.250 to ∞"),
+        (math.nan, math.nan, ""),
         (0.0, 0.0, "0.000 to 0.000"),
     ],
 )
 def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said):
-    assert _estimate((low + high) / 2, Interval(low, high))[1] == said
+    assert estimate((low + high) / 2, Interval(low, high))[1] == said
 
 
 def test_the_text_says_what_is_missing_and_what_is_what(data):
     y, p = data
     text = " ".join(str(compare(p, y, lag=3)).split())
-    assert (
-        "(No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag.)" in text
-    )
-    assert "no evidence" not in text
+    assert "No verdict: it needs rows that are independent, or clusters of them; give groups instead of a lag." in text
+    assert "none detected" not in text
     assert "rows dependent up to 3 apart; log loss and geometric accuracy without a floor" in text
     assert "p-values in the verdict Holm-adjusted for 3 pairs" in text
-    assert "(rows are counted from 0; share of the difference: below 0 in the other direction)" in text
+    assert "A share below 0 is a difference in the other direction. Rows are counted from 0." in text
     assert "counted from 0" not in str(compare(p, y, ids=np.arange(300)))
-    assert "1 group of dependent rows" in " ".join(str(compare(p, y, groups=np.zeros(300))).split())
+    assert "1 cluster of dependent rows" in " ".join(str(compare(p, y, groups=np.zeros(300))).split())
     all_rows = compare({"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, [1, 1, 1], pos_label=1)
     assert all_rows.pairs[0].turning_rows == 3
     assert "would not be ahead" not in str(all_rows)

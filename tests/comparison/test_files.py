@@ -470,7 +470,7 @@ def test_tallies_have_no_rows_to_pair(files, tmp_path, capsys):
 def test_outputs_are_written_and_inputs_are_kept(data, files, tmp_path, capsys):
     outputs = ["--resamples", 0, "--json", tmp_path / "c.json", "--plot", tmp_path / "c.png"]
     assert run("compare", *files, *COLUMNS, "--in-order", *outputs) == 0
-    assert capsys.readouterr().out == str(expected(data)) + "\n"
+    assert capsys.readouterr().out == expected(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "c.json").read_text()) == plain(expected(data))
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     before = files[1].read_bytes()
@@ -594,6 +594,6 @@ def test_scores_that_would_be_infinite_are_refused_sequentially_by_id(data, file
 def test_sequential_outputs(data, files, tmp_path, capsys):
     outputs = ["--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg"]
     assert run("compare", *files, *COLUMNS, "--in-order", "--sequential", *outputs) == 0
-    assert capsys.readouterr().out == str(sequential(data)) + "\n"
+    assert capsys.readouterr().out == sequential(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
     assert "limits, at all rows together" in (tmp_path / "s.svg").read_text()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from itertools import product
 
 import mpmath as mp
@@ -450,7 +451,8 @@ class TestResult:
     def test_text(self, result):
         text = str(result)
         assert f"calibrated is better: decided after {result.decided_after:,} rows" in text
-        assert "ever deciding for the worse forecaster is at most 0.05," in text
+        words = " ".join(text.split())
+        assert "ever deciding for the worse forecaster is at most 0.05, however often you look" in words
         assert max(map(len, text.splitlines())) <= 80
 
     def test_the_one_that_is_ahead_comes_first_in_the_text(self, rng):
@@ -459,8 +461,8 @@ class TestResult:
             swapped = compare_sequentially(dict(reversed(forecasts.items())), y, score=score)
             given = compare_sequentially(forecasts, y, score=score)
             assert str(given) == str(swapped)
-            sign = 1 if given.larger_is_better else -1
-            assert f"{sign * abs(given.difference[-1]):.3f}   calibrated minus sure" in str(given)
+            sign = "" if given.larger_is_better else "−"
+            assert f" of calibrated − sure: {sign}{abs(given.difference[-1]):.3f} (" in " ".join(str(given).split())
 
     def test_text_where_later_rows_say_otherwise(self):
         """Decided for one, then the other is better for long enough to turn the limits."""
@@ -471,13 +473,13 @@ class TestResult:
         for n, words in ((300, "a is better: decided after"), *later):
             result = compare_sequentially({"a": a[:n], "b": b[:n]}, y[:n], pos_label=1)
             assert result.better == "a"
-            assert words in str(result)
+            assert words in " ".join(str(result).split())
         assert result.better_now == "b"
 
     def test_text_of_the_undecided(self):
         result = compare_sequentially({"a" * 60: [0.5], "b\n\x1b": [0.4]}, [1], score="log_loss")
         text = str(result)
-        assert "not decided: the confidence limits contained 0" in text
+        assert text.startswith("Not decided: the confidence limits contained 0 after every row.\n")
         assert "log loss at the floor 0.005" in text
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= 80
@@ -486,7 +488,7 @@ class TestResult:
         n = 4000
         result = compare_sequentially({"a": np.full(n, 0.99), "b": np.full(n, 0.01)}, np.ones(n), pos_label=1)
         assert result.e_first[-1] == math.inf
-        assert "inf   evidence that a is better" in str(result)
+        assert re.search(r"\na +∞\nb +0\.\d+\n", str(result))
         assert json.loads(result.to_json())["e_first"][-1] == "Infinity"
 
     def test_picture(self, result):
@@ -510,7 +512,7 @@ class TestResult:
             assert ax.get_ylabel() == "Brier score, calibrated minus sure"
             assert ax.lines[0].get_ydata()[-1] < 0
             assert ax.lines[2].get_ydata()[0] < 0
-            assert "calibrated minus sure" in str(result)
+            assert " of calibrated − sure: −" in str(result)
 
     @pytest.mark.slow
     def test_picture_of_many_rows_and_of_one(self, rng):
@@ -521,3 +523,19 @@ class TestResult:
         assert x.size <= 2000
         single = compare_sequentially({"a": [0.5], "b": [0.4]}, [1]).plot(Figure().subplots())
         assert len(single.lines) == 2
+
+
+def test_the_page_and_the_card_have_the_text_of_the_decision(tmp_path, rng):
+    y, forecasts = two(rng, 1200)
+    result = compare_sequentially({"<b>": forecasts["calibrated"], "sure": forecasts["sure"]}, y)
+    result.report(tmp_path / "s.html", name="rain.csv", command="unperplexed compare rain.csv --sequential")
+    page = (tmp_path / "s.html").read_text("utf-8")
+    decided = f"&lt;b&gt; is better: decided after {result.decided_after:,} rows"
+    assert f"<title>rain.csv: {decided}</title>" in page
+    assert f"<h1>{decided}</h1>" in page
+    assert f'<th scope="row">{result.decided_after:,}</th>' in page
+    assert "unperplexed compare rain.csv --sequential" in page
+    [line] = re.findall(r'<path class="cv[^"]*" d="M([^"]*)"', page)
+    ends = [float(pair.split()[0]) for pair in line.split("L")]
+    assert (ends[0] < 2, ends[-1]) == (True, 1000)
+    assert decided in result._repr_html_()

@@ -1,16 +1,21 @@
 """Documents and charts as a page shows them, without any result."""
 
+import ast
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import unperplexed
 from unperplexed.report.chart import Axis, Chart, Line, Mirror, Points, Reference, percent_axis, thinned
 from unperplexed.report.chart_labels import placed_labels
 from unperplexed.report.document import Code, Column, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
-from unperplexed.report.html import page
+from unperplexed.report.html import card, page
 from unperplexed.report.numbers import between, count, number, points, share, signed
 from unperplexed.report.svg import plot
+from unperplexed.report.terminal import text as plain_text
 
 COLUMNS = [Column("name", ["a", "b"]), Column("rows", ["1", "2"], ["few", ""], meaning="How many.")]
 
@@ -50,6 +55,42 @@ def test_a_further_column_is_one_line():
     assert "<td>10%</td>" in html
     assert '<th scope="col">share</th>' in html
     assert 'td:nth-of-type(2)::before{content:"share"}' in html
+
+
+def test_details_are_left_out_of_short_forms():
+    d = document(Table("t", [*COLUMNS, Column("detail", ["10%", "90%"], detail=True)]), summary=[])
+    brief = replace(d, summary=d.sections[0].blocks)
+    assert "10%" in page(d)
+    for shown in (card(brief), plain_text(brief)):
+        assert "detail" not in shown
+        assert "10%" not in shown
+
+
+RENDERINGS = {"html": "page", "terminal": "text", "matplotlib_chart": "plot", "matplotlib_multiples": "plot"}
+
+
+def imported(path, source):
+    """Names of the modules of the package that a module imports, anywhere in it."""
+    package = ["unperplexed", *path.relative_to(source).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = [*base, *([node.module] if node.module else [])]
+            yield ".".join(module)
+            yield from (".".join([*module, each.name]) for each in node.names)
+
+
+def test_no_module_knows_two_renderings():
+    """A result describes itself once; `report.result` alone lets it be shown in more than one way."""
+    source = Path(unperplexed.__file__).parent
+    known = {}
+    for path in source.rglob("*.py"):
+        found = {RENDERINGS.get(name.removeprefix("unperplexed.report.")) for name in imported(path, source)} - {None}
+        if found:
+            known[path.relative_to(source).as_posix()] = found
+    assert known.pop("report/result.py") == {"page", "text"}
+    assert known["assessment/result.py"] == {"plot"}  # so the search finds what there is
+    assert all(len(found) == 1 for found in known.values()), known
 
 
 def test_headings_cannot_leave_the_style_sheet():

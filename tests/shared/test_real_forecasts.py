@@ -155,7 +155,7 @@ def test_brackets_in_pairs(capsys):
     pairs = [f"round_{r}=round_{r}_outcome" for r in range(1, 8)]
     assert run("assess", DATA / "fte_brackets/tennis_men.csv", "--pair", *pairs) == 0
     out = capsys.readouterr().out
-    assert out == str(assess(*brackets())) + "\n"
+    assert out == assess(*brackets()).to_text(name="tennis_men.csv") + "\n"
     assert "7,168 forecasts" in out
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,52 +12,6 @@ from .errors import InputError
 
 REPORTS = (".html", ".htm")
 """Suffixes of reports."""
-
-
-class Reported(ABC):
-    """A result that has a report."""
-
-    @abstractmethod
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        """Make the page."""
-
-    def to_html(self, *, name: str = "", command: str = "", recalibrate: str = "") -> str:
-        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
-
-        Parameters
-        ----------
-        name : str, optional
-            What the forecasts are called, such as their file: the page's title begins with it.
-        command : str, optional
-            Command that makes the same report again; the page shows it.
-        recalibrate : str, optional
-            Command that fits the remedy on held-out rows; the page shows it beside the remedy.
-
-        Returns
-        -------
-        str
-        """
-        return self._page(name, command, recalibrate)
-
-    def report(self, path: str | Path, *, name: str = "", command: str = "", recalibrate: str = "") -> None:
-        """Write `to_html` to a file, whole or not at all; one that is there is replaced.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, ``.html`` or ``.htm``.
-        name, command, recalibrate : str, optional
-            As in `to_html`.
-
-        Raises
-        ------
-        InputError
-            For another suffix, or a file that cannot be written.
-        """
-        write_whole(
-            check_output(Path(path), REPORTS),
-            self.to_html(name=name, command=command, recalibrate=recalibrate).encode(),
-        )
 
 
 def check_output(path: Path, suffixes: Sequence[str] = ()) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from html import escape
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -13,13 +12,14 @@ import numpy as np
 
 from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of, short_name
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
@@ -125,7 +125,7 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Breakdown(Reported):
+class Breakdown(Result):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look
@@ -220,25 +220,15 @@ class Breakdown(Reported):
 
         return draw_groups(self, figure, most)
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe_breakdown import breakdown_document
 
-        return page(breakdown_document(self, name=name, command=command, recalibrate=recalibrate))
+        return breakdown_document(self, naming, brief=brief)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         by = short_name(", ".join(self.by))
         return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
-
-    def __str__(self) -> str:
-        """Give the groups as text for a terminal."""
-        from .breakdown_text import breakdown_text
-
-        return breakdown_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def assess_by(

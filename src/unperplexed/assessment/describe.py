@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, p_value_text, short_name
-from ..calibration.diagnosis.describe import diagnosis_parts
+from ..calibration.diagnosis.describe import HELD_OUT, diagnosis_parts, remedies_text
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
 from ..report.numbers import between, number, share
+from ..report.result import Naming
 from ..statistics.intervals import wilson
 from ..statistics.means import t_quantile
 from ..tally.describe import counted, notes_lines
@@ -41,13 +42,11 @@ from .describe_tables import (
     surprises_table,
 )
 from .describe_words import (
-    HELD_OUT,
     against_reference,
     confident_errors,
     dependence_text,
     evidence,
     remarks,
-    remedies_text,
     rows_text,
     settings_text,
 )
@@ -62,25 +61,9 @@ _LONG_VERDICT = 160
 """Characters of a verdict that the first lines have no room for."""
 
 
-def assessment_document(a: Assessment, *, name: str = "", command: str = "", recalibrate: str = "") -> Document:
-    """Describe an assessment.
-
-    Parameters
-    ----------
-    a : Assessment
-        What is described.
-    name : str, optional
-        What the forecasts are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
-    recalibrate : str, optional
-        Command that applies the remedy.
-
-    Returns
-    -------
-    Document
-    """
-    return Described(a).document(name, command, recalibrate)
+def assessment_document(a: Assessment, naming: Naming, *, brief: bool) -> Document:
+    """Describe an assessment, in full or in brief."""
+    return Described(a).summary(naming) if brief else Described(a).document(naming)
 
 
 class Described:
@@ -92,37 +75,38 @@ class Described:
         self.event = Event(assessment)
         self.parts = diagnosis_parts(assessment.diagnosis, assessment.scores.get("log_loss", math.nan))
 
-    def document(self, name: str, command: str, recalibrate: str) -> Document:
+    def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the commands that are known."""
-        a, titled = self.a, f"{short_name(name, 200)}: " if name else ""
+        a, name = self.a, short_name(naming.name, 200)
+        titled = f"{name}: " if name else ""
         what = counted(a.n_rows, a.n_classes, a.labels)
         return Document(
             title=f"{titled}{self.headline}: {what}",
-            facts=" · ".join(filter(None, [short_name(name, 200), what, dependence_text(self.a)])),
+            facts=" · ".join(filter(None, [name, what, dependence_text(a)])),
             headline=self.headline,
             lead=self._lead(),
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
-            command=self._remedy_command(recalibrate),
+            command=self._remedy_command(naming.recalibrate),
             figure=reliability_chart(self.event),
             figure_table=diagram_table(self.event),
             metrics=list(key_metrics(self.event, self.familiar)),
             first=self._findings(),
-            sections=list(self._sections(command)),
+            sections=list(self._sections(naming.command)),
         )
 
-    def summary(self, name: str = "", recalibrate: str = "") -> Document:
+    def summary(self, naming: Naming) -> Document:
         """Describe it in short, without charts: for text and cards."""
-        a = self.a
+        a, name = self.a, short_name(naming.name, 200)
         others = self.parts.others if a.diagnosis.findings else ()
         return Document(
             title=self.headline,
-            facts=": ".join(filter(None, [short_name(name, 200), f"{self._counted()}, {dependence_text(self.a)}"])),
+            facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(a)}"])),
             headline=self.parts.verdict if a.diagnosis.made else self.headline,
             lead=self._evidence(),
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
-            command=self._remedy_command(recalibrate),
+            command=self._remedy_command(naming.recalibrate),
             remarks=[line for line in (self._rows_and_advice(), *others) if line],
             metrics=[*key_metrics(self.event, self.familiar), *further_scores(a), *means_of_event(self.event)],
             summary=list(self._short_blocks()),
@@ -130,10 +114,6 @@ class Described:
             more="--report PAGE.html, or to_html() in Python: diagram, groups, risk profile, surprising forecasts",
             warnings=[*remarks(a), *notes_lines(a.notes)],
         )
-
-    def conclusion(self) -> Document:
-        """Describe what is wrong with it and what mends that, without any metrics."""
-        return replace(self.summary(), metrics=(), summary=(), settings="", more="", warnings=())
 
     def _counted(self) -> str:
         return counted(self.a.n_rows, self.a.n_classes, self.a.labels)

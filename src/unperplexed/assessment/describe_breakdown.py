@@ -9,76 +9,134 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import printable, short_name
+from .._lib.formatting import confidence_interval, number_of, printable, short_name
+from ..calibration.diagnosis.describe import short_verdict
 from ..report.chart import Axis, Chart, Points, Reference
-from ..report.document import Block, Column, Document, Section, Table
+from ..report.document import Block, Column, Document, Prose, Section, Table
 from ..report.numbers import between, count, number, share
+from ..report.result import Naming
+from ..tally.describe import notes_lines
 from .breakdown import Breakdown
-from .breakdown_text import ORDERS, key_text
 from .describe import assessment_document
 from .describe_charts import Event, reliability_chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..forecasts.group_keys import Key, Value
+
 MOST_DRAWN = 30
 """Groups that the chart shows."""
 
 
-def breakdown_document(b: Breakdown, *, name: str = "", command: str = "", recalibrate: str = "") -> Document:
-    """Describe all rows, and their groups.
-
-    Parameters
-    ----------
-    b : Breakdown
-        What is described.
-    name, command, recalibrate : str, optional
-        As in `describe.assessment_document`.
-
-    Returns
-    -------
-    Document
-    """
-    whole = assessment_document(b.whole, name=name, command=command, recalibrate=recalibrate)
+def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document:
+    """Describe all rows, and their groups."""
+    whole = assessment_document(b.whole, naming, brief=brief)
+    if brief:
+        blocks: list[Block] = [groups_table(b), *_between_groups(b)]
+        warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
+        return replace(whole, metrics=(), summary=blocks, settings="", more=_MORE, warnings=warnings)
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    blocks: list[Block] = [groups_table(b)]
+    blocks = [groups_table(b), *_between_groups(b)]
     if len(b) > 1:
         blocks.insert(0, groups_chart(b))
     return replace(whole, sections=[Section("by", title, blocks, "Groups"), *whole.sections])
 
 
+_MORE = "--report PAGE.html, or to_html() in Python: a chart and all figures of the groups, and of all rows"
+
+
 def groups_table(b: Breakdown) -> Table:
-    """Return the groups with their figures, as many as a page shows."""
-    groups = [group.assessment for group in b.groups]
+    """Return all rows, and the groups, with their figures."""
+    of, shrunk = [b.total, *b.groups], b.shrinkage is not None
+    found = [group.assessment for group in of]
     columns = [
-        Column("group", [_name(b, at) for at in range(len(b))]),
-        Column("rows", [count(a.n_rows) for a in groups], ["few" if group.small else "" for group in b.groups]),
-        Column("verdict", [a.diagnosis.headline for a in groups], words=True),
-        Column("cost in nats", [number(group.cost) for group in b.groups], meaning="ln(calibrated / predicted geometric"
-               " accuracy). Smaller is better."),
-        Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in groups]),
-        Column("standard error", [number(group.standard_error) for group in b.groups]),
-        Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in groups]),
-        Column("slope", [number(a.slope) for a in groups]),
-        Column("accuracy", [share(a.prediction_accuracy) for a in groups]),
+        Column(
+            ", ".join(map(printable, b.by)),
+            [_ALL, *(short_name(key_text(group.key), 200) for group in b.groups)],
+            ["few rows" if group.small else "" for group in of],
+        ),
+        Column("rows", [count(a.n_rows) for a in found]),
+        Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
+        Column("standard error", [_three_decimals(group.standard_error) for group in of], detail=shrunk),
+        Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
+        Column("cost in nats", [_three_decimals(group.cost) for group in of], meaning="ln(calibrated / predicted"
+               " geometric accuracy). Smaller is better."),
+        Column("slope", [number(a.slope) for a in found], detail=True, meaning="Slope of the averages. 1 is best."),
+        Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
+        Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),
     ]  # fmt: skip
-    shrunken = [group.shrunken for group in b.groups if group.shrunken is not None]
-    if b.shrinkage is not None and len(shrunken) == len(b):
-        columns += [
+    if b.shrinkage is not None:
+        shrunken = [group.shrunken for group in of]
+        columns[3:3] = [
             Column(
                 "shrunken",
-                [number(s.geometric_accuracy) for s in shrunken],
-                [between(s.low, s.high) for s in shrunken],
+                ["" if s is None else number(s.geometric_accuracy) for s in shrunken],
+                ["" if s is None else between(s.low, s.high) for s in shrunken],
+                meaning="The own share of the predicted geometric accuracy, the rest that of the centre of all groups.",
             ),
-            Column("own share", [share(s.own_share) for s in shrunken]),
+            Column("own share", ["" if s is None else f"{s.own_share:.0%}" for s in shrunken]),
         ]
-    order = f"{ORDERS[b.sort].capitalize()}."
-    more = f" {len(b.empty):,} groups without a row to assess are left out." if b.empty else ""
-    return Table(f"{order}{more} All groups are in frame() and --json.", columns, sortable=True)
+    level = confidence_interval(0.95 if b.shrinkage is None else b.shrinkage.confidence)
+    return Table(_caption(b), columns, sortable=True, notes=level)
 
 
-def _name(b: Breakdown, at: int) -> str:
-    return short_name(key_text(b.groups[at].key), 200)
+_ALL, _MISSING = "all rows", "(missing)"
+
+ORDERS = {
+    "geometric_accuracy": "the lowest predicted geometric accuracy first",
+    "cost": "the highest cost of miscalibration first",
+    "prediction_accuracy": "the lowest accuracy first",
+    "rows": "the most rows first",
+    "group": "in order",
+}
+_MOST_EMPTY = 3
+
+
+def key_text(key: Key) -> str:
+    """Name a group in one line."""
+    return ", ".join(map(_value_text, key))
+
+
+def _value_text(value: Value) -> str:
+    """Give a value as it is; quoted where it has spaces at its ends, or reads like a word of the table's own."""
+    if value is None:
+        return _MISSING
+    text = printable(str(value))
+    return f'"{text}"' if text != text.strip() or text in (_ALL, _MISSING) else text
+
+
+def _three_decimals(value: float) -> str:
+    return number(0.0 if abs(value) < 0.0005 else value)
+
+
+def _caption(b: Breakdown) -> str:
+    """Count the groups, and state their order and what a small one is."""
+    order = ORDERS[b.sort]
+    if b.shrinkage is not None:
+        order = order.replace("predicted", "shrunken")
+    if b.small_last:
+        order += ", small ones last"
+    sentences = [f"{number_of(len(b), 'group')} by {', '.join(map(printable, b.by))}, {order}."]
+    if b.empty:
+        named = ", ".join(short_name(key_text(key)) for key in b.empty[:_MOST_EMPTY])
+        left_out = f"{number_of(len(b.empty), 'group')} without rows to assess"
+        sentences.append(f"{left_out}, left out: {named}{', ...' if len(b.empty) > _MOST_EMPTY else ''}.")
+    if any(group.small for group in (b.total, *b.groups)):
+        sentences.append("Few rows: fewer than 100 whose most probable class was observed, or was not.")
+    return " ".join([*sentences, "All groups are in frame() and --json."])
+
+
+def _between_groups(b: Breakdown) -> list[Block]:
+    """State by how much shrunken groups differ."""
+    if b.shrinkage is None:
+        return []
+    centre, spread = number(b.shrinkage.centre), math.exp(b.shrinkage.between)
+    words = f"Shrunken: the own share of the predicted geometric accuracy, the rest {centre}, the centre of all groups."
+    if spread > 1:
+        factor = f"{spread:.{2 if spread > 1.1 else 3}f}"
+        return [Prose(f"{words} The groups differ by a factor of {factor} (standard deviation) more than by chance.")]
+    return [Prose(f"{words} The groups differ by no more than chance.")]
 
 
 def groups_chart(b: Breakdown) -> Chart:

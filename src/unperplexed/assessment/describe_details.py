@@ -65,7 +65,7 @@ def averages_table(a: Assessment) -> Table:
         [
             Column("average", names, list(orders.values()), meanings=[MEANINGS[name] for name in MEANS]),
             *(
-                Column(head, [_minus(value) for value, _ in row], [_minus(limits) for _, limits in row])
+                Column(head, [value for value, _ in row], [limits for _, limits in row])
                 for head, row in zip(("predicted", "calibrated"), rows, strict=True)
             ),
             Column("ratio", [number(ratio) for ratio in ratios]),
@@ -85,10 +85,6 @@ def short_averages_table(a: Assessment) -> Table:
         [Column("", names.values), *(column for column in others if column.heading != "ratio")],
         notes=whole.notes,
     )
-
-
-def _minus(text: str) -> str:
-    return "\u2013" if text == "-" else text.replace("-", MINUS) if text[:1] == "-" or " -" in text else text
 
 
 def scores_table(a: Assessment) -> Table:

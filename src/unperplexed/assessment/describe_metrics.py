@@ -73,8 +73,8 @@ def papers_metrics(a: Assessment) -> Iterator[str]:
     for name, title in (("slope", "Slope of the averages"), ("divergence_probability", "divergence probability")):
         value, interval = metric_and_interval(a, name)
         about = [f"{level} {interval}"] if interval else []
-        about += [slope_note(a) if name == "slope" else "1 is best" if value != "-" else "none in this view"]
-        yield f"{title} {value if value != '-' else MISSING} ({'; '.join(about)})"
+        about += [slope_note(a) if name == "slope" else "1 is best" if value != MISSING else "none in this view"]
+        yield f"{title} {value} ({'; '.join(about)})"
 
 
 def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:

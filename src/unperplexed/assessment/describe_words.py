@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from .._lib.formatting import printable, short_name
 from ..report.numbers import estimate, figure, number
@@ -84,25 +84,6 @@ def confident_errors(a: Assessment) -> str:
                 f"{wrong:,.0f} of {n:,.0f} predictions above {100 * level:g}% are wrong; about {shown} were expected."
             )
     return ""
-
-
-HELD_OUT = "Fit this on held-out rows before you use it."
-
-
-def _without_label(remedy: str) -> str:
-    """Leave out the label of a line that stands under a heading: "Remedy (biased): Add ..." is "Biased: Add ..."."""
-    if remedy.startswith("Remedy ("):
-        name, _, rest = remedy.removeprefix("Remedy (").partition("): ")
-        return f"{name[:1].upper()}{name[1:]}: {rest}"
-    return remedy.removeprefix("Remedy: ")
-
-
-def remedies_text(remedies: Sequence[str]) -> str:
-    """Join the remedies of a diagnosis; the advice about held-out rows stands once, at the end."""
-    found = [_without_label(each) for each in remedies]
-    once = [each.replace(f" {HELD_OUT}", "") for each in found]
-    last = [HELD_OUT] if once != found else []
-    return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."
 
 
 MEANS = {

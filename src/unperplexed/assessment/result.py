@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
@@ -20,6 +19,8 @@ from ..calibration.diagnosis.words import not_made
 from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.averages import Averages
 from ..statistics.intervals import Interval, Sampling, wilson
 from ..statistics.means import (
@@ -190,7 +191,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment(Reported):
+class Assessment(Result):
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -503,29 +504,15 @@ class Assessment(Reported):
             raise InputError(f"{next(iter(keywords), 'name')}: needs kind='reliability'.")
         return plot_assessment(self, ax, axes)
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import assessment_document
 
-        return page(assessment_document(self, name=name, command=command, recalibrate=recalibrate))
+        return assessment_document(self, naming, brief=brief)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         of = f"{number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes"
         return f"<Assessment of {of}: geometric accuracy {self.reported.geometric_accuracy:.3f}>"
-
-    def __str__(self) -> str:
-        """Give the assessment as text for a terminal."""
-        from ..report.terminal import text
-        from .describe import Described
-
-        return text(Described(self).summary())
-
-    def _repr_html_(self) -> str:
-        from ..report.html import card
-        from .describe import Described
-
-        return card(Described(self).summary())
 
 
 def _frame(name: str, table: BinTable | ClassTable | PredictedTable | SurpriseTable | None) -> pl.DataFrame:

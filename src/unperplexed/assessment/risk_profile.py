@@ -15,6 +15,8 @@ from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.averages import Averages, averages
 from ..statistics.means import (
     DECISIVE,
@@ -51,7 +53,7 @@ _FEW_LOST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class RiskProfile(ReadOnlyArrays):
+class RiskProfile(ReadOnlyArrays, Result):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 
     Low orders are moved by the worst forecasts (risk-averse), high ones by the best (risk-seeking).
@@ -78,6 +80,11 @@ class RiskProfile(ReadOnlyArrays):
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             factor = np.exp(t_quantile(confidence, self.degrees_of_freedom) * self.standard_errors / self.values)
         return np.maximum(self.values / factor, self.floor), np.minimum(self.values * factor, 1.0)
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_profile import profile_document
+
+        return profile_document(self)
 
     def plot(
         self, ax: Axes | None = None, *, label: str | None = None, measured: MeasuredProfile | None = None

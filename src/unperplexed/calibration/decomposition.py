@@ -15,6 +15,8 @@ from scipy.special import xlogy
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
 from ..tally.tally import Tally, View
@@ -38,7 +40,7 @@ _DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squar
 
 
 @dataclass(frozen=True)
-class Decomposition:
+class Decomposition(Result):
     """A mean score in three parts: ``score = miscalibration - discrimination + uncertainty``. Made by `decompose`."""
 
     score: float
@@ -69,6 +71,11 @@ class Decomposition:
             "gain": math.exp(self.discrimination),
             "divergence_probability": math.exp(-self.miscalibration),
         }
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe import decomposition_document
+
+        return decomposition_document(self)
 
 
 def decompose(

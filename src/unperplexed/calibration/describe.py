@@ -1,11 +1,15 @@
-"""Calibration errors and decompositions as text."""
+"""Calibration errors, score decompositions and calibration tests as documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..report.numbers import figure
+from .._lib.formatting import p_value_text, rule_text, short_name
+from ..report.document import Block, Column, Document, Prose, Table
+from ..report.numbers import MINUS, number, share
+from ..report.result import Naming
 from ..tally.describe import counted, notes_lines
 from ..tally.tables import Cells
 from ..tally.tally import Tally, View
@@ -13,52 +17,147 @@ from ..tally.tally import Tally, View
 if TYPE_CHECKING:
     from .decomposition import Decomposition
     from .errors import CalibrationErrors
+    from .test import CalibrationTest
 
-
-ERRORS = {
-    "ece": ("ECE", "bins of equal width"),
-    "ece_equal_population": ("ECE", "bins of equal population"),
-    "rmsce": ("RMSCE", "root mean square over bins"),
-    "mce": ("MCE", "the largest of a bin"),
-    "smooth_ece": ("smooth ECE", "no bins"),
+_ERRORS = {
+    "ece": "ECE, bins of equal width",
+    "ece_equal_population": "ECE, bins of equal population",
+    "rmsce": "RMSCE, root mean square",
+    "mce": "MCE, the largest bin",
+    "smooth_ece": "smooth ECE, without bins",
 }
+_BY_CHANCE = (
+    "Both are measured on the same rows (in-sample), so they are above 0 by chance; the verdict of assess and"
+    " calibration_test() test miscalibration."
+)
 
 
-def calibration_text(
-    tally: Tally, bins: int, errors: Mapping[View, CalibrationErrors], decompositions: Sequence[Decomposition]
-) -> str:
-    """Give the calibration errors of each view, and scores in their parts."""
-    lines = [
-        counted(tally.n_rows, tally.n_classes, tally.labels),
-        "",
-        f"calibration errors in {bins} bins; 0 is best",
-        "",
-    ]
-    lines.append(f"{'':12}" + "".join(f"{view:>12}" for view in errors))
-    for name, (shown, meaning) in ERRORS.items():
-        figures = "".join(f"{_rounded(getattr(of_view, name)):>12}" for of_view in errors.values())
-        lines.append(f"{shown:12}{figures}   {meaning}")
+def calibration_document(
+    tally: Tally,
+    bins: int,
+    errors: Mapping[View, CalibrationErrors],
+    decompositions: Sequence[Decomposition],
+    naming: Naming,
+) -> Document:
+    """Describe the calibration errors of each view, and scores in their parts."""
+    name = short_name(naming.name, 200)
+    blocks: list[Block] = [errors_table(errors), *map(Prose, _about_classes(tally, errors))]
+    blocks += [decomposition_table(decompositions)]
+    blocks += [factors_table(each) for each in decompositions if each.rule == "log_loss"]
+    return Document(
+        title=": ".join(filter(None, [name, "calibration"])),
+        facts=": ".join(filter(None, [name, counted(tally.n_rows, tally.n_classes, tally.labels)])),
+        headline=f"Miscalibration is {' and '.join(_cost(each) for each in reversed(decompositions))}",
+        lead=_BY_CHANCE,
+        calm=True,
+        summary=blocks,
+        settings=f"{bins} bins",
+        warnings=list(notes_lines(tally.notes)),
+    )
+
+
+def _cost(d: Decomposition) -> str:
+    """Say how much of a score is due to miscalibration."""
+    parts = f"{_rounded(d.miscalibration)} of {number(d.score)}"
+    if not 0 < d.score < math.inf:
+        return f"{parts} in {rule_text(d.rule)}"
+    return f"{share(max(d.miscalibration, 0) / d.score)} of the {rule_text(d.rule)} ({parts})"
+
+
+def errors_table(errors: Mapping[View, CalibrationErrors]) -> Table:
+    """Return the calibration errors, a column for each view."""
+    views = [Column(view, [_rounded(getattr(of, name)) for name in _ERRORS]) for view, of in errors.items()]
+    return Table("Calibration errors. 0 is best.", [Column("error", [*_ERRORS.values()]), *views])
+
+
+def _about_classes(tally: Tally, errors: Mapping[View, CalibrationErrors]) -> Iterator[str]:
     if "each-class" in errors:
-        lines.append("(of each class: the class-wise ECE, and the ACE)")
+        yield "For each class, the ECE is the class-wise ECE; with equal population it is the ACE."
     else:
-        lines.append("(each class: needs a tally with the part classes: tally --parts classes)")
+        yield "The errors of each class need a tally with the part classes: tally --parts classes."
     if isinstance(tally.classes, Cells):
-        lines.append("(each class: from coarse cells, so that bins are made of these; --exact-limit allows more)")
-    lines += ["", "score = miscalibration - discrimination + uncertainty", ""]
-    lines.append(f"{'':13}{'score':>8}{'miscalibration':>16}{'discrimination':>16}{'uncertainty':>13}")
-    for d in decompositions:
-        parts = f"{_rounded(d.miscalibration):>16}{_rounded(d.discrimination):>16}{_rounded(d.uncertainty):>13}"
-        lines.append(f"{d.rule.replace('_', ' '):13}{_rounded(d.score):>8}{parts}   {d.view}")
-        if d.rule == "log_loss":
-            f = d.factors
-            factors = (
-                f"{_rounded(f['divergence_probability']):>16}{_rounded(f['gain']):>16}{_rounded(f['reference']):>13}"
-            )
-            lines.append(f"{'exp of minus':13}{_rounded(f['geometric_accuracy']):>8}{factors}   factors")
-    notes = list(notes_lines(tally.notes))
-    return "\n".join([*lines, *([""] if notes else []), *notes])
+        yield "The errors of each class are from coarse cells, so bins are made of these; --exact-limit allows more."
+
+
+def decomposition_table(decompositions: Sequence[Decomposition]) -> Table:
+    """Return scores in their parts, one a row."""
+    return Table(
+        f"Score = miscalibration {MINUS} discrimination + uncertainty. Smaller miscalibration and larger discrimination"
+        " are better.",
+        [
+            Column("score", [rule_text(d.rule) for d in decompositions]),
+            Column("mean", [_rounded(d.score) for d in decompositions]),
+            Column("miscalibration", [_rounded(d.miscalibration) for d in decompositions]),
+            Column("discrimination", [_rounded(d.discrimination) for d in decompositions]),
+            Column("uncertainty", [_rounded(d.uncertainty) for d in decompositions]),
+            Column("view", [d.view for d in decompositions], words=True),
+        ],
+    )
+
+
+def factors_table(d: Decomposition) -> Table:
+    """Return the parts of a log loss as a probability and factors."""
+    f = d.factors
+    return Table(
+        "The log loss as a probability: geometric accuracy = reference \u00d7 gain \u00d7 divergence probability.",
+        [
+            Column("", ["exp of minus the part"]),
+            Column("geometric accuracy", [_rounded(f["geometric_accuracy"])]),
+            Column("divergence probability", [_rounded(f["divergence_probability"])]),
+            Column("gain", [_rounded(f["gain"])]),
+            Column("reference", [_rounded(f["reference"])]),
+        ],
+    )
+
+
+def errors_document(errors: CalibrationErrors) -> Document:
+    """Describe the calibration errors of one view."""
+    values = [_rounded(getattr(errors, name)) for name in _ERRORS]
+    return Document(
+        title="Calibration errors",
+        facts="",
+        headline=f"ECE {values[0]}, smooth ECE {values[-1]}",
+        lead="Smaller is better. Calibration errors are above 0 by chance; calibration_test() tests miscalibration.",
+        calm=True,
+        summary=[Table("", [Column("error", [*_ERRORS.values()]), Column("value", values)])],
+    )
+
+
+def decomposition_document(d: Decomposition) -> Document:
+    """Describe the parts of a score."""
+    return Document(
+        title=f"Decomposition of the {rule_text(d.rule)}",
+        facts="",
+        headline=f"Miscalibration is {_cost(d)}",
+        lead="The parts are measured on the same rows (in-sample), so miscalibration is above 0 by chance.",
+        calm=True,
+        summary=[decomposition_table([d]), *([factors_table(d)] if d.rule == "log_loss" else [])],
+    )
+
+
+def test_document(test: CalibrationTest) -> Document:
+    """Describe a test of calibration."""
+    if math.isnan(test.p_value):
+        headline = "No p-value: nothing could be tested"
+    elif test.p_value < _LEVEL:
+        headline = f"Evidence of miscalibration ({p_value_text(test.p_value)})"
+    else:
+        headline = f"No evidence of miscalibration ({p_value_text(test.p_value)})"
+    return Document(
+        title="Calibration test",
+        facts="",
+        headline=headline,
+        lead="A small p-value is evidence of miscalibration; a large one is no evidence of calibration. diagnose()"
+        " names the errors and what to do about them.",
+        calm=not test.p_value < _LEVEL,
+        settings=f"statistic {number(test.statistic)}, by {test.by}",
+    )
+
+
+_LEVEL = 0.05
+_ROUNDING = 1e-9
 
 
 def _rounded(value: float) -> str:
     """Give a figure of which less than 1e-9 is rounding."""
-    return figure(0.0 if abs(value) < 1e-9 else value)
+    return number(0.0 if abs(value) < _ROUNDING else value)

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import Floats, Ints
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..tally.tables import Pairs
 from ..tally.tally import View
 from ..tally.views import (
@@ -50,7 +52,7 @@ _BINNINGS: Mapping[str, Callable[[Pairs, int], Ints]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class CalibrationErrors:
+class CalibrationErrors(Result):
     """Calibration errors of one view. Smaller is better; 0 is best and 1 the largest there is."""
 
     ece: float
@@ -63,6 +65,11 @@ class CalibrationErrors:
     """Maximum calibration error: the largest of a bin of equal width, however few its pairs."""
     smooth_ece: float
     """Smooth calibration error, which has no bins."""
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe import errors_document
+
+        return errors_document(self)
 
 
 def expected_calibration_error(

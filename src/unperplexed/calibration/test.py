@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.tally import EXACT_LIMIT, Tally
@@ -28,7 +30,7 @@ TestKind = Literal["score", "resampled"]
 
 
 @dataclass(frozen=True)
-class CalibrationTest:
+class CalibrationTest(Result):
     """Whether calibrated forecasts would look as miscalibrated as these. A small p-value says that they would not."""
 
     statistic: float
@@ -39,6 +41,11 @@ class CalibrationTest:
     by: TestedBy
     """What was read: rows, or the values, cells or sums of a tally. For the resampled test what its samples keep to:
     one class occurs in each row; each pair is by itself, in tallies that kept no rows; or shards of the rows."""
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe import test_document
+
+        return test_document(self)
 
 
 def calibration_test(

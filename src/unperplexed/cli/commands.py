@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._lib.errors import InputError, check_whole
 from .._lib.output import write_whole
 from .._lib.serialize import json_text
+from ..report import terminal
 from ..sources.readers.formats import matching
-from ..tally.describe import scores_text, tally_text
+from ..tally.describe import scores_document
 from ..tally.tally import Tally, View
 from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
 from .counting import (
@@ -21,7 +22,7 @@ from .counting import (
     selection_of,
     tally_of,
 )
-from .outputs import check_outputs, picture_bytes, print_text, report_bytes, sayer, write_outputs
+from .outputs import check_outputs, naming_of, picture_bytes, print_text, report_bytes, sayer, text_of, write_outputs
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "confidence": (0.95, "say with --level how probable a false alarm may be"),
     "resamples": (400, "it draws no samples"),
     "seed": (0, "it draws no samples"),
-    "report": (None, "its picture (--plot) shows all there is"),
 }
 """Options of other comparisons, their defaults, and why they have no place in one row after another."""
 
@@ -56,17 +56,19 @@ def assess(arguments: argparse.Namespace) -> None:
         refuse_without_groups(arguments)
         found = whole = assessment_of(arguments)
     outputs = picture_bytes(arguments.plot, whole.plot, arguments.axes) | report_bytes(arguments, found)
-    write_outputs(arguments, found.to_json, str(found), outputs)
+    write_outputs(arguments, found.to_json, text_of(arguments, found), outputs)
 
 
 def profile(arguments: argparse.Namespace) -> None:
     """Give the risk profile."""
     check_outputs(arguments)
     assessment = assessment_of(arguments)
-    from ..assessment.profile_text import profile_orders, profile_text
+    from ..assessment.describe_profile import assessed_profile_document
 
-    text = profile_text(assessment, arguments.orders or profile_orders(assessment.profile))
-    write_outputs(arguments, assessment.to_json, text, picture_bytes(arguments.plot, assessment.profile.plot))
+    described = assessed_profile_document(assessment, arguments.orders or (), naming_of(arguments))
+    write_outputs(
+        arguments, assessment.to_json, terminal.text(described), picture_bytes(arguments.plot, assessment.profile.plot)
+    )
 
 
 def scores(arguments: argparse.Namespace) -> None:
@@ -76,7 +78,8 @@ def scores(arguments: argparse.Namespace) -> None:
     if not counted.weight > 0:
         raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
     summary = {name: value for name, value in counted.summary().items() if name != "sources"}
-    write_outputs(arguments, partial(json_text, summary), scores_text(counted), {})
+    described = scores_document(counted, naming_of(arguments))
+    write_outputs(arguments, partial(json_text, summary), terminal.text(described), {})
 
 
 def calibration(arguments: argparse.Namespace) -> None:
@@ -96,10 +99,10 @@ def calibration(arguments: argparse.Namespace) -> None:
     summary = counted.summary()
     result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
     result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
-    from ..calibration.describe import calibration_text
+    from ..calibration.describe import calibration_document
 
-    text = calibration_text(counted, arguments.bins, errors, decompositions)
-    write_outputs(arguments, partial(json_text, result), text, {})
+    described = calibration_document(counted, arguments.bins, errors, decompositions, naming_of(arguments))
+    write_outputs(arguments, partial(json_text, result), terminal.text(described), {})
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -114,7 +117,7 @@ def compare(arguments: argparse.Namespace) -> None:
     how = _in_sequence(a) if a.sequential else _at_once(a)
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     outputs = picture_bytes(a.plot, found.plot, comparison=found) | report_bytes(a, found)
-    write_outputs(a, found.to_json, str(found), outputs)
+    write_outputs(a, found.to_json, text_of(a, found), outputs)
 
 
 _Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison]"
@@ -180,7 +183,7 @@ def tally(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     counted = tally_of(arguments)
     write_whole(arguments.output, counted.to_bytes())
-    print_text(arguments, tally_text(counted))
+    print_text(arguments, counted.to_text(name=arguments.output.name))
 
 
 def merge(arguments: argparse.Namespace) -> None:
@@ -194,7 +197,7 @@ def merge(arguments: argparse.Namespace) -> None:
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
         )
     write_whole(arguments.output, merged.to_bytes())
-    print_text(arguments, tally_text(merged))
+    print_text(arguments, merged.to_text(name=arguments.output.name))
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -204,7 +207,7 @@ def show(arguments: argparse.Namespace) -> None:
     if len(names) > 1:
         raise InputError(f"{arguments.files[0]}: {len(names)} files match; show says what one holds.")
     found = Tally.load(names[0])
-    write_outputs(arguments, partial(json_text, found.summary()), tally_text(found), {})
+    write_outputs(arguments, partial(json_text, found.summary()), text_of(arguments, found), {})
 
 
 def demo(arguments: argparse.Namespace) -> None:
@@ -217,4 +220,4 @@ def demo(arguments: argparse.Namespace) -> None:
     sayer(arguments)(source)
     assessment = assess(digit, probability, scores=arguments.scores, **settings_of(arguments))
     outputs = picture_bytes(arguments.plot, assessment.plot, arguments.axes) | report_bytes(arguments, assessment)
-    write_outputs(arguments, assessment.to_json, str(assessment), outputs)
+    write_outputs(arguments, assessment.to_json, text_of(arguments, assessment), outputs)

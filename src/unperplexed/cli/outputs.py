@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.output import REPORTS, check_output, write_whole
+from ..report.result import Naming
 from ..sources.readers.formats import matching
 from .terminal import coloured, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..report.result import Result
+
 PICTURES = (".png", ".svg", ".pdf")
 TALLY = ".tally"
+DEMO = "handwritten digits"
+"""Name of the forecasts that no file holds."""
 
 
 def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
@@ -70,13 +75,22 @@ def write_outputs(
         print(printed)
 
 
-def report_bytes(arguments: argparse.Namespace, found: Any) -> dict[Path, bytes]:
+def text_of(arguments: argparse.Namespace, found: Result) -> str:
+    """Give a result as text, under the names of the files."""
+    return found.to_text(name=naming_of(arguments).name)
+
+
+def naming_of(arguments: argparse.Namespace) -> Naming:
+    """Name the forecasts by their files, with the command as it was typed."""
+    return Naming(called(getattr(arguments, "files", [DEMO])), shlex.join(["unperplexed", *arguments.words]))
+
+
+def report_bytes(arguments: argparse.Namespace, found: Result) -> dict[Path, bytes]:
     """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
     if arguments.report is None:
         return {}
-    name = called(getattr(arguments, "files", ["handwritten digits"]))
-    command, recalibrate = shlex.join(["unperplexed", *arguments.words]), _remedy_command(found)
-    return {arguments.report: found.to_html(name=name, command=command, recalibrate=recalibrate).encode()}
+    known = naming_of(arguments)._replace(recalibrate=_remedy_command(found))
+    return {arguments.report: found.to_html(**known._asdict()).encode()}
 
 
 def _remedy_command(found: Any) -> str:

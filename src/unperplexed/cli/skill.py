@@ -51,7 +51,7 @@ def skill(arguments: argparse.Namespace) -> None:
     from ..comparison.files import compared_files, named_files
     from ..comparison.skill import BASE_RATE, SkillSettings, skilled
     from .counting import reading_of, selection_of
-    from .outputs import check_outputs, report_bytes, sayer, write_outputs
+    from .outputs import check_outputs, report_bytes, sayer, text_of, write_outputs
 
     a = arguments
     files = named_files(a.files)
@@ -68,7 +68,7 @@ def skill(arguments: argparse.Namespace) -> None:
     settings = SkillSettings(baseline, a.scores, a.floor, a.confidence, a.lag, bool(a.groups or a.pair), climatology)
     how = partial(skilled, settings=settings)
     found = compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
-    write_outputs(a, found.to_json, str(found), report_bytes(a, found))
+    write_outputs(a, found.to_json, text_of(a, found), report_bytes(a, found))
 
 
 def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> PairingOptions:

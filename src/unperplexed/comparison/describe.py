@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, percent, rule_text, short_name
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    number_of,
+    p_value_text,
+    percent,
+    rule_text,
+    short_name,
+)
 from ..assessment.describe_charts import Event
 from ..assessment.describe_words import MEANING
 from ..assessment.familiar import FamiliarMetrics, familiar_metrics
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings
-from ..report.numbers import between, number, share
+from ..report.numbers import between, estimate, number, share
+from ..report.result import Naming
 from ..tally.describe import counted, notes_lines
 from .describe_charts import profiles_chart, ratio_chart, reliability_chart
 from .describe_tables import (
@@ -19,32 +29,36 @@ from .describe_tables import (
     contributions_table,
     differences_table,
     forecasters_table,
+    pair_table,
     scores_table,
+    zero_forecasters,
 )
 from .result import Comparison, Difference, PairedComparison
-from .text import dependence_text, log_loss_text
 
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
 
+SHORT_FORECASTERS, SHORT_PAIRS, SHORT_ROWS = 20, 6, 5
+"""Forecasters, pairs and rows that a short form shows."""
 
-def comparison_document(c: Comparison, *, name: str = "", command: str = "") -> Document:
-    """Describe a comparison.
 
-    Parameters
-    ----------
-    c : Comparison
-        What is described.
-    name : str, optional
-        What the forecasts are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
+def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Document:
+    """Describe a comparison, in full or in brief."""
+    return Described(c).summary(naming) if brief else Described(c).document(naming)
 
-    Returns
-    -------
-    Document
-    """
-    return Described(c).document(name, command)
+
+def dependence_text(c: Comparison) -> str:
+    """Name the assumption about rows on which intervals and p-values rest."""
+    if c.n_groups is not None:
+        return f"{number_of(c.n_groups, 'cluster')} of dependent rows"
+    return f"rows dependent up to {c.lag} apart" if c.lag else "independent rows"
+
+
+def log_loss_text(c: Comparison) -> str:
+    """Name the floor of the log loss and, where it has one, who assigned 0 to observed outcomes: "at the floor ..."."""
+    zeros = [f"{short_name(name)} in {number_of(each.zero_rows, 'row')}" for name, each in zero_forecasters(c)]
+    why = f" (probability 0 assigned to observed outcomes: {', '.join(zeros)})" if c.scored_floor else ""
+    return f"{at_floor_text(c.scored_floor)}{why}"
 
 
 class Described:
@@ -53,7 +67,11 @@ class Described:
     def __init__(self, comparison: Comparison) -> None:
         """Take the comparison that is described."""
         self.c = comparison
-        self.events = {name: Event(each.assessment) for name, each in comparison.forecasters.items()}
+
+    @cached_property
+    def events(self) -> dict[str, Event]:
+        """The event of each forecaster."""
+        return {name: Event(each.assessment) for name, each in self.c.forecasters.items()}
 
     @cached_property
     def familiar(self) -> dict[str, FamiliarMetrics]:
@@ -61,16 +79,16 @@ class Described:
         shown = list(self.events.items())[:MOST_READINGS]
         return {name: familiar_metrics(event.tally, self.c.confidence) for name, event in shown}
 
-    def document(self, name: str, command: str) -> Document:
+    def document(self, naming: Naming) -> Document:
         """Describe it, under a name and with the command where they are known."""
-        c, titled = self.c, f"{short_name(name, 200)}: " if name else ""
+        c, name = self.c, short_name(naming.name, 200)
+        titled = f"{name}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
-        what = f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
-            facts=" · ".join(filter(None, [short_name(name, 200), what, f"paired by row, {dependence_text(c)}"])),
+            facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
             headline=c.verdict,
-            lead=" ".join([f"Log loss {log_loss_text(c)}.", self._significance(), *self._pair()]),
+            lead=" ".join([*self._pair(), f"Log loss {log_loss_text(c)}.", self._significance()]),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions()),
             figure=reliability_chart(self.events),
@@ -81,8 +99,66 @@ class Described:
                 [differences_table(c, headline=True), ratio_chart(c), differences_table(c, headline=False)],
                 "Differences",
             ),
-            sections=list(self._sections(command)),
+            sections=list(self._sections(naming.command)),
         )
+
+    def summary(self, naming: Naming) -> Document:
+        """Describe it in short, without charts: for text and cards."""
+        c, name = self.c, short_name(naming.name, 200)
+        return Document(
+            title=c.verdict,
+            facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(c)}"])),
+            headline=c.verdict,
+            lead=" ".join(self._pair()),
+            actions=list(self._actions()),
+            summary=list(self._short_blocks()),
+            settings=self._short_settings(),
+            more="--report PAGE.html, or to_html() in Python: curves, risk profiles, all scores; frame() and --json:"
+            " everything",
+            warnings=[*c.warnings, *self._notes()],
+        )
+
+    def _counted(self) -> str:
+        c = self.c
+        return f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
+
+    def _short_blocks(self) -> Iterator[Block]:
+        """Yield forecasters, the differences of the first pairs, and the rows from which that of the first comes."""
+        c, pair = self.c, self.c.pairs[0]
+        table = forecasters_table(c, SHORT_FORECASTERS)
+        yield table
+        first = next(iter(c.forecasters.values())).assessment.diagnosis
+        if not first.made:
+            yield Prose(first.verdict)
+        for each in c.pairs[:SHORT_PAIRS]:
+            yield pair_table(c, each)
+        if len(c.pairs) > SHORT_PAIRS:
+            yield Prose(f"... and {number_of(len(c.pairs) - SHORT_PAIRS, 'further pair')}")
+        if len(pair.contributions):
+            title = f"Largest contributions to {short_name(pair.first)} − {short_name(pair.second)}, log loss."
+            rows = contributions_table(pair)
+            yield replace(rows, caption=f"{title} {rows.caption}", brief=SHORT_ROWS)
+            yield from _turning(pair, c.n_rows)
+        else:
+            same = all(each.equal for each in pair.differences.values())
+            what = "score the same" if same else "have the same log loss"
+            yield Prose(f"{short_name(pair.first)} and {short_name(pair.second)} {what} in every row.")
+
+    def _short_settings(self) -> str:
+        c = self.c
+        holm = f"; p-values in the verdict Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+        return (
+            f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
+            f" {log_loss_text(c)}; slope and calibration {at_floor_text(c.floor)}{holm}"
+        )
+
+    def _notes(self) -> list[str]:
+        """Return what was left out or rescaled, by forecaster."""
+        return [
+            f"{short_name(name)}: {line}"
+            for name, each in self.c.forecasters.items()
+            for line in notes_lines(each.assessment.notes)
+        ]
 
     def _significant(self, d: Difference) -> bool:
         return d.adjusted_p_value < 1 - self.c.confidence
@@ -99,13 +175,14 @@ class Described:
         for rule in ("log_loss", "brier_score"):
             d = pair.differences.get(rule)
             if d is not None and math.isfinite(d.difference):
-                level, limits = confidence_interval(self.c.confidence), between(*d.interval)
+                value, limits = estimate(d.difference, d.interval)
+                level = confidence_interval(self.c.confidence)
                 in_brackets = [f"{level} {limits}"] if limits else []
                 in_brackets += [p_value_text(d.adjusted_p_value)] if not math.isnan(d.adjusted_p_value) else []
                 about = f" ({', '.join(in_brackets)})" if in_brackets else ""
                 first, second = short_name(pair.first), short_name(pair.second)
                 words = rule_text(rule)
-                yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {number(d.difference)}{about}."
+                yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {value}{about}."
 
     def _actions(self) -> Iterator[Action]:
         """Say which forecasters would gain by recalibration."""
@@ -113,13 +190,14 @@ class Described:
         for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
             d = each.assessment.diagnosis
             if d.findings:
-                cost = f": about {number(d.gain)} nats a row" if d.gain > 0 else ""
-                found.append(f"{short_name(name)}: {d.headline.lower()}{cost}.")
+                cost = f", about {number(d.gain)} nats a row" if d.gain > 0 else ""
+                found.append(f"{short_name(name)}: {d.headline[0].lower()}{d.headline[1:]}{cost}.")
         if found:
-            yield Action("What miscalibration costs", " ".join(found))
+            yield Action("What miscalibration costs", " ".join(found), "Cost")
             yield Action(
                 "What to do",
                 "Recalibrate these forecasters on held-out rows before you choose, and compare again on other rows.",
+                "Remedy",
             )
 
     def _metrics(self) -> Iterator[Metric]:
@@ -174,11 +252,7 @@ class Described:
 
     def _reproduce(self, command: str) -> Section:
         c = self.c
-        notes = [
-            f"{short_name(name)}: {line}"
-            for name, each in c.forecasters.items()
-            for line in notes_lines(each.assessment.notes)
-        ]
+        notes = self._notes()
         blocks: list[Block] = [Code(command, "Command")] if command else []
         blocks.append(Code('from unperplexed import compare\n\ncompare({"a": p, "b": q}, y).verdict', "From Python"))
         blocks.append(Settings(list(self._settings(notes))))

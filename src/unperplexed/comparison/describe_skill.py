@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, number_of, p_value_text, rule_text, short_name
-from ..assessment.breakdown_text import key_text
-from ..assessment.describe_breakdown import MOST_DRAWN, value_axis
+from ..assessment.describe_breakdown import MOST_DRAWN, key_text, value_axis
 from ..report.chart import Axis, Chart, Points, Reference
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import between, count, number, share
+from ..report.result import Naming
 from ..tally.describe import counted, notes_lines
 from .skill_result import GroupSkill, Skill, SkillScore
 from .verdict import LOG_LOSS
@@ -81,24 +81,11 @@ def _cells(group: GroupSkill, each: SkillScore) -> list[str]:
     ]
 
 
-def skill_document(s: Skill, *, name: str = "", command: str = "") -> Document:
-    """Describe skill scores.
-
-    Parameters
-    ----------
-    s : Skill
-        What is described.
-    name : str, optional
-        What the forecasts are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
-
-    Returns
-    -------
-    Document
-    """
+def skill_document(s: Skill, naming: Naming) -> Document:
+    """Describe skill scores."""
     rules = [*next(iter(s.whole.scores.values()))]
-    title = f"{short_name(name, 200)}: skill against {s.baseline}" if name else f"Skill against {s.baseline}"
+    name, command = short_name(naming.name, 200), naming.command
+    title = f"{name}: skill against {s.baseline}" if name else f"Skill against {s.baseline}"
     tables: list[Block] = [skill_table(s, rule) for rule in rules]
     notes: list[Block] = [Prose(f"Settings: {_settings(s)}.", quiet=True)]
     notes += [Notes("Warnings", s.warnings)] if s.warnings else []
@@ -107,14 +94,14 @@ def skill_document(s: Skill, *, name: str = "", command: str = "") -> Document:
     text = verdict(s)
     return Document(
         title=title,
-        facts=" · ".join(filter(None, [short_name(name, 200), counted(s.n_rows, s.n_classes, s.labels)])),
+        facts=" · ".join(filter(None, [name, counted(s.n_rows, s.n_classes, s.labels)])),
         headline=text[0].upper() + text[1:] + ".",
         lead="A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
         " baseline. p-values are adjusted for the number of groups and forecasters, intervals are not.",
         figure=skill_chart(s, LOG_LOSS),
         first=Section("skill", "Skill scores", tables, "Skill"),
         sections=[Section("how", "How this was computed", notes, "Settings")],
-        summary=[short_table(s, rule) for rule in rules],
+        summary=[table for table in tables if isinstance(table, Table)],
         settings=_settings(s),
         warnings=[*s.warnings, *_notes(s)],
     )
@@ -124,7 +111,7 @@ def skill_table(s: Skill, rule: str) -> Table:
     """Return the skill scores by a rule, all rows first."""
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
     return Table(
-        f"By {rule_text(rule)}.",
+        f"Skill by {rule_text(rule)}.",
         [
             Column("group", [text for text, _, _ in lines]),
             Column("rows", [count(group.n_rows) for _, group, _ in lines]),
@@ -135,20 +122,13 @@ def skill_table(s: Skill, rule: str) -> Table:
                 meaning="1 minus the ratio of the two scores. Larger is better.",
             ),
             Column("adjusted p-value", [_cells(group, each)[2] for _, group, each in lines]),
-            Column("score", [number(each.score) for *_, each in lines]),
-            Column("baseline's score", [number(each.baseline_score) for *_, each in lines]),
+            Column("score", [number(each.score) for *_, each in lines], detail=True),
+            Column("baseline's score", [number(each.baseline_score) for *_, each in lines], detail=True),
             Column("share of the total score", [share(each.share) for *_, each in lines]),
         ],
         sortable=True,
         notes=confidence_interval(s.confidence),
     )
-
-
-def short_table(s: Skill, rule: str) -> Table:
-    """Return the columns of the table that matter most."""
-    whole = skill_table(s, rule)
-    kept = ("group", "rows", "skill score", "adjusted p-value", "share of the total score")
-    return Table(f"Skill by {rule_text(rule)}", [c for c in whole.columns if c.heading in kept], notes=whole.notes)
 
 
 def skill_chart(s: Skill, rule: str) -> Chart | None:

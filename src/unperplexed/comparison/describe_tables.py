@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, rule_text, short_name
+from ..calibration.diagnosis.describe import short_verdict
 from ..report.document import Column, Table
-from ..report.numbers import between, number, share
-from ..scores.registry import score_named
-from .result import Comparison, Forecaster, PairedComparison
-from .text import calibration_verdict, zero_forecasters
+from ..report.numbers import MINUS, between, estimate, number, share
+from ..scores.registry import SCORES, score_named
+from ..statistics.intervals import Interval
+from .result import Comparison, Difference, Forecaster, PairedComparison
 
 MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
@@ -47,10 +49,9 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
     columns = [
         Column("pair", [_pair_name(pair) for pair, _, _ in rows]),
         Column("score", [rule_text(rule) for _, rule, _ in rows], words=True),
-        Column("difference", [number(d.difference) for *_, d in rows], [between(*d.interval) for *_, d in rows]),
+        *_estimates([(d.difference, d.interval) for *_, d in rows]),
         Column("standard error", [number(d.standard_error) for *_, d in rows]),
-        Column("p-value", [_p_value(d.p_value) for *_, d in rows]),
-        Column("adjusted p-value", [_p_value(d.adjusted_p_value) for *_, d in rows], meaning="Holm, over all pairs"),
+        *_p_values(c, [d for *_, d in rows]),
         Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
     ]
     caption = (
@@ -63,22 +64,53 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
     )
 
 
-def forecasters_table(c: Comparison) -> Table:
-    """Return the forecasters, the best first, with the verdict on each."""
+def _estimates(values: Sequence[tuple[float, Interval]]) -> list[Column]:
+    shown = [estimate(value, interval) for value, interval in values]
+    return [Column("difference", [value for value, _ in shown], [limits for _, limits in shown])]
+
+
+def _p_values(c: Comparison, found: Sequence[Difference]) -> list[Column]:
+    columns = [Column("p-value", [_p_value(d.p_value) for d in found])]
+    if len(c.pairs) > 1:
+        adjusted = [_p_value(d.adjusted_p_value) for d in found]
+        columns.append(Column("adjusted p-value", adjusted, meaning="Holm, over all pairs"))
+    return columns
+
+
+def pair_table(c: Comparison, pair: PairedComparison) -> Table:
+    """Return the differences of a pair by the scores that are printed, and the ratio of geometric accuracies."""
+    found = {rule_text(rule): d for rule, d in pair.differences.items() if rule not in SCORES or SCORES[rule].headline}
+    values = [(d.difference, d.interval) for d in found.values()]
+    return Table(
+        f"Paired differences, {short_name(pair.first)} − {short_name(pair.second)}",
+        [
+            Column("score", [*found, "ratio of geometric accuracies"]),
+            *_estimates([*values, (pair.accuracy_ratio, pair.accuracy_ratio_interval)]),
+            *_p_values(c, [*found.values(), pair.differences["log_loss"]]),
+        ],
+        notes=confidence_interval(c.confidence),
+    )
+
+
+def zero_forecasters(c: Comparison) -> list[tuple[str, Forecaster]]:
+    """Forecasters who assigned 0 to observed outcomes."""
+    return [(name, each) for name, each in c.forecasters.items() if each.zero_rows]
+
+
+def forecasters_table(c: Comparison, most: int | None = None) -> Table:
+    """Return the forecasters, the best first, with the verdict on each, or on so many of them."""
     names, found = [short_name(name, 200) for name in c.forecasters], list(c.forecasters.values())
     of = [each.assessment for each in found]
+    accuracies = [estimate(each.geometric_accuracy, each.geometric_accuracy_interval) for each in found]
+    verdicts = [short_verdict(a.diagnosis) for a in of[:most]] + [""] * len(of[len(of) if most is None else most :])
     columns = [
         Column("forecaster", names),
-        Column(
-            "geometric accuracy",
-            [number(each.geometric_accuracy) for each in found],
-            [between(*each.geometric_accuracy_interval) for each in found],
-        ),
+        Column("geometric accuracy", [value for value, _ in accuracies], [limits for _, limits in accuracies]),
         Column("log loss", [number(each.scores["log_loss"].mean) for each in found]),
         Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
         Column("accuracy", [share(a.prediction_accuracy) for a in of]),
         Column("slope", [number(a.slope) for a in of], meaning="Slope of the averages. 1 is best."),
-        Column("verdict", [calibration_verdict(a) for a in of], words=True),
+        Column("miscalibration", verdicts, words=True, detail=not any(verdicts)),
     ]
     caption = (
         f"Ordered by log loss. Log loss and geometric accuracy {at_floor_text(c.scored_floor)}, slope"
@@ -90,7 +122,7 @@ def forecasters_table(c: Comparison) -> Table:
             Column("rows assigned 0", [f"{each.zero_rows:,}" for each in found], meaning="Rows whose observed class the"
                    " forecaster assigned probability 0."),
         )  # fmt: skip
-    return Table(caption, columns, sortable=True)
+    return Table(caption, columns, sortable=True, notes=confidence_interval(c.confidence))
 
 
 def _shown(c: Comparison) -> list[tuple[str, Forecaster]]:
@@ -133,20 +165,31 @@ def averages_table(c: Comparison) -> Table:
     )
 
 
+def _probability(p: float) -> str:
+    return f"{p:g}" if p in (0, 1) else number(p)
+
+
+def _share(x: float) -> str:
+    if abs(x) >= 10:  # the difference is next to nothing
+        return f"{f'< {MINUS}' if x < 0 else '> '}1000%"
+    return f"{MINUS if x < 0 else ''}{share(abs(x))}"
+
+
 def contributions_table(pair: PairedComparison) -> Table:
     """Return the rows from which most of a difference comes."""
     c = pair.contributions
     rows = [f"{row:,}" for row in c.row.tolist()]
     return Table(
-        "The largest contribution first. A share below 0 is a difference in the other direction.",
+        "The largest first. A share below 0 is a difference in the other direction."
+        f"{'' if c.id else ' Rows are counted from 0.'}",
         [
             Column("id", [short_name(str(each), 200) for each in c.id])
             if c.id
             else Column("row", rows, meaning="Number of the row, from 0."),
             Column("outcome", [short_name(str(each), 200) for each in c.outcome], words=True),
-            Column("first forecaster's probability", [number(p) for p in c.first.tolist()]),
-            Column("second forecaster's probability", [number(p) for p in c.second.tolist()]),
-            Column("share of the difference", [number(x) for x in c.share.tolist()]),
+            Column(f"probability by {short_name(pair.first, 20)}", [_probability(p) for p in c.first.tolist()]),
+            Column(f"probability by {short_name(pair.second, 20)}", [_probability(p) for p in c.second.tolist()]),
+            Column("share of the difference", [_share(x) for x in c.share.tolist()]),
         ],
         sortable=True,
     )

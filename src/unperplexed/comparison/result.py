@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..assessment.result import Assessment
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..scores.registry import score_named
 from ..statistics.intervals import Interval
 
@@ -130,7 +130,7 @@ class PairedComparison:
 
 
 @dataclass(frozen=True)
-class Comparison(Reported):
+class Comparison(Result):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -266,25 +266,15 @@ class Comparison(Reported):
 
         return plot_comparison(self, ax)
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import comparison_document
 
-        return page(comparison_document(self, name=name, command=command))
+        return comparison_document(self, naming, brief=brief)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         on = f"{len(self.forecasters):,} forecasters on {number_of(self.n_rows, 'row')}"
         return f"<Comparison of {on}: {short_name(next(iter(self.forecasters)))} first by log loss>"
-
-    def __str__(self) -> str:
-        """Give the comparison as text for a terminal."""
-        from .text import comparison_text
-
-        return comparison_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def _inverse(ratio: float) -> float:

@@ -18,6 +18,8 @@ from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.confidence_sequences import evidence
@@ -44,10 +46,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class SequentialComparison(ReadOnlyArrays):
+class SequentialComparison(ReadOnlyArrays, Result):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 
-    ``print`` it, ``.plot()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
     """
 
     first: str
@@ -126,11 +128,10 @@ class SequentialComparison(ReadOnlyArrays):
         names = f"{short_name(self.first)} and {short_name(self.second)}"
         return f"<SequentialComparison of {names} over {number_of(self.n_rows, 'row')}>"
 
-    def __str__(self) -> str:
-        """Give the comparison as text for a terminal."""
-        from .sequential_text import sequential_text
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_sequential import sequential_document
 
-        return sequential_text(self)
+        return sequential_document(self, naming, brief=brief)
 
 
 def compare_sequentially(

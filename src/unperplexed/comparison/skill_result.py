@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._lib.formatting import number_of
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class GroupSkill:
 
 
 @dataclass(frozen=True)
-class Skill(Reported):
+class Skill(Result):
     """Skill scores against a baseline with paired confidence intervals. Made by `skill`; all fields are final.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -138,25 +139,11 @@ class Skill(Reported):
         """Whether a skill score is significantly different from 0, after adjustment."""
         return math.isfinite(each.skill) and each.adjusted_p_value < 1 - self.confidence
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe_skill import skill_document
 
-        return page(skill_document(self, name=name, command=command))
+        return skill_document(self, naming)
 
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Skill against {self.baseline} in {number_of(self.n_rows, 'row')}>"
-
-    def __str__(self) -> str:
-        """Give the skill scores as text for a terminal."""
-        from ..report.terminal import text
-        from .describe_skill import skill_document
-
-        return text(skill_document(self))
-
-    def _repr_html_(self) -> str:
-        from ..report.html import card
-        from .describe_skill import skill_document
-
-        return card(skill_document(self))

@@ -7,7 +7,7 @@ escaped by what shows them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .chart import Chart
 
@@ -38,6 +38,8 @@ class Column:
     """Definition of each value of the first column."""
     strips: Sequence[Strip] = ()
     """Drawn instead of the values."""
+    detail: bool = False
+    """Whether it is left out of a short form, such as text or a card."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class Table:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.columns[0].values)
+
+    def short(self) -> Table:
+        """Return what a short form shows of it."""
+        return replace(self, columns=[each for each in self.columns if not each.detail], sortable=False, folded=False)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -69,7 +68,7 @@ def page(document: Document) -> str:
             _header(d),
             '<main id="main">',
             _top(d, tables),
-            f'<div class="below">{"".join(_section(each, tables) for each in d.sections)}</div></main>',
+            f'<div class="below">{"".join(_section(each, tables) for each in _sections(d))}</div></main>',
             f"<footer>Made by unperplexed {__version__}. One file, complete: it makes no network request.</footer>",
             '<div id="tip" role="status" aria-live="polite" hidden></div>',
         ]
@@ -84,6 +83,15 @@ def page(document: Document) -> str:
         f"<title>{_text(d.title)}</title><style>{_asset('report.css')}{tables.style()}</style></head>\n"
         f"<body>{body}\n<script>{script}</script></body></html>\n"
     )
+
+
+def _sections(d: Document) -> Sequence[Section]:
+    """Give the sections; for a document without any, what short forms show."""
+    if d.sections or not (d.summary or d.settings or d.warnings):
+        return d.sections
+    blocks = [*d.summary, *([Prose(f"Settings: {d.settings}.", quiet=True)] if d.settings else [])]
+    blocks += [Notes("Warnings", d.warnings)] if d.warnings else []
+    return [Section("details", "Details", blocks)]
 
 
 def card(document: Document) -> str:
@@ -107,7 +115,7 @@ def card(document: Document) -> str:
     actions = [f"<b>{_text(each.title)}:</b> {_text(each.text)}" for each in d.actions]
     command = [] if d.command is None else [f"<pre>{_text_lines(d.command.text)}</pre>"]
     keys = [_table(metrics_table(d.metrics), tables)] if d.metrics else []
-    still = [replace(each, sortable=False) if isinstance(each, Table) else each for each in d.summary]
+    still = [each.short() if isinstance(each, Table) else each for each in d.summary]
     blocks = [_block(each, tables) for each in still]
     settings = [f"<small>settings: {_text(d.settings)}</small>"] if d.settings else []
     warnings = [f"<b>warning:</b> {_text(each)}" for each in d.warnings]

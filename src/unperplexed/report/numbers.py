@@ -20,13 +20,13 @@ def figure(value: float, decimals: int = 3) -> str:
 
 
 def estimate(value: float, interval: tuple[float, float], most: int = 9) -> tuple[str, str]:
-    """Give a figure and its interval, if any, to three decimals, or to so many that rounding leaves it its width."""
+    """Give a number and its interval, if any, to three decimals, or to so many that rounding leaves it its width."""
     low, high = interval
     if math.isnan(low):
-        return figure(value), ""
+        return number(value), ""
     width = high - low
     decimals = max(3, math.ceil(-math.log10(0.4 * width))) if 0 < width < math.inf else 3
-    shown = (figure(x, min(decimals, most)) for x in (value, low, high))
+    shown = (number(x, min(decimals, most)) for x in (value, low, high))
     return next(shown), " to ".join(shown)
 
 

@@ -21,7 +21,7 @@ WIDTH, _NARROWEST = 80, 40
 _LABEL = 8
 """Columns of the label before a cost or a remedy."""
 
-_LINES = 2
+_LINES = 3
 """Lines that a heading takes."""
 
 _WIDEST = 34
@@ -137,7 +137,7 @@ def _block(block: Block, columns: int) -> Iterator[str]:
     match block:
         case Table():
             yield from _wrapped(block.caption, columns)
-            yield from _rows(_apart(block), columns, block.brief)
+            yield from _rows(_apart(block.short()), columns, block.brief)
         case Prose():
             yield from _wrapped(block.text, columns)
         case Code():

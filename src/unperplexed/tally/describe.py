@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
-from .._lib.formatting import number_of, printable
+from .._lib.formatting import number_of, printable, rule_text, short_name
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
-from ..report.numbers import figure
+from ..report.document import Column, Document, Settings, Table
+from ..report.numbers import number
+from ..report.result import Naming
 from ..scores.registry import score_named
 from .tally import Tally
 
@@ -43,36 +44,65 @@ _REASONS = {"NaN": "no probability (empty or NaN)"}
 """Why rows are dropped, where the notes' own word is not plain."""
 
 
-def tally_text(tally: Tally) -> str:
-    """Say what a tally holds."""
-    lines = [counted(tally.n_rows, tally.n_classes, tally.labels)]
+def tally_document(tally: Tally, naming: Naming) -> Document:
+    """Describe what a tally holds."""
+    name = short_name(naming.name, 200)
+    what = counted(tally.n_rows, tally.n_classes, tally.labels)
+    return Document(
+        title=": ".join(filter(None, [name, f"tally of {what}"])),
+        facts=name,
+        headline=f"Tally of {what}",
+        lead="",
+        calm=True,
+        summary=[Settings(list(_held(tally)), "Contents")],
+        warnings=list(notes_lines(tally.notes)),
+    )
+
+
+def _held(tally: Tally) -> Iterator[tuple[str, str]]:
+    """Name what a tally holds, and where its rows come from."""
     entries = tally.pairs_table.key.size
     if tally.exact:
-        lines.append(f"exact: {entries:,} of at most {tally.exact_limit:,} distinct probabilities")
+        yield "counts", f"exact, {entries:,} of at most {tally.exact_limit:,} distinct probabilities"
     else:
-        lines.append(f"in cells of relative width 2^-{tally.fraction_bits}, {entries:,} of them occupied")
+        yield "counts", f"in cells of relative width 2^-{tally.fraction_bits}, {entries:,} of them occupied"
     if tally.weighted:
-        lines.append(f"weighted: total weight {tally.weight:,.6g}")
+        yield "total weight", f"{tally.weight:,.6g}"
     if tally.grouped:
-        lines.append(f"rows in groups, worth {tally.independent_rows:,.4g} when independent and of equal size")
-    lines += textwrap.wrap(f"scores: {', '.join(tally.scores) or 'none'}", 80, subsequent_indent="  ")
-    lines.append(f"parts: {', '.join(tally.parts) or 'none'}")
-    lines += [f"from {printable(name)}: {number_of(count, 'row')}" for name, count in tally.sources.items()]
-    return "\n".join([*lines, *_notes(tally)])
+        yield "clusters", f"effective sample size {tally.independent_rows:,.4g}"
+    yield "scores", ", ".join(tally.scores) or "none"
+    yield "parts", ", ".join(tally.parts) or "none"
+    for name, rows in tally.sources.items():
+        yield f"from {name}", number_of(rows, "row")
 
 
-def scores_text(tally: Tally) -> str:
-    """Give every score with its standard error."""
-    width = max(len(name) for name in tally.scores)
-    first = counted(tally.n_rows, tally.n_classes, tally.labels)
-    lines = [first, "", f"{'':{width}}{'mean':>8}{'st. error':>11}   better"]
-    for name in tally.scores:
-        score, value, error = score_named(name), tally.score(name), tally.score_standard_error(name)
-        figures = f"{figure(value):>8}{figure(error):>11}"
-        lines.append(f"{name.replace('_', ' '):{width}}{figures}   {score.better:9}{score.note}")
-    return "\n".join([*lines, *_notes(tally)])
+def scores_document(tally: Tally, naming: Naming) -> Document:
+    """Describe the mean of every score that a tally holds."""
+    name, scores = short_name(naming.name, 200), [score_named(each) for each in tally.scores]
+    means = [number(tally.score(each)) for each in tally.scores]
+    shown = [f"{rule_text(rule)} {mean}" for rule, mean in zip(tally.scores, means, strict=True) if rule in _FIRST]
+    text = ", ".join(shown) or "Mean scores"
+    table = Table(
+        "Means of the scoring rules, without a floor.",
+        [
+            Column("score", [rule_text(each) for each in tally.scores]),
+            Column("mean", means),
+            Column("standard error", [number(tally.score_standard_error(each)) for each in tally.scores]),
+            Column("better", [each.better for each in scores], words=True),
+            Column("meaning", [each.note for each in scores], words=True),
+        ],
+        brief=len(scores),
+    )
+    return Document(
+        title=": ".join(filter(None, [name, "scores"])),
+        facts=": ".join(filter(None, [name, counted(tally.n_rows, tally.n_classes, tally.labels)])),
+        headline=f"{text[0].upper()}{text[1:]}",
+        lead="",
+        calm=True,
+        summary=[table],
+        warnings=list(notes_lines(tally.notes)),
+    )
 
 
-def _notes(tally: Tally) -> list[str]:
-    found = list(notes_lines(tally.notes))
-    return ["", *found] if found else []
+_FIRST = ("log_loss", "brier_score")
+"""Scores that the first line names."""

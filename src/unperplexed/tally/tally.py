@@ -24,6 +24,8 @@ from ..forecasts.labels import Label, plain
 from ..forecasts.reading import RowReading
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import Grid
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..scores.registry import SCORES, score_named, scores_kept
 from ..statistics.means import weighted_sum
 from .binary import BinaryColumns, BinaryRows
@@ -86,7 +88,7 @@ FRACTION_BITS = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(Result):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 
     Tallies add up: ``a + b`` is the tally of both data sets, in any order and any split, and ``Tally()`` adds
@@ -624,6 +626,11 @@ class Tally:
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe import tally_document
+
+        return tally_document(self, naming)
 
     def summary(self) -> dict[str, Any]:
         """Give what the tally holds, but for the counts of pairs, as plain values."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .result import COUNTS, Diagnosis, Finding
+from ..._lib.formatting import number_of
+from ...report.document import Action, Document
+from .result import COUNTS, Diagnosis
 from .words import short
 
 
@@ -93,29 +95,16 @@ UNTOLD = (
 )
 """What a tally of more than two classes does not tell."""
 
-_WIDTH = 15
-_CODES = {"asymmetry": "asymmetric", "tail": "tails", "noise": "tails", "certainty": "certain", "rows": "few rows"}
+_MOST_SHORT = 2
 
 
-def code(diagnosis: Diagnosis) -> str:
-    """Return the verdict for a narrow column: "biased", "over", "under", "tails" ...; "-" for none of them."""
-    d = diagnosis
-    if not d.made:
+def short_verdict(diagnosis: Diagnosis) -> str:
+    """Return the verdict for a column: "biased, overconfident", "none detected"; "" where there is none."""
+    if not diagnosis.made:
         return ""
-    words = [_code(finding) for finding in d.findings]
-    both = ", ".join(dict.fromkeys(words[:2])) or "-"
-    return both if len(both) <= _WIDTH else f"{words[0]} ..."
-
-
-def _code(finding: Finding) -> str:
-    if finding.error == "bias":
-        return "biased"
-    if finding.error == "confidence":
-        return finding.words.split("confident")[0] if "confident (" in f"{finding.words} (" else "reversed"
-    return _CODES.get(finding.error, "other")
-
-
-CODES = "verdict: biased; over-, underconfident; asymmetric; tails; certain and wrong; other; -: no evidence of any"
+    words = list(dict.fromkeys("biased" if each.error == "bias" else short(each) for each in diagnosis.findings))
+    more = ", ..." if len(words) > _MOST_SHORT else ""
+    return f"{', '.join(words[:_MOST_SHORT])}{more}" or "none detected"
 
 
 class DiagnosisParts(NamedTuple):
@@ -136,4 +125,40 @@ def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
         " ".join(_cost(d, log_loss)),
         tuple(_remedies(d)),
         (*others, *([UNTOLD] if d.by == COUNTS else [])),
+    )
+
+
+HELD_OUT = "Fit this on held-out rows before you use it."
+
+
+def _without_label(remedy: str) -> str:
+    """Leave out the label of a line that stands under a heading: "Remedy (biased): Add ..." is "Biased: Add ..."."""
+    if remedy.startswith("Remedy ("):
+        name, _, rest = remedy.removeprefix("Remedy (").partition("): ")
+        return f"{name[:1].upper()}{name[1:]}: {rest}"
+    return remedy.removeprefix("Remedy: ")
+
+
+def remedies_text(remedies: Sequence[str]) -> str:
+    """Join the remedies of a diagnosis; the advice about held-out rows stands once, at the end."""
+    found = [_without_label(each) for each in remedies]
+    once = [each.replace(f" {HELD_OUT}", "") for each in found]
+    last = [HELD_OUT] if once != found else []
+    return " ".join([*once, *last]) or "No remedy is known for this; look at the diagram and the rows."
+
+
+def diagnosis_document(d: Diagnosis) -> Document:
+    """Describe a diagnosis."""
+    parts = diagnosis_parts(d)
+    actions = [Action("What it costs", parts.cost, "Cost")] if parts.cost else []
+    if d.findings:
+        actions.append(Action("What to do", remedies_text(parts.remedies), "Remedy"))
+    return Document(
+        title=d.headline,
+        facts=f"{number_of(d.n_rows, 'forecast')} of {d.n_classes:,} classes",
+        headline=d.verdict,
+        lead="",
+        calm=not d.findings,
+        actions=actions,
+        remarks=parts.others,
     )

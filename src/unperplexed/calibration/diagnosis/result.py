@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from ..._lib.serialize import json_text, plain_values
 from ...forecasts.labels import Label
+from ...report.document import Document
+from ...report.result import Naming, Result
 
 COUNTS = "sums"
 """What is read of a tally of more than two classes."""
@@ -60,7 +62,7 @@ class Detectable:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Result):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 
     verdict: str
@@ -118,6 +120,11 @@ class Diagnosis:
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
         return json_text(self.to_dict(), indent)
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe import diagnosis_document
+
+        return diagnosis_document(self)
 
     def __str__(self) -> str:
         """Return the verdict."""

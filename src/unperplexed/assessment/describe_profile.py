@@ -1,0 +1,87 @@
+"""A risk profile as a document: means at some orders, with intervals and the three that have names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .._lib.formatting import confidence_interval, short_name
+from ..report.document import Column, Document, Prose, Table
+from ..report.numbers import MINUS, estimate, number
+from ..report.result import Naming
+from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
+from ..tally.describe import counted, notes_lines
+from .describe_details import floors_table
+from .describe_words import dependence_text
+from .result import Assessment
+from .risk_profile import RiskProfile
+
+_NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "decisiveness"}
+_READ = "Low orders weigh the worst forecasts most, high orders the best. Larger is better."
+_FEW = "few rows: fewer than twenty rows' worth determine the interval, so it is too narrow; collect more rows"
+_SAME = 1e-9
+
+
+def profile_document(profile: RiskProfile, orders: Sequence[float] = ()) -> Document:
+    """Describe a risk profile at some of its orders; by default at the whole and half ones, and that of robustness."""
+    shown = [at for at, order in enumerate(profile.orders.tolist()) if _wanted(order, orders)]
+    shown = shown or list(range(profile.orders.size))
+    low, high = profile.interval()
+    found = [estimate(float(profile.values[at]), (float(low[at]), float(high[at])), most=4) for at in shown]
+    at_order = {order: found[i][0] for i, at in enumerate(shown) for order in [_named(profile.orders[at])] if order}
+    few = ["few rows" if profile.few_rows[at] else "" for at in shown]
+    text = ", ".join(f"{name} {at_order[name]}" for name in _NAMES.values() if name in at_order)
+    headline = f"{text[0].upper()}{text[1:]}" if text else f"Risk profile at {len(shown):,} orders"
+    table = Table(
+        "Generalized means of the probabilities assigned to the outcomes.",
+        [
+            Column("order", [_order(float(profile.orders[at])) for at in shown]),
+            Column("mean", [value for value, _ in found], [limits for _, limits in found]),
+            Column("name", [_named(profile.orders[at]) for at in shown], words=True),
+            *([Column("", few, words=True)] if any(few) else []),
+        ],
+        brief=len(shown),
+        notes=confidence_interval(0.95),
+    )
+    return Document(
+        title="Risk profile",
+        facts="",
+        headline=headline,
+        lead=_READ,
+        calm=True,
+        summary=[table],
+        settings=f"floor {profile.floor:g}{'' if profile.limit == 'floor' else f' and ceiling {1 - profile.floor:g}'}",
+        warnings=[_FEW] if any(few) else [],
+    )
+
+
+def assessed_profile_document(a: Assessment, orders: Sequence[float], naming: Naming) -> Document:
+    """Describe the risk profile of an assessment, with the averages at other floors."""
+    own, name = profile_document(a.profile, orders), short_name(naming.name, 200)
+    counts = f"{counted(a.n_rows, a.n_classes, a.labels)}, {dependence_text(a)}"
+    return Document(
+        title=": ".join(filter(None, [name, own.title])),
+        facts=": ".join(filter(None, [name, counts])),
+        headline=own.headline,
+        lead=own.lead,
+        calm=True,
+        summary=[*own.summary, floors_table(a), Prose("The profile as a picture: --plot PICTURE.png.")],
+        settings=own.settings,
+        warnings=[*own.warnings, *notes_lines(a.notes)],
+    )
+
+
+def _wanted(order: float, orders: Sequence[float]) -> bool:
+    if orders:
+        return any(math.isclose(order, each, abs_tol=_SAME) for each in orders)
+    return abs(order * 2 - round(order * 2)) < _SAME if math.isfinite(order) and abs(order - ROBUST) > _SAME else True
+
+
+def _named(order: float) -> str:
+    return next((name for at, name in _NAMES.items() if abs(order - at) < _SAME), "")
+
+
+def _order(order: float) -> str:
+    if not math.isfinite(order):
+        return number(order)
+    return f"{order:.4g}".replace("-", MINUS)

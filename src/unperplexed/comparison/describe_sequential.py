@@ -1,0 +1,172 @@
+"""A sequential comparison as a document: the decision, the difference and its limits over the rows, the guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._lib.formatting import at_floor_text, number_of, rule_text, short_name
+from .._lib.typing import Floats
+from ..assessment.describe_breakdown import value_axis
+from ..report.chart import Axis, Chart, Line, Reference, thinned
+from ..report.document import Block, Code, Column, Document, Notes, Section, Settings, Table
+from ..report.numbers import between, count, estimate, number
+from ..report.result import Naming
+from ..statistics.intervals import Interval
+from ..tally.describe import counted, notes_lines
+from .sequential import SequentialComparison
+
+_ENOUGH = 1e6
+"""An e-value from which on its order of magnitude is enough."""
+
+
+def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool) -> Document:
+    """Describe a sequential comparison, in full or in brief."""
+    name = short_name(naming.name, 200)
+    what = f"{counted(c.n_rows, c.n_classes, c.labels)}, one after another"
+    verdict = _verdict(c)
+    return Document(
+        title=f"{name}: {verdict}" if name else verdict,
+        facts=(": " if brief else " · ").join(filter(None, [name, what])),
+        headline=verdict,
+        lead=f"{_lead(c)} {_guarantee(c)}",
+        calm=c.better is None,
+        figure=None if brief else difference_chart(c),
+        sections=() if brief else list(_sections(c, naming.command)),
+        summary=[evidence_table(c)],
+        settings="; ".join(f"{key}: {value}" for key, value in _settings(c)),
+        more="--report PAGE.html, or to_html() in Python: the difference over the rows; frame() and --json: each row",
+        warnings=_notes(c),
+    )
+
+
+def _sections(c: SequentialComparison, command: str) -> Iterator[Section]:
+    yield Section("evidence", "Evidence for either forecaster", [evidence_table(c), course_table(c)], "Evidence")
+    python = 'from unperplexed import compare_sequentially\n\nprint(compare_sequentially({"a": p, "b": q}, y))'
+    blocks: list[Block] = [Code(command, "Command")] if command else []
+    blocks += [Code(python, "From Python"), Settings([*_settings(c), ("version", c.version)])]
+    blocks += [Notes("Rows left out or changed", _notes(c))] if _notes(c) else []
+    yield Section("reproduce", "Reproduce", blocks, "Reproduce")
+
+
+def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
+    """Return both forecasters, the one with the better mean score first, and their difference with its limits."""
+    if c.second_ahead:
+        return c.second, c.first, -c.difference, -c.high, -c.low
+    return c.first, c.second, c.difference, c.low, c.high
+
+
+def _verdict(c: SequentialComparison) -> str:
+    if c.better is None or c.decided_after is None:
+        return "Not decided: the confidence limits contained 0 after every row"
+    better, now = short_name(c.better, 60), c.better_now
+    after = f"decided after {number_of(c.decided_after, 'row')}"
+    if now == c.better:
+        return f"{better} is better: {after}"
+    over_all = "neither is significantly better" if now is None else f"{short_name(now, 60)} is better"
+    return f"{better} was better ({after}); over all rows {over_all}"
+
+
+def _lead(c: SequentialComparison) -> str:
+    """Give the mean difference of the scores over all rows."""
+    first, second, difference, low, high = _sides(c)
+    score = rule_text(c.score)
+    value, limits = estimate(float(difference[-1]), Interval(float(low[-1]), float(high[-1])))
+    direction = "Larger" if c.larger_is_better else "Smaller"
+    return (
+        f"Mean {score} of {short_name(first)} − {short_name(second)}: {value}"
+        f" (limits {limits}). {direction} scores are better."
+    )
+
+
+def _guarantee(c: SequentialComparison) -> str:
+    return (
+        f"The probability of ever deciding for the worse forecaster is at most {c.level:.10g}, however often you look"
+        " and whenever you stop."
+    )
+
+
+def evidence_table(c: SequentialComparison) -> Table:
+    """Return the e-values after all rows."""
+    first, second, *_ = _sides(c)
+    values = [(c.e_second if name == c.second else c.e_first)[-1] for name in (first, second)]
+    return Table(
+        f"Evidence after all rows. An e-value above {number(2 / c.level, 0)} decides; 1 is no evidence.",
+        [
+            Column("forecaster that is better", [short_name(name, 200) for name in (first, second)]),
+            Column("e-value", [_e_value(float(e)) for e in values]),
+        ],
+    )
+
+
+def _e_value(e: float) -> str:
+    return number(e) if e < 1000 else f"{e:,.0f}" if e < _ENOUGH else "∞" if np.isinf(e) else f"{e:.1e}"
+
+
+_LOOKS = 12
+
+
+def course_table(c: SequentialComparison) -> Table:
+    """Return the difference, its limits and the e-values after some of the rows."""
+    first, second, difference, low, high = _sides(c)
+    rows = {*np.unique(np.geomspace(1, c.n_rows, _LOOKS).round().astype(int)).tolist(), c.decided_after or 1}
+    at = np.array(sorted(rows)) - 1
+    e = {c.first: c.e_first, c.second: c.e_second}
+    return Table(
+        f"Mean difference of the {rule_text(c.score)}, {short_name(first)} − {short_name(second)}, with its limits, and"
+        " e-values. All rows are in frame() and --json.",
+        [
+            Column("after rows", [count(row) for row in (at + 1).tolist()]),
+            Column(
+                "mean difference",
+                [number(value) for value in difference[at].tolist()],
+                [between(*limits) for limits in zip(low[at].tolist(), high[at].tolist(), strict=True)],
+            ),
+            *(
+                Column(f"e-value for {short_name(name, 20)}", [_e_value(value) for value in e[name][at].tolist()])
+                for name in (first, second)
+            ),
+        ],
+    )
+
+
+def difference_chart(c: SequentialComparison) -> Chart:
+    """Draw the mean difference with its limits over the rows.
+
+    The first limits are wide, so the axis ends at the limits after a tenth of the rows, or of those until the decision.
+    """
+    first, second, difference, low, high = _sides(c)
+    start = max(1, (c.decided_after or c.n_rows) // 10) - 1
+    y = value_axis(
+        min(0.0, float(low[start:].min())),
+        max(0.0, float(high[start:].max())),
+        f"Mean {rule_text(c.score)}, {short_name(first, 20)} − {short_name(second, 20)}",
+    )
+    rows = np.arange(1, c.n_rows + 1, dtype=np.float64)
+    x, mean, below, above = (np.clip(v, y.low, y.high) if v is not rows else v for v in (rows, difference, low, high))
+    x, mean, below, above = thinned(x, mean, below, above, most=300)
+    x_axis = value_axis(0.0, float(c.n_rows), "Rows")
+    ticks = [(at, count(at)) for at, _ in x_axis.ticks if at <= c.n_rows]
+    decided = "" if c.decided_after is None else f", decided after {number_of(c.decided_after, 'row')}"
+    return Chart(
+        title="Mean difference over the rows",
+        subtitle=f"With limits that are valid after all rows together{decided}",
+        label=f"Mean difference of {short_name(first)} and {short_name(second)} over {number_of(c.n_rows, 'row')}:"
+        f" {number(float(difference[-1]))} at the end, limits {between(float(low[-1]), float(high[-1]))}.",
+        x=Axis(0.0, float(max(c.n_rows, 2)), ticks, "Rows"),
+        y=y,
+        lines=[Line(x, mean, "first", "Mean difference", below, above)],
+        references=(Reference((0.0, float(max(c.n_rows, 2))), (0.0, 0.0), "No difference"),),
+        shape="wide",
+        percent=False,
+    )
+
+
+def _settings(c: SequentialComparison) -> list[tuple[str, str]]:
+    floor = "" if c.floor is None else f" {at_floor_text(c.floor)}"
+    return [("score", f"{rule_text(c.score)}{floor}"), ("level", f"{c.level:.10g}")]
+
+
+def _notes(c: SequentialComparison) -> list[str]:
+    return [f"{short_name(name)}: {line}" for name, notes in c.notes.items() for line in notes_lines(notes)]

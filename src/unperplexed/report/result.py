@@ -1,0 +1,94 @@
+"""What every result can do: text for a terminal, a card in a notebook and a page, all of the document it makes.
+
+This is the only module that knows more than one rendering. Each is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import NamedTuple
+
+from .._lib.output import REPORTS, check_output, write_whole
+from .document import Document
+
+
+class Naming(NamedTuple):
+    """What whoever shows a result knows of it: the name of the forecasts, and commands that a page shows."""
+
+    name: str = ""
+    command: str = ""
+    recalibrate: str = ""
+
+
+class Result(ABC):
+    """A result, which describes itself as a document."""
+
+    @abstractmethod
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        """Describe the result; a brief document has no chart and no sections, which text and cards do not show."""
+
+    def to_text(self, *, name: str = "", columns: int | None = None) -> str:
+        """Give the result as text for a terminal, as ``print`` does.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the forecasts, such as their file; it stands before the number of rows.
+        columns : int, optional
+            Width of the lines; by default that of the terminal, between 40 and 80.
+
+        Returns
+        -------
+        str
+        """
+        from .terminal import text
+
+        return text(self._document(Naming(name), brief=True), columns)
+
+    def to_html(self, *, name: str = "", command: str = "", recalibrate: str = "") -> str:
+        """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the forecasts, such as their file; the page's title begins with it.
+        command : str, optional
+            Command that makes the same report again; the page shows it.
+        recalibrate : str, optional
+            Command that fits the remedy on held-out rows; the page shows it beside the remedy.
+
+        Returns
+        -------
+        str
+        """
+        from .html import page
+
+        return page(self._document(Naming(name, command, recalibrate), brief=False))
+
+    def report(self, path: str | Path, *, name: str = "", command: str = "", recalibrate: str = "") -> None:
+        """Write `to_html` to a file, whole or not at all; an existing file is replaced.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, ``.html`` or ``.htm``.
+        name, command, recalibrate : str, optional
+            As in `to_html`.
+
+        Raises
+        ------
+        InputError
+            For another suffix, or a file that cannot be written.
+        """
+        where = check_output(Path(path), REPORTS)
+        write_whole(where, self.to_html(name=name, command=command, recalibrate=recalibrate).encode())
+
+    def __str__(self) -> str:
+        """Give the result as text for a terminal."""
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from .html import card
+
+        return card(self._document(Naming(), brief=True))
