@@ -6,7 +6,6 @@ import math
 import re
 from dataclasses import asdict
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -663,11 +662,11 @@ def test_who_assigned_0_is_named_wherever_the_floor_is(data):
     assert f"<h1>{comparison.verdict.replace('<', '&lt;')}</h1>" in page
     for where in (text, page):
         assert f"{named} (probability 0 assigned to observed outcomes: f2 in 1 row)" in where
-    strip = comparison.plot(Figure().subplots()).figure.axes[-1]
-    assert named in strip.get_xlabel()
-    assert "f2 in 1 row" in comparison._repr_html_()
+    for kind in ("differences", "ratios"):
+        assert named in comparison.plot(Figure().subplots(), kind=kind).get_xlabel()
+    assert "f2 in 1 row" in " ".join(comparison._repr_html_().split())
     without = compare(p, y, resamples=0)
-    assert "without a floor" in without.plot(Figure().subplots()).figure.axes[-1].get_xlabel()
+    assert "without a floor" in without.plot(Figure().subplots()).get_xlabel()
     for where in (str(without), without.to_html()):
         assert "without a floor" in " ".join(where.split())
         assert "assigned 0" not in where
@@ -946,29 +945,6 @@ def test_the_text_says_what_is_missing_and_what_is_what(data):
     all_rows = compare({"a": [0.9, 0.7, 0.8], "b": [0.8, 0.6, 0.7]}, [1, 1, 1], pos_label=1)
     assert all_rows.pairs[0].turning_rows == 3
     assert "would not be ahead" not in str(all_rows)
-
-
-@pytest.mark.parametrize("dependence", [{}, {"groups": np.arange(300) % 40}])
-def test_the_picture_shows_profiles_and_ratios(data, dependence):
-    y, p = data
-    comparison = compare(p, y, **dependence)
-    ax = Figure().subplots()
-    assert comparison.plot(ax) is ax
-    lines = {line.get_label(): line for line in ax.lines}
-    for name, each in comparison.forecasters.items():
-        profile = each.assessment.profile
-        few = profile.few_rows
-        np.testing.assert_array_equal(lines[name].get_ydata()[~few], profile.values[~few])
-    assert len(ax.collections) == (0 if dependence else 3)  # bands are for independent rows
-    legend, strip = (other for other in ax.figure.axes if other is not ax)
-    named = [text.get_text() for text in legend.get_legend().get_texts()]
-    assert named == [*comparison.forecasters, *["carried by few rows"] * (len(named) - 3)]
-    ends = [tuple(line.get_xdata()) for line in strip.lines if len(line.get_xdata()) == 2 and line.get_ydata()[0] >= 0]
-    assert [tuple(pair.accuracy_ratio_interval) for pair in comparison.pairs] == ends[:3]
-    assert [text.get_text() for text in strip.texts] == [f"{pair.first} to {pair.second}" for pair in comparison.pairs]
-    own = comparison.plot()
-    assert own.figure is not ax.figure
-    plt.close(own.figure)
 
 
 # Coverage

@@ -494,23 +494,24 @@ class TestResult:
     def test_picture(self, result):
         ax = Figure().subplots()
         assert result.plot(ax) is ax
-        mean, zero, mark = ax.lines
+        zero, mean, mark = ax.lines
         assert mark.get_xydata().tolist() == [[result.decided_after, result.difference[result.decided_after - 1]]]
-        np.testing.assert_array_equal(mean.get_ydata(), result.difference)
-        [band] = ax.collections
         low, high = ax.get_ylim()
+        rows = mean.get_xdata().astype(int)
+        np.testing.assert_array_equal(mean.get_ydata(), np.clip(result.difference[rows - 1], low, high))
         late = result.decided_after // 10
         assert low < result.low[late:].min()
         assert high > max(0, result.high[late:].max())
-        assert "calibrated is better" in ax.get_legend().get_texts()[-1].get_text()
+        title = ax.get_title("left").replace("\n", " ")
+        assert title == f"calibrated is better: decided after {result.decided_after:,} rows"
 
     def test_picture_and_text_take_the_same_side(self, rng):
         y, p = two(rng, 1200)
         for forecasts in (p, dict(reversed(p.items()))):
             result = compare_sequentially(forecasts, y)
             ax = result.plot(Figure().subplots())
-            assert ax.get_ylabel() == "Brier score, calibrated minus sure"
-            assert ax.lines[0].get_ydata()[-1] < 0
+            assert ax.get_ylabel() == "Difference in Brier score, calibrated − sure"
+            assert ax.lines[1].get_ydata()[-1] < 0
             assert ax.lines[2].get_ydata()[0] < 0
             assert " of calibrated − sure: −" in str(result)
 
@@ -518,7 +519,7 @@ class TestResult:
     def test_picture_of_many_rows_and_of_one(self, rng):
         p = rng.uniform(size=50_000)
         result = compare_sequentially({"a": p, "b": rng.permutation(p)}, rng.integers(0, 2, 50_000))
-        x = result.plot(Figure().subplots()).lines[0].get_xdata()
+        x = result.plot(Figure().subplots()).lines[1].get_xdata()
         assert (x[0], x[-1]) == (1, 50_000)
         assert x.size <= 2000
         single = compare_sequentially({"a": [0.5], "b": [0.4]}, [1]).plot(Figure().subplots())

@@ -126,8 +126,9 @@ def test_corners_draw_without_a_warning(y, p, settings, floor):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kind": "pie"}, "kind: expected 'reliability' or 'averages', got 'pie'"),
+        ({"kind": "pie"}, "kind: expected one of 'reliability', 'averages', 'bars', got 'pie'"),
         ({"kind": "reliability", "axes": "nelson"}, "axes: 'nelson' needs kind='averages'"),
+        ({"kind": "bars", "axes": "nelson"}, "axes: 'nelson' needs kind='averages'"),
         ({"kind": "averages", "color": "red"}, "color: needs kind='reliability'"),
         ({"axes": "nelson", "name": "a"}, "name: needs kind='reliability'"),
         ({"axes": "x"}, "axes: expected"),

@@ -336,7 +336,8 @@ def test_groups_are_a_table_and_a_chart():
         row = re.search(rf'<tr><th scope="row">{group.key[0]}(?: <small>few rows</small>)?</th>(.*?)</tr>', html)[1]
         assert f"<td>{group.assessment.reported.geometric_accuracy:.3f}</td>" in row
         assert short_verdict(group.assessment.diagnosis) in unescape(row)
-    assert 'aria-label="Geometric accuracy by group: a 0.' in html
+    assert 'aria-label="Geometric accuracy by group. a: 0.' in html
+    assert 'aria-label="Findings by group. ' in html
 
 
 def test_a_comparison_has_differences_settings_and_who_assigned_0():

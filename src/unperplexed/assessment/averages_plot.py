@@ -30,7 +30,9 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     Bubbles are the bins, their area the bin's part in the log of the geometric accuracy, and bars how far each
     reaches; in the each-class view the largest of all classes' bins, in the classes' colours where these are few.
     The three marks are decisiveness, geometric accuracy and robustness, each with its reported and measured
-    value in the legend, joined by the slope line.
+    value in the legend, joined by the slope line. In the each-class view of a few classes, small points are the
+    geometric accuracies of the classes. With Nelson's axes the geometric accuracy is projected on both axes and, on the
+    line from the origin, to where the measured probability is 1: this is the divergence probability (his Figure 7).
 
     Parameters
     ----------
@@ -64,6 +66,9 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     _draw_bins(ax, assessment, swapped)
     _draw_bands(ax, assessment, swapped)
     _draw_curves(ax, assessment, swapped)
+    _draw_class_means(ax, assessment, swapped)
+    if swapped:
+        _draw_projections(ax, assessment)
     _draw_means(ax, assessment, swapped)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set_ylabel(names[0] if swapped else names[1])
@@ -153,6 +158,35 @@ def _draw_curves(ax: Axes, assessment: Assessment, swapped: bool) -> None:
         ax.plot(*_xy(curve.reported[here], curve.measured[here], swapped), color=edge, linewidth=1, alpha=0.8, zorder=2)
 
 
+def _draw_class_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
+    """Draw the geometric accuracy of each of a few classes, reported and measured, in the classes' colours."""
+    classes = assessment.classes
+    if classes is None or len(classes) > len(COLOURS):
+        return
+    where = _xy(classes.reported_geometric_accuracy, classes.measured_geometric_accuracy, swapped)
+    for at, x, y in zip(classes.index.tolist(), *(each.tolist() for each in where), strict=True):
+        style: dict[str, Any] = {
+            "color": COLOURS[at][1],
+            "markeredgecolor": "white",
+            "markersize": 6,
+            "linestyle": "none",
+        }
+        label = "geometric accuracy of each class" if at == 0 else "_class"
+        ax.plot([x], [y], "o", label=label, zorder=4, gid="unperplexed-class", clip_on=False, **style)
+
+
+def _draw_projections(ax: Axes, assessment: Assessment) -> None:
+    """Draw source, model and divergence probability as lengths on the axes."""
+    reported, measured = assessment.reported.geometric_accuracy, assessment.measured.geometric_accuracy
+    ratio = assessment.divergence_probability
+    if not 0 < ratio <= 1.02:
+        return
+    ax.plot([0, measured, measured], [reported, reported, 0], ":", color=MARKS, linewidth=1.2, zorder=2)
+    ax.plot([0, 1], [0, ratio], color=MARKS, linewidth=0.8, alpha=0.7, zorder=2)
+    label = f"divergence probability {ratio:.2f}"
+    ax.plot(1, ratio, "D", color=MARKS, markersize=6, clip_on=False, label=label, linestyle="none", zorder=5)
+
+
 def _draw_means(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     reported, measured = assessment.reported, assessment.measured
     if np.isnan(measured.decisiveness):  # the top-label view has none
@@ -184,7 +218,7 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     # The legend has a place of its own above, cut off these Axes too, so that it neither covers nor overlaps anything.
     above = divider.append_axes("top", size="24%", pad=0.02)
     rows = number_of(assessment.n_rows, "forecast")
-    draw_legend(above, ax, f"{rows}; floor {assessment.floor:g}; {assessment.estimator}, {assessment.view}")
+    draw_legend(above, ax, f"{rows}; floor {assessment.floor:.3g}; {assessment.estimator}, {assessment.view}")
     # The strip takes the label of the reported axis over, since it lies between the axis and its label.
     if swapped:
         strip = divider.append_axes("left", size="20%", pad=0.12, sharey=ax)

@@ -196,29 +196,38 @@ class Breakdown(Result):
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))
 
-    def plot(self, figure: Figure | None = None, *, most: int = 12) -> Figure:
-        """Draw the groups' reliability diagrams beside one another, in the order of ``groups``.
+    def plot(
+        self,
+        figure: Figure | None = None,
+        *,
+        kind: Literal["reliability", "findings"] = "reliability",
+        most: int = 12,
+    ) -> Figure:
+        """Draw the groups' reliability diagrams beside one another, or their findings, in the order of ``groups``.
 
         Parameters
         ----------
         figure : matplotlib Figure, optional
             Where to draw; a new figure of the size needed by default.
+        kind : {"reliability", "findings"}, default "reliability"
+            "reliability": a small diagram for each group. "findings": a heat map with a row for each of the first 30
+            groups and a column for each kind of error, in which darker cells cost more.
         most : int, default 12
-            Number of groups to draw at most; a line below states how many there are.
+            Number of diagrams to draw at most; a line below states how many groups there are.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The figure; each group has its name, its number of rows and its verdict above it.
+            The figure; each diagram has the group's name, number of rows and verdict above it.
 
         Raises
         ------
         InputError
-            For `most` below 1, and for a breakdown without groups.
+            For an unknown kind, for `most` below 1, and for a breakdown without groups.
         """
         from .describe_breakdown import draw_groups
 
-        return draw_groups(self, figure, most)
+        return draw_groups(self, figure, most, kind)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe_breakdown import breakdown_document

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, printable, short_name
 from ..calibration.diagnosis.describe import short_verdict
-from ..report.chart import Axis, Chart, Points, Reference
+from ..forecasts.group_keys import ALL_ROWS, key_text
+from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Column, Document, Prose, Section, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
@@ -19,14 +20,10 @@ from ..tally.describe import notes_lines
 from .breakdown import Breakdown
 from .describe import assessment_document
 from .describe_charts import Event, reliability_chart
+from .findings_chart import MOST_DRAWN, findings_chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ..forecasts.group_keys import Key, Value
-
-MOST_DRAWN = 30
-"""Groups that the chart shows."""
 
 
 def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document:
@@ -39,7 +36,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     title = f"Groups by {', '.join(map(printable, b.by))}"
     blocks = [groups_table(b), *_between_groups(b)]
     if len(b) > 1:
-        blocks.insert(0, groups_chart(b))
+        blocks[:0] = [groups_chart(b), findings_chart(b)]
     return replace(whole, sections=[Section("by", title, blocks, "Groups"), *whole.sections])
 
 
@@ -53,7 +50,7 @@ def groups_table(b: Breakdown) -> Table:
     columns = [
         Column(
             ", ".join(map(printable, b.by)),
-            [_ALL, *(short_name(key_text(group.key), 200) for group in b.groups)],
+            [ALL_ROWS, *(short_name(key_text(group.key), 200) for group in b.groups)],
             ["few rows" if group.small else "" for group in of],
         ),
         Column("rows", [count(a.n_rows) for a in found]),
@@ -81,8 +78,6 @@ def groups_table(b: Breakdown) -> Table:
     return Table(_caption(b), columns, sortable=True, notes=level)
 
 
-_ALL, _MISSING = "all rows", "(missing)"
-
 ORDERS = {
     "geometric_accuracy": "the lowest predicted geometric accuracy first",
     "cost": "the highest cost of miscalibration first",
@@ -91,19 +86,6 @@ ORDERS = {
     "group": "in order",
 }
 _MOST_EMPTY = 3
-
-
-def key_text(key: Key) -> str:
-    """Name a group in one line."""
-    return ", ".join(map(_value_text, key))
-
-
-def _value_text(value: Value) -> str:
-    """Give a value as it is; quoted where it has spaces at its ends, or reads like a word of the table's own."""
-    if value is None:
-        return _MISSING
-    text = printable(str(value))
-    return f'"{text}"' if text != text.strip() or text in (_ALL, _MISSING) else text
 
 
 def _three_decimals(value: float) -> str:
@@ -151,28 +133,36 @@ def groups_chart(b: Breakdown) -> Chart:
     whole = b.whole.reported.geometric_accuracy
     more = f"; the first {len(shown)} of {len(b):,} groups" if len(b) > len(shown) else ""
     names = [short_name(key_text(group.key), 28) for group in shown]
-    spoken = ", ".join(f"{name} {number(value)}" for name, value in zip(names, values.tolist(), strict=True))
+    texts = [
+        f"{name}: {number(group.assessment.reported.geometric_accuracy)} in {count(group.assessment.n_rows)} rows"
+        + (f" (95% CI {limits})" if (limits := between(float(low[at]), float(high[at]))) else "")
+        for at, (name, group) in enumerate(zip(names, shown, strict=True))
+    ]
     return Chart(
         title="Geometric accuracy of each group",
         subtitle=f"Points with 95% CI; the dashed line is all rows{more}",
-        label=f"Geometric accuracy by group: {spoken}",
+        label=f"Geometric accuracy by group. {'; '.join(texts)}",
         x=axis,
         y=Axis(0.5, len(shown) + 0.5, list(zip(rows.tolist(), names, strict=True))),
-        points=(Points(values, rows, low, high),),
+        points=(Points(values, rows, low, high, texts=texts),),
         references=(Reference((whole, whole), (0.5, len(shown) + 0.5)),),
         shape="forest",
         percent=False,
     )
 
 
-def draw_groups(b: Breakdown, figure: Figure | None, most: int) -> Figure:
-    """Draw the reliability diagrams of the first groups, as `Breakdown.plot` describes it."""
+def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Figure:
+    """Draw the reliability diagrams or the findings of the first groups, as `Breakdown.plot` describes it."""
+    from ..report.matplotlib_draw import draw_alone
     from ..report.matplotlib_multiples import draw_multiples
 
+    check_choice("kind", kind, ("reliability", "findings"))
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"most: expected a whole number of groups from 1, got {most!r}.")
     if not b.groups:
         raise InputError("plot: the breakdown has no group with rows to draw.")
+    if kind == "findings":
+        return draw_alone(findings_chart(b), figure)
     charts = []
     for group in b.groups[:most]:
         a = group.assessment
@@ -180,14 +170,3 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int) -> Figure:
         charts.append((short_name(key_text(group.key), 24), f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
     left_out = f"The first {most} of {len(b):,} groups, {ORDERS[b.sort]}" if len(b) > most else ""
     return draw_multiples(charts, left_out, figure)
-
-
-def value_axis(low: float, high: float, label: str) -> Axis:
-    """Make an axis that holds two values, with ticks at round ones."""
-    room = max(high - low, 1e-9)
-    step = 10.0 ** math.floor(math.log10(room / 2))
-    step *= next(factor for factor in (1, 2, 5, 10) if room / (step * factor) <= 6)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    ticks = [(at * step, number(at * step, decimals) if at else "0") for at in range(first, last + 1)]
-    return Axis(first * step, last * step, ticks, label)

@@ -443,23 +443,25 @@ class Assessment(Result):
         self,
         ax: Axes | None = None,
         *,
-        kind: Literal["reliability", "averages"] | None = None,
+        kind: Literal["reliability", "averages", "bars"] | None = None,
         axes: AxesOrder = "reported",
         name: str | None = None,
         **keywords: Any,
     ) -> Axes:
-        """Draw the reliability diagram (calibration plot), or the papers' diagram with the three averages.
+        """Draw the reliability diagram (calibration plot), or one of the papers' diagrams with the three averages.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; a new figure by default. A strip of the Axes is used for the histogram. A reliability
             diagram on Axes that have one already adds its curve, points and a line in the legend.
-        kind : {"reliability", "averages"}, optional
+        kind : {"reliability", "averages", "bars"}, optional
             "reliability": the diagram of the report, that is, the event's own curve with its band, groups of rows with
             confidence intervals, and the predictions by outcome. The event is the positive one of two classes, or that
             the most probable class is observed. "averages": bins as bubbles, with decisiveness, geometric accuracy and
-            robustness. Default: "reliability" for two classes with the reported probability on x, else "averages".
+            robustness. "bars": measured probabilities as bars as wide as their bins, with the averages and their slope
+            (the figure of the classifier-metrics paper). Default: "reliability" for two classes with the reported
+            probability on x, else "averages".
         axes : {"reported", "nelson"}, default "reported"
             Reported probability on x, as calibration plots have it, or on y, as [N17] has it ("averages" alone).
         name : str, optional
@@ -498,11 +500,17 @@ class Assessment(Result):
             return draw_reliability(reliability_chart(Event(self), after_remedy=False), ax, name=name, **keywords)
         from .averages_plot import plot_assessment
 
-        if kind != "averages":
-            raise InputError(f"kind: expected 'reliability' or 'averages', got {kind!r}.")
+        check_choice("kind", kind, ("reliability", "averages", "bars"))
         if name is not None or keywords:
             raise InputError(f"{next(iter(keywords), 'name')}: needs kind='reliability'.")
-        return plot_assessment(self, ax, axes)
+        if kind == "averages":
+            return plot_assessment(self, ax, axes)
+        from ..report.matplotlib_draw import draw
+        from .bars_chart import bars_chart
+
+        if axes != "reported":
+            raise InputError(f"axes: {axes!r} needs kind='averages'.")
+        return draw(bars_chart(self), ax)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import assessment_document

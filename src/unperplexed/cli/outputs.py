@@ -118,11 +118,12 @@ def picture_bytes(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from ..comparison.plots import comparison_size
+    from ..comparison.plots import comparison_chart
     from ..comparison.result import Comparison
     from ..report.axes import SIZES
+    from ..report.matplotlib_draw import chart_size
 
-    size = comparison_size(comparison) if isinstance(comparison, Comparison) else SIZES[kind]
+    size = chart_size(comparison_chart(comparison)) if isinstance(comparison, Comparison) else SIZES[kind]
     figure = Figure(figsize=size, layout="tight")
     draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
     stream = io.BytesIO()

@@ -7,26 +7,26 @@ from collections.abc import Mapping
 import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, short_name
-from ..assessment.describe_breakdown import value_axis
 from ..assessment.describe_charts import Event, curve_of, order_axis
-from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, thinned
-from ..report.numbers import number
+from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, thinned, value_axis
+from ..report.numbers import between, number
 from .result import Comparison
 
-_ROLES: tuple[Role, ...] = ("first", "second", "third")
-MOST_RATIOS = 30
+_ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
+MOST_RATIOS, MOST_LINES = 30, 3
+"""Ratios, and forecasters' curves, that a page shows."""
 _REPLICATES = 100
 
 
-def reliability_chart(events: Mapping[str, Event]) -> Chart:
-    """Calibration curves of the first three forecasters."""
+def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Chart:
+    """Calibration curves of the first forecasters."""
     lines, of = [], next(iter(events.values()))
-    for (name, event), role in zip(events.items(), _ROLES, strict=False):
+    for (name, event), role in zip([*events.items()][:most], _ROLES, strict=False):
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
         x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
         limits = (low, high) if np.isfinite(low).any() else (None, None)
         lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
-    more = f" The first {len(_ROLES)} of {len(events)} forecasters." if len(events) > len(_ROLES) else ""
+    more = f" The first {len(lines)} of {len(events)} forecasters." if len(events) > len(lines) else ""
     band = ", with bands" if lines[0].low is not None else ""
     return Chart(
         title="Calibration curve of each forecaster",
@@ -40,10 +40,10 @@ def reliability_chart(events: Mapping[str, Event]) -> Chart:
     )
 
 
-def profiles_chart(c: Comparison) -> Chart:
-    """Risk profiles of the first three forecasters."""
+def profiles_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
+    """Risk profiles of the first forecasters."""
     lines = []
-    for (name, each), role in zip(c.forecasters.items(), _ROLES, strict=False):
+    for (name, each), role in zip([*c.forecasters.items()][:most], _ROLES, strict=False):
         profile = each.assessment.profile
         finite = np.isfinite(profile.orders)
         limits = [x[finite] for x in profile.interval(c.confidence)] if c.assessed_for_sure else [None, None]
@@ -79,14 +79,19 @@ def ratio_chart(c: Comparison) -> Chart:
     )
     finite = np.concatenate([x[np.isfinite(x)] for x in (ratios, low, high)] + [np.ones(1)])
     rows = np.arange(len(pairs), 0, -1).astype(np.float64)
-    spoken = "; ".join(f"{name} {number(ratio)}" for name, ratio in zip(names, ratios.tolist(), strict=True))
+    level = confidence_interval(c.confidence)
+    texts = [
+        f"{name}: {number(pair.accuracy_ratio)}" + (f" ({level} {limits})" if limits else "")
+        for name, pair in zip(names, pairs, strict=True)
+        for limits in [between(*pair.accuracy_ratio_interval)]
+    ]
     return Chart(
         title="Ratios of geometric accuracies",
-        subtitle=f"Above 1 the first forecaster is ahead. Points with {confidence_interval(c.confidence)}",
-        label=f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}: {spoken}",
+        subtitle=f"Above 1 the first forecaster is ahead. Points with {level}",
+        label=f"Ratios of geometric accuracies {at_floor_text(c.scored_floor)}. {'; '.join(texts)}",
         x=value_axis(float(finite.min()), float(finite.max()), f"Ratio {at_floor_text(c.scored_floor)}"),
         y=Axis(0.5, len(pairs) + 0.5, list(zip(rows.tolist(), names, strict=True))),
-        points=(Points(ratios, rows, low, high),),
+        points=(Points(ratios, rows, low, high, texts=texts),),
         references=(Reference((1.0, 1.0), (0.5, len(pairs) + 0.5)),),
         shape="forest",
         percent=False,

@@ -8,8 +8,7 @@ import numpy as np
 
 from .._lib.formatting import at_floor_text, number_of, rule_text, short_name
 from .._lib.typing import Floats
-from ..assessment.describe_breakdown import value_axis
-from ..report.chart import Axis, Chart, Line, Reference, thinned
+from ..report.chart import Axis, Chart, Line, Reference, thinned, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Section, Settings, Table
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming

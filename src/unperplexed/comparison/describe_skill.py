@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, number_of, p_value_text, rule_text, short_name
-from ..assessment.describe_breakdown import MOST_DRAWN, key_text, value_axis
-from ..report.chart import Axis, Chart, Points, Reference
+from ..assessment.findings_chart import MOST_DRAWN
+from ..forecasts.group_keys import key_text
+from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
@@ -143,17 +144,30 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
     )
     ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
     at = np.arange(len(lines), 0, -1).astype(np.float64)
-    spoken = ", ".join(f"{text} {number(value)}" for (text, _, _), value in zip(lines, values.tolist(), strict=True))
+    level = confidence_interval(s.confidence)
+    texts = [
+        f"{text}: {number(e.skill)}" + (f" ({level} {limits})" if (limits := between(*e.interval)) else "")
+        for (text, _, _), e in zip(lines, found, strict=True)
+    ]
     return Chart(
-        title=f"Skill score by {rule_text(rule)}",
-        subtitle=f"Points with {confidence_interval(s.confidence)}; the dashed line is {s.baseline}",
-        label=f"Skill score by group: {spoken}",
+        title=_title(s, rule),
+        subtitle=f"Skill score by {rule_text(rule)}, with {level}; the dashed line is {s.baseline}",
+        label=f"Skill score by group. {'; '.join(texts)}",
         x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
         y=Axis(
             0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(text, 28) for text, _, _ in lines], strict=True))
         ),
-        points=(Points(values, at, low, high),),
+        points=(Points(values, at, low, high, texts=texts),),
         references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
         shape="forest",
         percent=False,
     )
+
+
+def _title(s: Skill, rule: str) -> str:
+    """State in how many groups the forecaster, if there is one alone, differs from the baseline."""
+    if not s.groups or len(s.whole.scores) > 1:
+        return f"Skill score by {rule_text(rule)} against {s.baseline}"
+    found = [each for group in s.groups for each in [group.scores[name][rule] for name in group.scores]]
+    better, worse = (sum(s.significant(each) and sign * each.skill > 0 for each in found) for sign in (1, -1))
+    return f"Better than {s.baseline} in {better:,} and worse in {worse:,} of {number_of(len(found), 'group')}"

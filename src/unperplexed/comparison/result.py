@@ -249,22 +249,46 @@ class Comparison(Result):
                     "share": float(c.share[at]),
                 }
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the forecasters' risk profiles and, below them, the ratios of geometric accuracies; returns the Axes.
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["differences", "ratios", "profiles", "reliability"] = "differences",
+        score: str | None = None,
+    ) -> Axes:
+        """Draw the paired differences with their confidence intervals (a forest plot), or another chart of the report.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A strip is cut off the Axes for the ratios.
+            Axes to draw on; a new figure of the size needed by default.
+        kind : {"differences", "ratios", "profiles", "reliability"}, default "differences"
+            "differences": the first 30 pairs by a score. "ratios": the pairs' ratios of geometric accuracies.
+            "profiles" and "reliability": risk profiles and calibration curves of the first six forecasters.
+        score : str, optional
+            Name of a score of this comparison, for "differences" alone. Default: the log loss.
 
         Returns
         -------
         matplotlib.axes.Axes
-            The main Axes, with the profiles; ``.figure`` saves it.
+            The Axes; ``.figure`` saves it.
+
+        Raises
+        ------
+        InputError
+            For an unknown kind or score, and for a score that the kind does not take.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from unperplexed import compare
+        >>> result = compare({"a": [0.8, 0.3, 0.7], "b": [0.6, 0.4, 0.6]}, [1, 0, 1], resamples=0)
+        >>> result.plot(Figure().subplots(), score="brier_score").get_xlabel()
+        'Difference in Brier score'
         """
         from .plots import plot_comparison
 
-        return plot_comparison(self, ax)
+        return plot_comparison(self, ax, kind, score)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import comparison_document

@@ -118,10 +118,11 @@ class SequentialComparison(ReadOnlyArrays, Result):
         return pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the mean difference and its limits over the rows; returns the Axes."""
-        from .plots import plot_sequential
+        """Draw the mean difference and its limits over the rows, and where it was decided; returns the Axes."""
+        from ..report.matplotlib_draw import draw
+        from .difference_charts import sequential_chart
 
-        return plot_sequential(self, ax)
+        return draw(sequential_chart(self), ax)
 
     def __repr__(self) -> str:
         """Name it in one line."""

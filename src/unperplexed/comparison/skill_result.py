@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._lib.formatting import number_of
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import number_of, rule_text
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
 from ..forecasts.forecasts import Notes
@@ -18,6 +19,7 @@ from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class GroupSkill:
 class Skill(Result):
     """Skill scores against a baseline with paired confidence intervals. Made by `skill`; all fields are final.
 
-    ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
     """
 
     baseline: str
@@ -134,6 +136,35 @@ class Skill(Result):
             for rule, each in by_rule.items()
         ]
         return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+    def plot(self, ax: Axes | None = None, *, rule: str = "log_loss") -> Axes:
+        """Draw the skill score of all rows and of each group with its confidence interval (a forest plot).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure of the size needed by default.
+        rule : str, default "log_loss"
+            Name of a rule of this skill score.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The Axes; ``.figure`` saves it.
+
+        Raises
+        ------
+        InputError
+            For another rule, and where no skill score by the rule is defined.
+        """
+        from ..report.matplotlib_draw import draw
+        from .describe_skill import skill_chart
+
+        check_choice("rule", rule, [*next(iter(self.whole.scores.values()))])
+        chart = skill_chart(self, rule)
+        if chart is None:
+            raise InputError(f"rule: no skill score by {rule_text(rule)} is defined; choose another rule.")
+        return draw(chart, ax)
 
     def significant(self, each: SkillScore) -> bool:
         """Whether a skill score is significantly different from 0, after adjustment."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import as_array, library
 from .._lib.errors import InputError, listed, rows_text
-from .._lib.formatting import number_of
+from .._lib.formatting import number_of, printable
 from .._lib.typing import Ints
 from .labels import (
     Coded,
@@ -170,3 +170,19 @@ def _natural(value: Value) -> Any:
     if not isinstance(value, str):
         return value or 0
     return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]+)", value))], value
+
+
+ALL_ROWS, _MISSING = "all rows", "(missing)"
+
+
+def key_text(key: Key) -> str:
+    """Name a group in one line."""
+    return ", ".join(map(_value_text, key))
+
+
+def _value_text(value: Value) -> str:
+    """Give a value as it is; quoted where it has spaces at its ends, or reads like a word of the table's own."""
+    if value is None:
+        return _MISSING
+    text = printable(str(value))
+    return f'"{text}"' if text != text.strip() or text in (ALL_ROWS, _MISSING) else text

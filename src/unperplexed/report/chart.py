@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from .._lib.typing import Floats
+from .numbers import number
 
-Role = Literal["observed", "remedy", "first", "second", "third", "other", "calibrated"]
+Role = Literal["observed", "remedy", "first", "second", "third", "fourth", "fifth", "sixth", "other", "calibrated"]
 """What a mark stands for, which decides its colour, dash and weight."""
 
 
@@ -51,6 +53,34 @@ class Points:
     low: Floats | None = None
     high: Floats | None = None
     role: Role = "observed"
+    labels: Sequence[str] = ()
+    """Words beside each point."""
+    texts: Sequence[str] = ()
+    """What is read off at each point, with its values."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars that stand on 0, each from its left to its right end."""
+
+    left: Floats
+    right: Floats
+    height: Floats
+    texts: Sequence[str] = ()
+    """What is read off at each bar, with its values."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Coloured cells, one wide and one high, each round a place of whole numbers, with a few words in it."""
+
+    x: Floats
+    y: Floats
+    strength: Floats
+    """From -1 to 1: the further from 0, the darker; above 0 in one colour and below in the other."""
+    shown: Sequence[str]
+    texts: Sequence[str] = ()
+    """What is read off at each cell, with its values."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +114,11 @@ class Chart:
     lines: Sequence[Line] = ()
     points: Sequence[Points] = ()
     references: Sequence[Reference] = ()
+    bars: Sequence[Bars] = ()
+    cells: Cells | None = None
     subtitle: str = ""
     shape: Literal["square", "wide", "small", "forest"] = "square"
+    """A forest has a row for each tick of y, with its text; its points' limits run along x."""
     mirror: Mirror | None = None
     percent: bool = True
     """Whether values are shown as percentages."""
@@ -94,6 +127,24 @@ class Chart:
 def percent_axis(label: str) -> Axis:
     """Make an axis of probabilities from 0 to 1, with ticks each 20%."""
     return Axis(0.0, 1.0, [(at / 5, f"{20 * at}%" if at else "0") for at in range(6)], label)
+
+
+def value_axis(low: float, high: float, label: str, form: Callable[[float, int], str] = number) -> Axis:
+    """Make an axis that holds two values, with ticks at round ones, written by `form` with so many decimals."""
+    if not high > low:
+        low, high = low - max(0.1 * abs(low), 0.01), high + max(0.1 * abs(high), 0.01)
+    room = high - low
+    step = 10.0 ** math.floor(math.log10(room / 2))
+    step *= next(factor for factor in (1, 2, 5, 10) if room / (step * factor) <= 6)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    ticks = [(at * step, form(at * step, decimals) if at else "0") for at in range(first, last + 1)]
+    return Axis(first * step, last * step, ticks, label)
+
+
+def cell_opacity(strength: float) -> float:
+    """Opacity of a cell's colour: text on the darkest one can still be read."""
+    return 0.08 + 0.42 * min(abs(strength), 1.0) if strength else 0.0
 
 
 def thinned(x: Floats, *columns: Floats, most: int = 90) -> list[Floats]:

@@ -40,7 +40,13 @@ def placed_labels(chart: Chart) -> list[Placed]:
 def _labels(chart: Chart) -> list[tuple[str, str, Floats]]:
     lines = [(line.label, line.role, _polyline(chart, line)) for line in chart.lines if line.label]
     others = [(each.label, "id", _segment(chart, each.x, each.y)) for each in chart.references if each.label]
-    return lines + others
+    points = [
+        (text, each.role, np.array([[x, y]]))
+        for each in chart.points
+        for text, x, y in zip(each.labels, chart.x.place(each.x), chart.y.place(each.y), strict=False)
+        if np.isfinite(x + y)
+    ]
+    return lines + points + others
 
 
 def _polyline(chart: Chart, line: Line, y: Floats | None = None) -> Floats:
@@ -66,6 +72,9 @@ def _drawn(chart: Chart) -> Floats:
     for line in chart.lines:
         found.append(_polyline(chart, line))
         found += [_polyline(chart, line, y) for y in (line.low, line.high) if y is not None]
+    for bars in chart.bars:
+        left, right, height = chart.x.place(bars.left), chart.x.place(bars.right), chart.y.place(bars.height)
+        found += [np.stack([left + (right - left) * at, height], axis=1) for at in np.linspace(0, 1, 20)]
     for points in chart.points:
         x, y = chart.x.place(points.x), chart.y.place(points.y)
         found.append(np.stack([x, y], axis=1))

@@ -1,12 +1,8 @@
-"""A reliability chart drawn by matplotlib: the same marks as in the report. No setting of matplotlib is changed.
-
-Blue and vermillion are told apart by the colour-blind. Curves on the same Axes differ by dash and marker too, so that
-they are told apart in greyscale.
-"""
+"""A reliability chart drawn by matplotlib: the same marks as in the report, several on the same Axes. No setting of
+matplotlib is changed."""
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -14,27 +10,27 @@ from matplotlib.axes import Axes
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from .._lib.errors import InputError
-from .._lib.formatting import short_name
 from .._lib.typing import Floats
 from .chart import Chart, Line, Mirror, Points
 from .chart_labels import placed_labels
+from .matplotlib_marks import (
+    CURVE,
+    GREY,
+    INK,
+    OWN,
+    STYLES,
+    draw_references,
+    drawable,
+    escaped,
+    side,
+    style_axes,
+    write_title,
+)
 
 RELIABILITY_SIZE = (5.2, 6.4)
 """Width and height, in inches, that suit a reliability diagram."""
 
-_STYLES = (
-    ("#0a5ea8", "-", "o"),
-    ("#b4500a", "--", "s"),
-    ("#00795c", "-.", "^"),
-    ("#8a3a78", ":", "D"),
-    ("#7a5300", (0, (8, 2)), "v"),
-    ("#444444", (0, (1, 1)), "P"),
-)
-"""Colour, dash and marker of each curve on the same Axes; they begin anew after the last."""
-
-_DARK, GREY, GRID = "#2b3038", "#666e79", "#e3e5e8"
-COLOUR = _STYLES[0][0]
-_CURVE, _OWN, _STRIP, _UP = (f"unperplexed-{part}" for part in ("curve", "own", "mirror", "up"))
+_STRIP, _UP = "unperplexed-mirror", "unperplexed-up"
 
 
 def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None = None, **keywords: Any) -> Axes:
@@ -68,13 +64,15 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
         import matplotlib.pyplot as plt  # only a new figure needs a display
 
         ax = plt.subplots(figsize=RELIABILITY_SIZE, layout="tight")[1]
-    earlier = sum(line.get_gid() == _CURVE for line in ax.lines)
+    earlier = sum(line.get_gid() == CURVE for line in ax.lines)
     shown = drawable(name) if name is not None else f"{chart.lines[0].label}{f' {earlier + 1}' if earlier else ''}"
-    colour, dash, marker = _STYLES[earlier % len(_STYLES)]
+    colour, dash, marker = STYLES[earlier % len(STYLES)]
     style = {"color": colour, "linestyle": dash, "linewidth": 2, "label": shown} | _long_names(keywords)
-    size = float(np.clip(_side(ax) * 2.3, 7, 9.5))
+    size = float(np.clip(side(ax) * 2.3, 7, 9.5))
     if not earlier:
-        _draw_frame(ax, chart, size)
+        draw_references(ax, chart)
+        style_axes(ax, chart, size)
+        ax.set_aspect("equal")
     _draw_curve(ax, chart.lines[0], style, faint=earlier > 0)
     for points in chart.points:
         _draw_points(ax, points, style["color"], marker)
@@ -82,16 +80,10 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
         _make_overlay(ax)
         return ax
     _write_labels(ax, chart, size, str(style["label"]), style["color"], own_name=name is not None)
-    _write_title(ax, chart, size)
+    write_title(ax, chart, size, side(ax))
     if chart.mirror:
         _draw_mirror(ax, chart.mirror, size, style["color"])
     return ax
-
-
-def drawable(name: str) -> str:
-    """Give a name from outside as matplotlib draws it as it is: a dollar begins no formula, and "_" hides nothing."""
-    shown = short_name(name).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _long_names(keywords: dict[str, Any]) -> dict[str, Any]:
@@ -100,37 +92,11 @@ def _long_names(keywords: dict[str, Any]) -> dict[str, Any]:
     return {full.get(key, key): value for key, value in keywords.items()}
 
 
-def _side(ax: Axes) -> float:
-    """Side of the square, in inches, that Axes have room for beside title and histogram, before any layout."""
-    width, height = np.asarray(ax.get_position(original=True).size) * ax.figure.bbox.size / ax.figure.dpi
-    return float(min(width, height / 1.35))
-
-
-def _draw_frame(ax: Axes, chart: Chart, size: float) -> None:
-    """Draw axes, grid and identity line."""
-    for each in chart.references:
-        ax.plot(each.x, each.y, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1.5, gid="unperplexed-identity")
-    ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high), aspect="equal")
-    ax.set_xticks(*zip(*chart.x.ticks, strict=True))
-    ax.set_yticks(*zip(*chart.y.ticks, strict=True))
-    ax.set_xlabel(escaped(chart.x.label), fontsize=1.1 * size)
-    ax.set_ylabel(escaped(chart.y.label), fontsize=1.1 * size)
-    ax.grid(color=GRID, linewidth=0.7)
-    ax.set_axisbelow(True)
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0, labelcolor=GREY, labelsize=size)
-
-
-def escaped(text: str) -> str:
-    """Give a text in which a dollar begins no formula."""
-    return text.replace("$", r"\$")
-
-
 def _draw_curve(ax: Axes, line: Line, style: dict[str, Any], faint: bool) -> None:
     if line.low is not None and line.high is not None:
         alpha = 0.1 if faint else 0.17
         ax.fill_between(line.x, line.low, line.high, color=style["color"], alpha=alpha, linewidth=0, zorder=1)
-    ax.plot(line.x, line.y, zorder=3, gid=_CURVE, **style)
+    ax.plot(line.x, line.y, zorder=3, gid=CURVE, **style)
 
 
 def _draw_points(ax: Axes, points: Points, colour: Any, marker: str) -> None:
@@ -148,20 +114,7 @@ def _write_labels(ax: Axes, chart: Chart, size: float, shown: str, colour: Any, 
         of_curve = label.role != "id"
         text = shown if of_curve and own_name else label.text
         style = {"color": colour, "weight": "bold"} if of_curve else {"color": GREY}
-        ax.text(label.x, label.y, text, transform=ax.transAxes, fontsize=size, zorder=5, gid=_OWN, **style)
-
-
-def _write_title(ax: Axes, chart: Chart, size: float) -> None:
-    """Write the finding above the Axes and, smaller below it, what is drawn."""
-    letters = _side(ax) * 72 / size
-    about = textwrap.wrap(escaped(chart.subtitle), max(20, int(letters * 1.8)))
-    title = textwrap.wrap(escaped(chart.title), max(16, int(letters * 1.42)))
-    ax.annotate(
-        "\n".join(about), (0, 1), (0, 7), "axes fraction", "offset points", fontsize=size, color=GREY, va="bottom",
-        gid=_OWN,
-    )  # fmt: skip
-    pad = 11 + 1.25 * size * len(about)
-    ax.set_title("\n".join(title), loc="left", fontsize=size * 1.2, fontweight="bold", pad=pad)
+        ax.text(label.x, label.y, text, transform=ax.transAxes, fontsize=size, zorder=5, gid=OWN, **style)
 
 
 def _draw_mirror(ax: Axes, mirror: Mirror, size: float, colour: Any) -> None:
@@ -170,7 +123,7 @@ def _draw_mirror(ax: Axes, mirror: Mirror, size: float, colour: Any) -> None:
     strip.set_gid(_STRIP)
     width = 0.8 * np.diff(mirror.edges)
     middle = (mirror.edges[1:] + mirror.edges[:-1]) / 2
-    below = _STYLES[1][0] if colour == _STYLES[0][0] else GREY
+    below = STYLES[1][0] if colour == STYLES[0][0] else GREY
     strip.bar(middle, mirror.up, width, color=colour)
     strip.bar(middle, -mirror.down, width, color=below)
     strip.axhline(0, color=GREY, linewidth=0.8)
@@ -197,10 +150,10 @@ def _write_count(strip: Axes, heights: Floats, text: str, y: float, size: float,
 
 def _make_overlay(ax: Axes) -> None:
     """Name the curves in a legend, and whose the histogram is; what is about the first curve alone goes."""
-    own = [text for text in ax.texts if text.get_gid() == _OWN]
+    own = [text for text in ax.texts if text.get_gid() == OWN]
     if own:
         ax.set_title("", loc="left")
-        first = next(str(line.get_label()) for line in ax.lines if line.get_gid() == _CURVE)
+        first = next(str(line.get_label()) for line in ax.lines if line.get_gid() == CURVE)
         for strip in ax.figure.axes:
             if strip.get_gid() == _STRIP and ax.get_shared_x_axes().joined(ax, strip):
                 _make_grey(strip, first.strip())
@@ -211,10 +164,10 @@ def _make_overlay(ax: Axes) -> None:
 
 def _make_grey(strip: Axes, first: str) -> None:
     """Give the histogram of the first of several curves that curve's name, and no curve's colour."""
-    for bars, colour in zip(strip.containers, (_DARK, GREY), strict=True):
+    for bars, colour in zip(strip.containers, (INK, GREY), strict=True):
         for bar in bars:
             bar.set_facecolor(colour)
     for text in strip.texts:
         up = text.get_gid() == _UP
-        text.set_color(_DARK if up else GREY)
+        text.set_color(INK if up else GREY)
         text.set_text(f"{first}: {text.get_text()}" if up else text.get_text())

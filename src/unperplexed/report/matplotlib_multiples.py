@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from .._lib.errors import InputError
 from .._lib.formatting import short_name
 from .chart import Chart
-from .matplotlib_chart import COLOUR, GREY, GRID, drawable, escaped
+from .matplotlib_marks import COLOUR, CURVE, GREY, GRID, drawable, escaped
 
 _ACROSS = 4
 _INCHES = 2.3
@@ -51,7 +51,7 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     for ax, (title, below, chart) in zip(axes, charts, strict=False):
         _draw_small(ax, chart)
         ax.set_title(f"{drawable(title)}\n", loc="left", fontsize=9, fontweight="bold")
-        ax.text(0, 1.03, escaped(short_name(below, 40)), transform=ax.transAxes, fontsize=7.5, color=GREY)
+        ax.text(0, 1.03, escaped(short_name(below, 44)), transform=ax.transAxes, fontsize=7.5, color=GREY)
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
     for ax in axes[max(0, len(charts) - across) : len(charts)]:
@@ -69,7 +69,7 @@ def _draw_small(ax: Axes, chart: Chart) -> None:
     for line in chart.lines:
         if line.low is not None and line.high is not None:
             ax.fill_between(line.x, line.low, line.high, color=COLOUR, alpha=0.17, linewidth=0, zorder=1)
-        ax.plot(line.x, line.y, color=COLOUR, linewidth=1.6, zorder=3, gid="unperplexed-curve")
+        ax.plot(line.x, line.y, color=COLOUR, linewidth=1.6, zorder=3, gid=CURVE)
     for points in chart.points:
         if points.low is not None and points.high is not None:
             ax.vlines(points.x, points.low, points.high, color=COLOUR, linewidth=0.7, alpha=0.8, zorder=2)

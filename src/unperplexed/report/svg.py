@@ -6,16 +6,21 @@ The drawing is a box of 0 to 1000 that is stretched to its place; widths of line
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
 from html import escape
 
 import numpy as np
 
 from .._lib.typing import Floats
-from .chart import Axis, Chart, Line, Mirror, Points
+from .chart import Axis, Bars, Cells, Chart, Line, Mirror, Points, cell_opacity
 from .chart_labels import placed_labels
 
 _BOX = 1000
-_ROLES = {"first": "", "second": "c2", "third": "c1", "other": "c1", "observed": "", "calibrated": "m", "remedy": "aft"}
+_ROLES = {
+    "first": "", "second": "c2", "third": "c1", "fourth": "c1", "fifth": "c1", "sixth": "c1", "other": "c1",
+    "observed": "", "calibrated": "m", "remedy": "aft",
+}  # fmt: skip
 
 
 def figure(chart: Chart, *, main: bool = False, table: str = "") -> str:
@@ -52,7 +57,7 @@ def small(chart: Chart) -> str:
 
 def plot(chart: Chart) -> str:
     """Give the plot itself: what is drawn, ticks and labels; with the keyboard where values can be read off."""
-    kind = {"square": "sq", "wide": "wide", "small": "", "forest": "forest"}[chart.shape]
+    kind = {"square": "sq", "wide": "wide", "small": "", "forest": "forest"}[chart.shape] + " heat" * bool(chart.cells)
     data = _cursor_data(chart) if chart.shape != "small" else ""
     focus = f' tabindex="0" data-chart="{escape(data)}"' if data else ""
     style = f' style="height:{3 + 2 * len(chart.y.ticks)}em"' if chart.shape == "forest" else ""
@@ -70,7 +75,9 @@ def _svg(marks: str) -> str:
 
 
 def _marks(chart: Chart) -> str:
-    parts = [] if chart.shape == "small" else [_grid(chart)]
+    parts = [] if chart.shape == "small" or chart.cells else [_grid(chart)]
+    parts += [_bars(chart, bars) for bars in chart.bars]
+    parts += [_cells(chart, chart.cells)] if chart.cells else []
     for each in chart.references:
         parts.append(_path("id", chart, np.array(each.x), np.array(each.y)))
     parts += [_band(chart, line) for line in chart.lines]
@@ -112,6 +119,29 @@ def _band(chart: Chart, line: Line) -> str:
     return f'<path class="bd {_ROLES[line.role]}" d="M{_steps(chart, x, y)}Z"/>'
 
 
+def _bars(chart: Chart, bars: Bars) -> str:
+    """Bars as one path."""
+    left, right = (np.clip(chart.x.place(x), 0, 1) * _BOX for x in (bars.left, bars.right))
+    floor, top = ((1 - np.clip(chart.y.place(y), 0, 1)) * _BOX for y in (np.zeros(1), bars.height))
+    path = "".join(
+        f"M{a:.4g} {floor[0]:.4g}V{up:.4g}H{b:.4g}V{floor[0]:.4g}Z"
+        for a, b, up in zip(left, right, top, strict=True)
+        if np.isfinite(up)
+    )
+    return f'<path class="ba" d="{path}"/>' if path else ""
+
+
+def _cells(chart: Chart, cells: Cells) -> str:
+    """Cells as boxes with a small gap between them."""
+    wide, high = _BOX / (chart.x.high - chart.x.low), _BOX / (chart.y.high - chart.y.low)
+    across, up = chart.x.place(cells.x) * _BOX, (1 - chart.y.place(cells.y)) * _BOX
+    return "".join(
+        f'<rect class="{"ho" if depth > 0 else "hn"}" x="{x - 0.48 * wide:.4g}" y="{y - 0.45 * high:.4g}"'
+        f' width="{0.96 * wide:.4g}" height="{0.9 * high:.4g}" fill-opacity="{cell_opacity(depth):.2g}"/>'
+        for x, y, depth in zip(across.tolist(), up.tolist(), cells.strength.tolist(), strict=True)
+    )
+
+
 def _points(chart: Chart, points: Points) -> str:
     """Points as strokes of no length, which stay round however the box is stretched, and their limits."""
     across, up = chart.x.place(points.x) * _BOX, (1 - np.clip(chart.y.place(points.y), 0, 1)) * _BOX
@@ -120,21 +150,13 @@ def _points(chart: Chart, points: Points) -> str:
     dots = "".join(f"M{x:.4g} {y:.4g}h0" for x, y in zip(across[there], up[there], strict=True))
     whiskers = ""
     if points.low is not None and points.high is not None:
-        ends = ((points.low, points.high), (points.low, points.high))
         if chart.shape == "forest":
-            low, high = (np.clip(chart.x.place(end), 0, 1) * _BOX for end in ends[0])
-            whiskers = "".join(
-                f"M{a:.4g} {y:.4g}H{b:.4g}"
-                for a, b, y in zip(low, high, up, strict=True)
-                if np.isfinite(a) and np.isfinite(b)
-            )
+            low, high = (np.clip(chart.x.place(end), 0, 1) * _BOX for end in (points.low, points.high))
+            ends = zip(low, high, [f"M{{0:.4g}} {y:.4g}H{{1:.4g}}" for y in up], strict=True)
         else:
-            low, high = ((1 - np.clip(chart.y.place(end), 0, 1)) * _BOX for end in ends[1])
-            whiskers = "".join(
-                f"M{x:.4g} {a:.4g}V{b:.4g}"
-                for x, a, b in zip(across, low, high, strict=True)
-                if np.isfinite(a) and np.isfinite(b)
-            )
+            low, high = ((1 - np.clip(chart.y.place(end), 0, 1)) * _BOX for end in (points.low, points.high))
+            ends = zip(low, high, [f"M{x:.4g} {{0:.4g}}V{{1:.4g}}" for x in across], strict=True)
+        whiskers = "".join(step.format(a, b) for a, b, step in ends if np.isfinite(a) and np.isfinite(b))
     wick = f'<path class="wk {role}" d="{whiskers}"/>' if whiskers else ""
     return f'{wick}<path class="pt {role}" d="{dots}"/>' if dots else wick
 
@@ -146,6 +168,11 @@ def _words(chart: Chart) -> str:
     parts = [] if chart.mirror else [_tick_x(chart.x)]
     for at, text in chart.y.ticks:
         parts.append(f'<i class="ty" style="bottom:{100 * float(chart.y.place(at)):.4g}%">{escape(text)}</i>')
+    if chart.cells:
+        for x, y, text in zip(
+            chart.x.place(chart.cells.x), chart.y.place(chart.cells.y), chart.cells.shown, strict=True
+        ):
+            parts.append(f'<i class="tc" style="left:{100 * x:.4g}%;bottom:{100 * y:.4g}%">{escape(text)}</i>')
     for label in placed_labels(chart):
         kind = "" if label.role == "id" else " m aft" if label.role == "remedy" else f" {_ROLES[label.role] or 'cvl'}"
         parts.append(
@@ -189,10 +216,11 @@ def _side(heights: Floats) -> str:
 
 
 def _cursor_data(chart: Chart) -> str:
-    """Values of the named lines, at the places of the first one, as JSON."""
+    """Values of the named lines, at the places of the first one, or else what is read off at each mark, as JSON."""
     lines = [line for line in chart.lines if line.name]
     if not lines:
-        return ""
+        marks = list(_read_off(chart))
+        return json.dumps({"marks": marks}, separators=(",", ":"), allow_nan=False) if marks else ""
     x = lines[0].x
     there = np.isfinite(x) & np.isfinite(lines[0].y)
     series = []
@@ -215,6 +243,17 @@ def _cursor_data(chart: Chart) -> str:
         separators=(",", ":"),
         allow_nan=False,
     )
+
+
+def _read_off(chart: Chart) -> Iterator[tuple[float, float, str]]:
+    """Place, from the left and from below as shares of the chart, and text of each mark that has one."""
+    places = [((bars.left + bars.right) / 2, bars.height, bars.texts) for bars in chart.bars]
+    places += [(points.x, points.y, points.texts) for points in chart.points]
+    places += [(chart.cells.x, chart.cells.y, chart.cells.texts)] if chart.cells else []
+    for xs, ys, texts in places:
+        for x, y, text in zip(chart.x.place(xs).tolist(), chart.y.place(ys).tolist(), texts, strict=False):
+            if math.isfinite(x) and math.isfinite(y):
+                yield round(min(max(x, 0.0), 1.0), 4), round(min(max(y, 0.0), 1.0), 4), text
 
 
 def _rounded(x: Floats) -> list[float | None]:

@@ -8,8 +8,36 @@ function show(lines, x, y) {
   tip.style.top = (y - h - 12 < scrollY ? y + 16 : y - h - 12) + "px";
 }
 const hide = () => { tip.hidden = true; };
+const keyed = (el, go, off, at) => {
+  el.addEventListener("pointerleave", off); el.addEventListener("blur", off);
+  el.addEventListener("focus", () => { if (el.matches(":focus-visible")) go(at()); });
+  el.addEventListener("keydown", (e) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1, PageUp: 10, PageDown: -10, Home: -1e9, End: 1e9 }[e.key];
+    if (step) { go(at() + step); e.preventDefault(); } else if (e.key === "Escape") off();
+  });
+};
 all("[data-chart]", (el) => {
-  const d = JSON.parse(el.dataset.chart), [x0, x1] = d.xr, [y0, y1] = d.yr, marks = [];
+  const d = JSON.parse(el.dataset.chart);
+  if (!d.marks) return;
+  let at = 0, ring;
+  function go(k) {
+    at = Math.max(0, Math.min(d.marks.length - 1, k));
+    if (!ring) { ring = document.createElement("i"); ring.className = "knob"; el.append(ring); }
+    const [fx, fy, text] = d.marks[at], r = el.getBoundingClientRect();
+    ring.hidden = false; ring.style.left = 100 * fx + "%"; ring.style.top = 100 * (1 - fy) + "%";
+    show([text], r.left + scrollX + fx * r.width, r.top + scrollY + (1 - fy) * r.height);
+  }
+  const move = (e) => {
+    const r = el.getBoundingClientRect(), far = (m) => Math.hypot(m[0] * r.width - e.clientX + r.left, (1 - m[1]) * r.height - e.clientY + r.top);
+    go(d.marks.reduce((best, m, k) => far(m) < far(d.marks[best]) ? k : best, 0));
+  };
+  el.addEventListener("pointermove", move); el.addEventListener("pointerdown", move);
+  keyed(el, go, () => { hide(); if (ring) ring.hidden = true; }, () => at);
+});
+all("[data-chart]", (el) => {
+  const d = JSON.parse(el.dataset.chart);
+  if (d.marks) return;
+  const [x0, x1] = d.xr, [y0, y1] = d.yr, marks = [];
   const of = (v) => v === null ? "\u2013" : d.pc ? (100 * v).toFixed(v < .1 || v > .99 ? 1 : 0) + "%" : v.toFixed(3).replace("-", "\u2212");
   const mark = (c) => { const i = document.createElement("i"); i.className = c; el.append(i); marks.push(i); return i; };
   let at = Math.floor(d.x.length / 2), bar, knobs;
@@ -30,12 +58,7 @@ all("[data-chart]", (el) => {
     go(d.x.reduce((best, x, k) => Math.abs(x - v) < Math.abs(d.x[best] - v) ? k : best, 0));
   };
   el.addEventListener("pointermove", move); el.addEventListener("pointerdown", move);
-  el.addEventListener("pointerleave", off); el.addEventListener("blur", off);
-  el.addEventListener("focus", () => { if (el.matches(":focus-visible")) go(at); });
-  el.addEventListener("keydown", (e) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1, PageUp: 10, PageDown: -10, Home: -1e9, End: 1e9 }[e.key];
-    if (step) { go(at + step); e.preventDefault(); } else if (e.key === "Escape") off();
-  });
+  keyed(el, go, off, () => at);
 });
 all(".tip", (b) => {
   const on = () => { const r = b.getBoundingClientRect(); show([b.dataset.tip], r.left + scrollX - 12, r.top + scrollY); b.setAttribute("aria-expanded", "true"); };

@@ -1,0 +1,82 @@
+"""What was found in each group, as a chart: a cell for each group and kind of error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._lib.formatting import short_name
+from ..calibration.diagnosis.result import ErrorName, Finding
+from ..forecasts.group_keys import key_text
+from ..report.chart import Axis, Cells, Chart
+from ..report.numbers import count, number
+from .breakdown import Breakdown
+
+MOST_DRAWN = 30
+"""Groups that the chart shows."""
+
+_NAMES: dict[ErrorName, str] = {
+    "bias": "bias",
+    "confidence": "confidence",
+    "asymmetry": "asymmetry",
+    "tail": "extremes",
+    "noise": "noise",
+    "certainty": "certain",
+    "rows": "a few rows",
+    "shape": "other",
+}
+"""Headings of the columns, in their order."""
+
+_LEAST = 0.15
+"""Strength of a finding whose cost is not known, or small."""
+
+
+def findings_chart(b: Breakdown) -> Chart:
+    """Make a heat map of the first groups' findings: the costlier an error in a group, the darker its cell."""
+    groups = b.groups[:MOST_DRAWN]
+    found = [(row, each) for row, group in enumerate(groups) for each in group.assessment.diagnosis.findings]
+    errors = [name for name in _NAMES if name in ("bias", "confidence") or any(f.error == name for _, f in found)]
+    cells: dict[tuple[int, int], list[Finding]] = {}
+    for row, finding in found:
+        cells.setdefault((row, errors.index(finding.error)), []).append(finding)
+    costs = np.array([_cost(each) for each in cells.values()])
+    most = float(costs.max(initial=0)) or 1.0
+    strength = np.array([_sign(each) for each in cells.values()]) * np.maximum(costs / most, _LEAST)
+    places = np.array([*cells], dtype=np.float64).reshape(-1, 2)
+    names = [short_name(key_text(group.key), 28) for group in groups]
+    texts = [f"{names[row]}: {', '.join(f.words for f in each)}" for (row, _), each in cells.items()]
+    miscalibrated = len({row for row, _ in found})
+    rows = [
+        (float(len(groups) - at), f"{name} ({count(group.assessment.n_rows)})")
+        for at, (name, group) in enumerate(zip(names, groups, strict=True))
+    ]
+    more = f"; the first {len(groups)} of {len(b):,} groups" if len(b) > len(groups) else ""
+    return Chart(
+        title=f"Evidence of miscalibration in {miscalibrated:,} of {len(groups):,} groups",
+        subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Blue:"
+        f" underpredicted or underconfident. Number of rows in brackets{more}",
+        label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
+        x=Axis(-0.5, len(errors) - 0.5, [(float(at), _NAMES[name]) for at, name in enumerate(errors)], "Finding"),
+        y=Axis(0.5, len(groups) + 0.5, rows),
+        cells=Cells(
+            places[:, 1],
+            len(groups) - places[:, 0],
+            strength,
+            [number(cost) if cost > 0 else "found" for cost in costs.tolist()],
+            texts,
+        ),
+        shape="forest",
+        percent=False,
+    )
+
+
+def _cost(findings: list[Finding]) -> float:
+    """Nats a row that findings of one kind cost; 0 where it is not known."""
+    return sum(each.gain for each in findings if math.isfinite(each.gain))
+
+
+def _sign(findings: list[Finding]) -> float:
+    """Give 1 where probabilities are too low or too close to one another, and -1 for all else."""
+    low = len(findings) == 1 and findings[0].error in ("bias", "confidence", "tail") and findings[0].parameter > 0
+    return 1.0 if low else -1.0

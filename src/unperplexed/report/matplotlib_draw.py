@@ -1,0 +1,145 @@
+"""Any chart drawn by matplotlib, with the marks that the report shows. No setting of matplotlib is changed."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import blended_transform_factory
+
+from .._lib.errors import InputError
+from .chart import Bars, Cells, Chart, Line, Points, cell_opacity
+from .chart_labels import placed_labels
+from .matplotlib_marks import CURVE, GREY, INK, OWN, STYLES, draw_references, escaped, style_axes, write_title
+
+_ROLES: dict[str, int] = {
+    "second": 1, "remedy": 1, "calibrated": 1, "third": 2, "fourth": 3, "fifth": 4, "sixth": 5, "other": 5,
+}  # fmt: skip
+"""Style of a mark by its role; the first style for all others."""
+
+_ROW = 0.3
+_LETTER = 0.065
+"""Height of a row of a forest, and width of a letter of its name, in inches."""
+
+
+def draw(chart: Chart, ax: Axes | None = None) -> Axes:
+    """Draw a chart: its bars, cells, curves with bands, points with limits, lines of reference, and its words.
+
+    Parameters
+    ----------
+    chart : Chart
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new pyplot figure of a size that suits the chart.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        For an `ax` that is not matplotlib Axes.
+    """
+    if not (ax is None or isinstance(ax, Axes)):
+        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
+    if ax is None:
+        import matplotlib.pyplot as plt  # only a new figure needs a display
+
+        ax = plt.subplots(figsize=chart_size(chart), layout="tight")[1]
+    forest = chart.shape == "forest"
+    style_axes(ax, chart, 9, grid="x" if forest else "both")
+    if chart.shape == "square":
+        ax.set_aspect("equal")
+    draw_references(ax, chart)
+    for bars in chart.bars:
+        _draw_bars(ax, bars)
+    for line in chart.lines:
+        _draw_line(ax, line)
+    for points in chart.points:
+        _draw_points(ax, points, forest)
+    if chart.cells is not None:
+        ax.grid(visible=False)
+        _draw_cells(ax, chart.cells)
+    for label in placed_labels(chart):
+        colour = GREY if label.role == "id" else STYLES[_ROLES.get(label.role, 0)][0]
+        weight = "normal" if label.role == "id" else "bold"
+        ax.text(
+            label.x, label.y, escaped(label.text), transform=ax.transAxes, fontsize=9, color=colour, weight=weight,
+            zorder=5, gid=OWN,
+        )  # fmt: skip
+    if forest:
+        _write_rows(ax, chart)
+    write_title(ax, chart, 9, _width(ax, chart))
+    return ax
+
+
+def draw_alone(chart: Chart, figure: Figure | None = None) -> Figure:
+    """Draw a chart on a figure that has nothing else; by default a new pyplot figure of a size that suits the chart.
+
+    Raises `InputError` for a `figure` that is none of matplotlib's.
+    """
+    if not (figure is None or isinstance(figure, Figure)):
+        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
+    ax = draw(chart, None if figure is None else figure.subplots())
+    assert isinstance(ax.figure, Figure)
+    return ax.figure
+
+
+def _width(ax: Axes, chart: Chart) -> float:
+    """Width, in inches, that Axes have beside the names of the rows of a forest, before any layout."""
+    names = max((len(text) for _, text in chart.y.ticks), default=0) if chart.shape == "forest" else 0
+    there = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
+    return float(max(there - _LETTER * names, 0.5 * there))
+
+
+def chart_size(chart: Chart) -> tuple[float, float]:
+    """Width and height, in inches, that suit a chart."""
+    if chart.shape == "forest":
+        return 6.8, 1.5 + _ROW * len(chart.y.ticks)
+    return (5.2, 5.6) if chart.shape == "square" else (6.4, 4.4)
+
+
+def _draw_bars(ax: Axes, bars: Bars) -> None:
+    colour = STYLES[0][0]
+    ax.bar(
+        bars.left, bars.height, bars.right - bars.left, align="edge", facecolor=(colour, 0.17), edgecolor=colour,
+        linewidth=0.6, zorder=1,
+    )  # fmt: skip
+
+
+def _draw_line(ax: Axes, line: Line) -> None:
+    colour, dash, _ = STYLES[_ROLES.get(line.role, 0)]
+    if line.low is not None and line.high is not None:
+        ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.17, linewidth=0, zorder=1)
+    ax.plot(line.x, line.y, color=colour, linestyle=dash, linewidth=2, zorder=3, gid=CURVE, label=escaped(line.name))
+
+
+def _draw_points(ax: Axes, points: Points, forest: bool) -> None:
+    """Draw points; the limits of those of a forest run across."""
+    colour = STYLES[_ROLES.get(points.role, 0)][0]
+    if points.low is not None and points.high is not None:
+        limits = (ax.hlines, points.y) if forest else (ax.vlines, points.x)
+        limits[0](limits[1], points.low, points.high, color=colour, linewidth=1.4 if forest else 0.9, zorder=2)
+    ax.plot(
+        points.x, points.y, "o", color=colour, markersize=7, markeredgecolor="white", markeredgewidth=0.8, zorder=4,
+        clip_on=False, label="_points",
+    )  # fmt: skip
+
+
+def _draw_cells(ax: Axes, cells: Cells) -> None:
+    """Draw cells, the text of each in its middle."""
+    colours = [(STYLES[0 if depth > 0 else 1][0], cell_opacity(depth)) for depth in cells.strength.tolist()]
+    ax.bar(cells.x, np.full(cells.x.size, 0.9), 0.96, bottom=cells.y - 0.45, color=colours, zorder=1)
+    for x, y, text in zip(cells.x.tolist(), cells.y.tolist(), cells.shown, strict=True):
+        ax.text(x, y, escaped(text), fontsize=8.5, color=INK, ha="center", va="center", zorder=3)
+
+
+def _write_rows(ax: Axes, chart: Chart) -> None:
+    """Write the names of rows in full size, ended at the Axes."""
+    ax.set_yticks([])
+    beside = blended_transform_factory(ax.transAxes, ax.transData)
+    for at, text in chart.y.ticks:
+        ax.annotate(
+            escaped(text), (0, at), (-6, 0), beside, "offset points", fontsize=9, color=INK, ha="right", va="center"
+        )
