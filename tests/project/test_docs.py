@@ -10,8 +10,10 @@ import pytest
 
 import unperplexed
 from unperplexed._lib.public_names import listed
+from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.cli.parser import _parser
 from unperplexed.comparison.sequential import SequentialSettings
+from unperplexed.sources.readers.formats import formats
 from unperplexed.statistics.means import DEFAULT_ORDERS
 from unperplexed.tally.counter import jobs_of
 from unperplexed.tally.tally import EXACT_LIMIT, FRACTION_BITS
@@ -107,6 +109,17 @@ def test_choices_are_those_that_the_page_says():
             choices = {choice for c in COMMANDS if name in options(c) for choice in options(c)[name].choices or ()}
             for choice in choices:
                 assert f"`{choice}`" in " ".join(cells) or f" {choice}" in cells[0], (name, choice)
+
+
+@pytest.mark.parametrize(("option", "known"), [("--format", formats()), ("--measured", ESTIMATORS)])
+def test_names_that_are_no_choices_are_in_the_help_and_on_the_page(option, known):
+    helps = [options(command)[option].help for command in COMMANDS if option in options(command)]
+    pages = [" ".join(cells) for names, cells in rows_of_options() if option in names]
+    assert len(helps) > 1
+    assert len(pages) == 1
+    for name in known:
+        assert all(re.search(rf"\b{name}\b", text.replace("%(default)s", next(iter(known)))) for text in helps), name
+        assert f"`{name}`" in pages[0], name
 
 
 def test_defaults_are_those_that_the_page_says():

@@ -190,7 +190,7 @@ def test_weights_add_up_in_the_same_tree(engine, folder, monkeypatch):
         opened = zip(files.files, files.openers(), strict=True)
         found = [work.done(file.name, file.name, opener) for file, opener in opened]
         while len(found) > 1:
-            found = [work.together(found[start : start + 2]) for start in range(0, len(found), 2)]
+            found = [work.merged(found[start : start + 2]) for start in range(0, len(found), 2)]
         return found
 
     found = tally_files(paths, **NAMED, weight="w", engine=engine.name)

@@ -6,28 +6,17 @@ them as targets, class weights, ``ignore_index``, ``label_smoothing`` and ``redu
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, Unpack
+from typing import Unpack
 
-from .._lib.errors import InputError, check_choice
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Rule
 
 try:
-    import torch
     from torch import Tensor, nn
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("unperplexed.integrations.torch needs PyTorch: pip install 'unperplexed[torch]'") from error
 
-Reduction = Literal["mean", "sum", "none"]
-
-
-class _Options(TypedDict, total=False):
-    """What all losses take; `brier_loss` says what it is."""
-
-    weight: Tensor | None
-    ignore_index: int
-    label_smoothing: float
-    reduction: Reduction
+from .torch_loss import Options, Reduction, check_options, rule_loss
 
 
 def brier_loss(
@@ -81,7 +70,7 @@ def brier_loss(
     >>> brier_loss(p.log(), torch.tensor([1, 1]), reduction="none")
     tensor([0.6534, 0.5202])
     """
-    return _loss(_rules.BRIER, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.BRIER, input, target, weight, ignore_index, label_smoothing, reduction)
 
 
 def penalized_brier_loss(
@@ -126,7 +115,7 @@ def penalized_brier_loss(
     >>> penalized_brier_loss(p.log(), torch.tensor([1, 1]), reduction="none")
     tensor([0.6534, 1.1869])
     """
-    return _loss(_rules.PENALIZED_BRIER, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.PENALIZED_BRIER, input, target, weight, ignore_index, label_smoothing, reduction)
 
 
 def penalized_log_loss(
@@ -169,7 +158,7 @@ def penalized_log_loss(
     >>> penalized_log_loss(p.log(), torch.tensor([1, 1]), reduction="none")
     tensor([1.0788, 1.8120])
     """
-    return _loss(_rules.PENALIZED_LOG, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.PENALIZED_LOG, input, target, weight, ignore_index, label_smoothing, reduction)
 
 
 def generalized_surprisal_loss(
@@ -220,7 +209,7 @@ def generalized_surprisal_loss(
     >>> generalized_surprisal_loss(p.log(), torch.tensor([1, 0]), -0.5)
     tensor(0.2661)
     """
-    return _loss(_rules.surprisal_rule(r), input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.surprisal_rule(r), input, target, weight, ignore_index, label_smoothing, reduction)
 
 
 def power_loss(
@@ -270,7 +259,7 @@ def power_loss(
     >>> torch.stack([power_loss(p.log(), torch.tensor([1, 0]), r) for r in (-0.5, 0, 1)])
     tensor([0.6441, 0.4581, 0.2900])
     """
-    return _loss(_rules.power_rule(r), input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(_rules.power_rule(r), input, target, weight, ignore_index, label_smoothing, reduction)
 
 
 def risk_loss(
@@ -319,7 +308,7 @@ def risk_loss(
     tensor(0.3741)
     """
     rule = _rules.risk_rule(decisiveness, accuracy, robustness, proper)
-    return _loss(rule, input, target, weight, ignore_index, label_smoothing, reduction)
+    return rule_loss(rule, input, target, weight, ignore_index, label_smoothing, reduction)
 
 
 class _RuleLoss(nn.Module):
@@ -337,7 +326,7 @@ class _RuleLoss(nn.Module):
         reduction: Reduction = "mean",
     ) -> None:
         super().__init__()
-        _check_options(label_smoothing, reduction)
+        check_options(label_smoothing, reduction)
         self._rule = rule
         self.register_buffer("weight", weight)
         self.ignore_index, self.label_smoothing, self.reduction = ignore_index, label_smoothing, reduction
@@ -345,7 +334,7 @@ class _RuleLoss(nn.Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Score logits."""
         options = (self.weight, self.ignore_index, self.label_smoothing, self.reduction)
-        return _loss(self._rule, input, target, *options)
+        return rule_loss(self._rule, input, target, *options)
 
     def extra_repr(self) -> str:
         """Name the settings, but for those that stand by default."""
@@ -370,7 +359,7 @@ class BrierLoss(_RuleLoss):
     tensor(0.6534)
     """
 
-    def __init__(self, **options: Unpack[_Options]) -> None:
+    def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__(_rules.BRIER, **options)
 
 
@@ -385,7 +374,7 @@ class PenalizedBrierLoss(_RuleLoss):
     tensor(1.1869)
     """
 
-    def __init__(self, **options: Unpack[_Options]) -> None:
+    def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__(_rules.PENALIZED_BRIER, **options)
 
 
@@ -400,7 +389,7 @@ class PenalizedLogLoss(_RuleLoss):
     tensor(1.8120)
     """
 
-    def __init__(self, **options: Unpack[_Options]) -> None:
+    def __init__(self, **options: Unpack[Options]) -> None:
         super().__init__(_rules.PENALIZED_LOG, **options)
 
 
@@ -414,7 +403,7 @@ class GeneralizedSurprisalLoss(_RuleLoss):
     GeneralizedSurprisalLoss(r=-0.5)
     """
 
-    def __init__(self, r: float, **options: Unpack[_Options]) -> None:
+    def __init__(self, r: float, **options: Unpack[Options]) -> None:
         super().__init__(_rules.surprisal_rule(r), **options)
         self.r = float(r)
 
@@ -429,7 +418,7 @@ class PowerLoss(_RuleLoss):
     PowerLoss(reduction='sum', r=0.5)
     """
 
-    def __init__(self, r: float, **options: Unpack[_Options]) -> None:
+    def __init__(self, r: float, **options: Unpack[Options]) -> None:
         super().__init__(_rules.power_rule(r), **options)
         self.r = float(r)
 
@@ -451,95 +440,8 @@ class RiskLoss(_RuleLoss):
         accuracy: float = 1.0,
         robustness: float = 1.0,
         proper: bool = True,
-        **options: Unpack[_Options],
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(_rules.risk_rule(decisiveness, accuracy, robustness, proper), **options)
         self.decisiveness, self.accuracy, self.robustness = decisiveness, accuracy, robustness
         self.proper = proper
-
-
-def _loss(
-    rule: Rule,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    label_smoothing: float,
-    reduction: Reduction,
-) -> Tensor:
-    """Score logits by a rule."""
-    _check_options(label_smoothing, reduction)
-    _check_tensors(input, target, weight)
-    classes = input.movedim(min(input.ndim - 1, 1), -1)
-    logits = classes if classes.dtype == torch.float64 else classes.float()
-    log_p, n_classes = torch.log_softmax(logits, dim=-1), logits.shape[-1]
-    bend = _rules.linearize_below(torch.finfo(input.dtype).max)
-
-    def scores(log_c: Tensor, scored: Tensor) -> Tensor:
-        found: Tensor = rule.score(log_c, log_p, torch, bend)
-        if rule.penalty is not None:
-            found = found + rule.penalty(n_classes) * _rules.wrong(scored, logits, torch)
-        return found
-
-    weights = None if weight is None else weight.to(log_p.dtype)
-    if target.is_floating_point():
-        if ignore_index >= 0:
-            raise InputError("ignore_index: targets are distributions; none of them is a class to ignore.")
-        shares = target.movedim(min(target.ndim - 1, 1), -1).to(log_p.dtype)
-        shares = shares * (1 - label_smoothing) + label_smoothing / n_classes
-        shares = shares if weights is None else shares * weights
-        # What has no share counts nothing, also where its score is infinite.
-        losses = torch.where(shares == 0, 0.0, shares * scores(log_p, logits)).sum(dim=-1)
-        return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
-    kept = target != ignore_index
-    at = torch.where(kept, target, 0).long().unsqueeze(-1)
-    if _may_look(target):
-        _check_range(at, n_classes)
-    losses = scores(log_p.gather(-1, at), logits.gather(-1, at)).squeeze(-1)
-    counts = torch.ones_like(losses) if weights is None else weights[at.squeeze(-1)]
-    losses = losses * counts
-    if label_smoothing:
-        each = scores(log_p, logits)
-        evenly = (each if weights is None else each * weights).mean(dim=-1)
-        losses = (1 - label_smoothing) * losses + label_smoothing * evenly
-    losses, counts = torch.where(kept, losses, 0.0), torch.where(kept, counts, 0.0)
-    return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / counts.sum()
-
-
-def _may_look(target: Tensor) -> bool:
-    """Whether values can be looked at without waiting for a device or breaking a graph that is compiled."""
-    return target.device.type == "cpu" and not torch.compiler.is_compiling()
-
-
-def _check_range(target: Tensor, n_classes: int) -> None:
-    if not target.numel():
-        return
-    try:
-        least, most = int(target.min()), int(target.max())
-    except RuntimeError:  # under torch.func.vmap values cannot be looked at
-        return
-    if least < 0 or most >= n_classes:
-        wrong = least if least < 0 else most
-        raise InputError(f"target: class {wrong} of {n_classes}; they are numbered from 0 to {n_classes - 1}.")
-
-
-def _check_options(label_smoothing: float, reduction: str) -> None:
-    check_choice("reduction", reduction, ("mean", "sum", "none"))
-    if not 0 <= label_smoothing <= 1:
-        raise InputError(f"label_smoothing: expected a share from 0 to 1, got {label_smoothing!r}.")
-
-
-def _check_tensors(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    shape = tuple(input.shape)
-    if not input.is_floating_point() or not shape or shape[min(len(shape) - 1, 1)] < 2:
-        raise InputError(f"input: expected logits of two classes or more, got {input.dtype} of shape {shape}.")
-    n_classes, places = shape[min(len(shape) - 1, 1)], shape[:1] * (len(shape) > 1) + shape[2:]
-    if target.is_floating_point() and tuple(target.shape) != shape:
-        raise InputError(f"target: distributions have the shape of the logits, {shape}, got {tuple(target.shape)}.")
-    if not target.is_floating_point() and (tuple(target.shape) != places or target.dtype == torch.bool):
-        raise InputError(
-            f"target: expected numbers of classes of shape {places}, or distributions of shape {shape}, got"
-            f" {target.dtype} of shape {tuple(target.shape)}."
-        )
-    if weight is not None and tuple(weight.shape) != (n_classes,):
-        raise InputError(f"weight: expected one for each of {n_classes} classes, got shape {tuple(weight.shape)}.")

@@ -2,75 +2,58 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice, refuse_unknown
+from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of
 from .._lib.output import check_output, write_whole
-from .._lib.serialize import plain_values
-from .._lib.typing import Ints
-from ..forecasts.forecasts import Forecasts, Notes
-from ..forecasts.labels import Label, plain
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
-from ..kernels.exact_sum import ExactSum
-from ..kernels.rows import Grid
 from ..report.document import Document
 from ..report.result import Naming, Result
-from ..scores.registry import SCORES, score_named, scores_kept
-from ..statistics.means import weighted_sum
-from .binary import BinaryColumns, BinaryRows
-from .class_sums import DIAGNOSED_UNASKED, ClassSums
+from ..scores.registry import SCORES, scores_kept
+from .class_sums import DIAGNOSED_UNASKED
 from .class_tables import (
     ClassPairCounts,
-    ClassPairs,
     added_classes,
-    only_class,
-    split_by_class,
 )
 from .counter import (
     NO_SUMS,
     BlockCounter,
-    ScoreSums,
     added,
     counters_of,
     jobs_of,
 )
-from .row_sample import RowSample
 from .serialization import tally_bytes, tally_state
-from .shards import MAY_MISS, PARTS, Shards
-from .surprises import Surprise, least
+from .shards import MAY_MISS, PARTS
+from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
+from .surprises import least
 from .tables import (
-    MOMENTS,
     Cells,
-    Pairs,
     PairTable,
-    Points,
-    grid_of,
-    points_of,
-    pooled,
-    same_value,
-    without_last_digits,
 )
 
-if TYPE_CHECKING:
-    import polars as pl
-
-View = Literal["all-classes", "top-label", "each-class"]
-VIEWS: tuple[View, ...] = get_args(View)
-PooledView = Literal["all-classes", "top-label"]
-ClassPart = Literal["classes", "predictions"]
-CLASS_PARTS: tuple[ClassPart, ...] = get_args(ClassPart)
-"""What the each-class view is made from."""
+__all__ = [
+    "CLASS_PARTS",
+    "EXACT_LIMIT",
+    "FRACTION_BITS",
+    "VIEWS",
+    "ClassPart",
+    "Counting",
+    "PooledView",
+    "Tally",
+    "View",
+    "common_labels",
+]
 
 
 class Counting(TypedDict, total=False):
@@ -83,12 +66,8 @@ class Counting(TypedDict, total=False):
     n_jobs: int | None
 
 
-EXACT_LIMIT = 1 << 16
-FRACTION_BITS = 9
-
-
 @dataclass(frozen=True, eq=False)
-class Tally(Result):
+class Tally(TallyState, Result):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 
     Tallies add up: ``a + b`` is the tally of both data sets, in any order and any split, and ``Tally()`` adds
@@ -108,53 +87,6 @@ class Tally(Result):
     >>> round(assess(whole).reported.decisiveness, 12)
     0.7
     """
-
-    exact_limit: int = EXACT_LIMIT
-    fraction_bits: int = FRACTION_BITS
-    n_rows: int = 0
-    """Rows counted, those of weight 0 among them; rows left out are in ``notes``."""
-    n_weighing: int = 0
-    """Those of them whose weight is not 0."""
-    n_classes: int = 0
-    labels: tuple[Label | None, ...] = ()
-    weighted: bool = False
-    one_column: bool = False
-    """Whether all rows gave the probability of the positive class alone, so that their counts tell their scores."""
-    weight: float = 0.0
-    """Sum of the weights."""
-    weight_squared: float = 0.0
-    exact: bool = True
-    pairs_table: PairTable = field(default_factory=PairTable.empty, repr=False)
-    top_tables: Mapping[int, PairTable] = field(default_factory=dict, repr=False)
-    """Top-label pairs by the number of classes that tie for the top; a tied row's pair is split among them."""
-    score_sums: Mapping[str, ScoreSums] = field(default_factory=dict, repr=False)
-    """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it.
-
-    A rule of `SCORES` that an older file does not have is in the sum of two tallies where it is in both.
-    """
-    notes: Notes = field(default_factory=Notes)
-    row_sample: RowSample | None = field(default=None, repr=False)
-    """Of more than two classes some rows, or all while they are few, in coarse cells."""
-    binary: BinaryRows | None = field(default=None, repr=False)
-    """With two classes the rows by their outcome; None if a file of a version of the format before 6 is in it."""
-    classes: ClassPairCounts | None = field(default=None, repr=False)
-    """The part of that name: counts of the pairs of each class."""
-    predictions: ClassPairCounts | None = field(default=None, repr=False)
-    """The part of that name: counts of the top-label pairs of the rows that predicted each class."""
-    shards: Shards | None = field(default=None, repr=False)
-    """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
-    surprises: tuple[Surprise, ...] | None = field(default=None, repr=False)
-    """The part of that name: the twenty rows in which what happened had been given least.
-
-    It may be missing in one of two tallies that add up; then it is not in the sum.
-    """
-    diagnosis: ClassSums | None = field(default=None, repr=False)
-    """The part of that name: sums from which forecasts of more than two classes are diagnosed.
-
-    It is in the sum of two tallies where it is in both.
-    """
-    sources: Mapping[str, int] = field(default_factory=dict)
-    """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
 
     @classmethod
     def of(
@@ -406,223 +338,6 @@ class Tally(Result):
                 shown = [", ".join(v) or "none" if isinstance(v, tuple) else v for v in (mine, theirs)]
                 raise InputError(f"tallies of different {name} do not add up: {shown[0]} and {shown[1]}.")
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the parts that are kept."""
-        return tuple(part for part in PARTS if getattr(self, part) is not None)
-
-    @property
-    def scores(self) -> tuple[str, ...]:
-        """Names of the scores that are kept."""
-        return tuple(self.score_sums)
-
-    @cached_property
-    def _sums(self) -> Mapping[str, ScoreSums]:
-        """Sums of each score over all rows."""
-        if not self.one_column:
-            return self.score_sums
-        points, found = self._from_counts(), dict(self.score_sums)
-        for block in Forecasts(np.ones(points.p.size, dtype=np.int8), points.p, labels=(0, 1)).blocks():
-            w, w2 = points.weight[block.index], points.weight_squared[block.index]
-            for name, before in found.items():
-                x = score_named(name).rows(block)
-                sums = weighted_sum(w, x), weighted_sum(w2, x), weighted_sum(w2, x * x)
-                first, second, third = (ExactSum(rest=total) for total in sums)
-                found[name] = added(before, (first, second, third))
-        return found
-
-    def _from_counts(self) -> Points:
-        """Probabilities of what happened of which counts tell the score: 1/2 as far as it was tied."""
-        points = self.points()
-        here, tied = ~self.grid.undetermined(points.p), self.top_tables.get(2, PairTable.empty())
-        p, w, w2, entry = (
-            np.concatenate([column[here], ties])
-            for column, ties in zip(
-                points, (np.full(tied.key.size, 0.5), tied.happened, tied.squared, tied.key), strict=True
-            )
-        )
-        return Points(p, w, w2, entry.astype(np.int64))
-
-    @property
-    def grid(self) -> Grid:
-        """The cells of this tally."""
-        return grid_of(self.fraction_bits)
-
-    def in_cells(self) -> Tally:
-        """Give the same tally counted in cells, whatever its number of distinct values; its parts stay as they are."""
-        if not self.exact:
-            return self
-        return replace(
-            self,
-            exact=False,
-            pairs_table=self.pairs_table.in_cells(self.grid),
-            top_tables={ties: table.in_cells(self.grid) for ties, table in self.top_tables.items()},
-            binary=None if self.binary is None else self.binary.in_cells(self.grid),
-        )
-
-    @property
-    def prediction_accuracy(self) -> float:
-        """Share of rows whose top class happened, a k-way tie counting 1/k. Larger is better."""
-        hits = sum(float(table.happened.sum()) / ties for ties, table in self.top_tables.items())
-        return hits / self.weight if self.weight else math.nan
-
-    def score(self, name: str) -> float:
-        """Mean of a scoring rule that is kept, unfloored."""
-        if self.weight and name not in self.score_sums:
-            raise InputError(f"score: this tally does not keep {name!r}; it has {', '.join(self.scores)}.")
-        return float(self._sums[name][0]) / self.weight if self.weight else math.nan
-
-    def score_standard_error(self, name: str) -> float:
-        """Standard error of that mean, by the delta method for weighted rows; NaN where the mean is infinite."""
-        mean, squares = self.score(name), [float(total) for total in self._sums.get(name, NO_SUMS)]
-        if not math.isfinite(mean):
-            return math.nan
-        variance = squares[2] - 2 * mean * squares[1] + mean * mean * self.weight_squared
-        # What is less than the rounding of the squares is no variance.
-        rows = self.effective_rows
-        if not rows > 1 + 1e-9:
-            return math.nan
-        error = math.sqrt(variance * rows / (rows - 1)) / self.weight if variance > 2.0**-50 * squares[2] else 0.0
-        if self.shards is None or not self.shards.grouped:
-            return error
-        return float(np.maximum(error, self.shards.standard_error(self.shards.scores[name].sums)))
-
-    @property
-    def grouped(self) -> bool:
-        """Whether it was said which rows belong together; then only those of different groups are independent."""
-        return self.shards is not None and self.shards.grouped
-
-    @property
-    def effective_rows(self) -> float:
-        """How many rows of equal weight these are worth: (sum w)^2 / sum w^2."""
-        return self.weight**2 / self.weight_squared if self.weight else 0.0
-
-    @property
-    def uneven(self) -> bool:
-        """Whether rows have different weights, other than 0."""
-        return self.weighted and self.effective_rows < self.n_weighing * (1 - 1e-9)
-
-    @property
-    def independent_rows(self) -> float:
-        """How many independent rows these are worth: `effective_rows`, or how many shards of groups of equal weight."""
-        if self.shards is not None and self.shards.grouped:
-            return self.shards.independent
-        return self.effective_rows
-
-    def pairs(self, view: PooledView = "all-classes") -> Pairs:
-        """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
-
-        Of two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
-        """
-        table = self._table(view)
-        if not isinstance(table, Cells):
-            return pooled(table, self._groups(table))
-        reported = self.grid.centres(table.key)
-        some = np.flatnonzero(table.happened > 0)
-        reported[some] = table.centre_and_spread(self.grid, some)[0]
-        return Pairs(without_last_digits(reported), table.happened, table.total)
-
-    @cached_property
-    def positive(self) -> BinaryColumns | None:
-        """With two classes the rows by the probability of the positive one; None where ``binary`` is."""
-        return None if self.binary is None else BinaryColumns(self.binary, self.grid)
-
-    def positive_pairs(self) -> Pairs | None:
-        """Return the pairs of the positive one of two classes by probability; None where ``binary`` is."""
-        return None if self.positive is None else self.positive.pairs()
-
-    def _groups(self, table: PairTable) -> Ints:
-        return same_value(table.values, self.n_classes == 2)
-
-    def _table(self, view: PooledView) -> PairTable:
-        if view == "all-classes":
-            return self.pairs_table
-        check_choice("view", view, get_args(PooledView))
-        shared = [
-            replace(
-                table,
-                happened=table.happened / ties,
-                squared=table.squared / ties**2,
-                **{name: getattr(table, name) / ties for name in MOMENTS if isinstance(table, Cells)},
-            )
-            for ties, table in self.top_tables.items()
-        ]
-        return sum(shared, (PairTable if self.exact else Cells).empty())
-
-    def points(self, view: PooledView = "all-classes") -> Points:
-        """Values that happened as weighted points, by entry of the view's pairs.
-
-        Those of all classes are the correct-class probabilities. Exact tallies give the values themselves. A cell
-        gives two points that have its mean, variance and total weight and lie between its smallest and largest
-        value, so that any mean of them is right to third order.
-        """
-        table = self._table(view)
-        points = points_of(table, self.grid)
-        return points if isinstance(table, Cells) else points._replace(entry=self._groups(table)[points.entry])
-
-    def each_class(self, part: ClassPart = "classes") -> ClassPairs:
-        """Pairs of all classes, one class after the other, and the values that happened. Needs the part.
-
-        Where the part is not exact, pairs are in coarse cells, at most 256 a class of relative width 1/8 in
-        min(p, 1 - p): the probability reported in a cell is the mean of all that is in it.
-
-        Parameters
-        ----------
-        part : {"classes", "predictions"}, default "classes"
-            "classes": for class j the probability given to it in each row, and whether it happened. "predictions":
-            the highest probability of each row whose most probable class is j, and whether it happened, a k-way tie
-            counting 1/k for each of the tied.
-
-        Returns
-        -------
-        ClassPairs
-            ``pairs``, ``points`` whose ``entry`` is that of the pairs, and ``first``: class j has the pairs from
-            ``first[j]`` up to ``first[j + 1]``.
-
-        Raises
-        ------
-        InputError
-            For a tally that was made without the part.
-        """
-        check_choice("part", part, CLASS_PARTS)
-        if self.positive is not None:
-            return self.positive.each_class() if part == "classes" else self.positive.each_prediction()
-        return split_by_class(self._part(part), self.n_classes, self.n_classes == 2)
-
-    @property
-    def knows_classes(self) -> bool:
-        """Whether pairs are known class by class: with two classes, or by the part "classes"."""
-        return self.binary is not None or self.classes is not None
-
-    def class_pairs(self, label: Label, part: ClassPart = "classes") -> Pairs:
-        """Pairs of one class, did it happen or not: those of `each_class` for it alone. Needs the part."""
-        each, here = self._one_class(label, part)
-        return Pairs(*(column[here] for column in each.pairs))
-
-    def class_points(self, label: Label, part: ClassPart = "classes") -> Points:
-        """Values of one class that happened as weighted points, by entry of its `class_pairs`. Needs the part."""
-        each, here = self._one_class(label, part)
-        entry = each.points.entry
-        found = Points(*(column[(entry >= here.start) & (entry < here.stop)] for column in each.points))
-        return found._replace(entry=found.entry - here.start)
-
-    def _one_class(self, label: Label, part: ClassPart) -> tuple[ClassPairs, slice]:
-        if label is None or plain(label) not in self.labels:
-            raise InputError(f"label: {label!r} is not one of the classes.")
-        at = self.labels.index(plain(label))
-        if self.n_classes == 2:
-            each = self.each_class(part)
-        else:
-            each = split_by_class(only_class(self._part(part), at), self.n_classes, False)
-        return each, slice(int(each.first[at]), int(each.first[at + 1]))
-
-    def _part(self, name: ClassPart) -> ClassPairCounts:
-        check_choice("part", name, CLASS_PARTS)
-        table: ClassPairCounts | None = getattr(self, name)
-        if table is None:
-            raise InputError(f"this tally was made without the part {name!r}; count it with parts=[{name!r}].")
-        return table
-
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
@@ -631,50 +346,6 @@ class Tally(Result):
         from .describe import tally_document
 
         return tally_document(self, naming)
-
-    def summary(self) -> dict[str, Any]:
-        """Give what the tally holds, but for the counts of pairs, as plain values."""
-        found: dict[str, Any] = {
-            "n_rows": self.n_rows,
-            "n_classes": self.n_classes,
-            "labels": list(self.labels),
-            "weighted": self.weighted,
-            "weight": self.weight,
-            "weight_squared": self.weight_squared,
-            "prediction_accuracy": self.prediction_accuracy,
-            "scores": {
-                name: {
-                    "mean": self.score(name),
-                    "standard_error": self.score_standard_error(name),
-                    "larger_is_better": score_named(name).larger_is_better,
-                    "proper": score_named(name).proper,
-                }
-                for name in self.scores
-            },
-            "exact": self.exact,
-            "entries": self.pairs_table.key.size,
-            "exact_limit": self.exact_limit,
-            "fraction_bits": self.fraction_bits,
-            "parts": list(self.parts),
-            "notes": plain_values(self.notes),
-            "sources": dict(self.sources),
-        }
-        return found | ({"classes": self.by_class().to_dicts()} if self.classes is not None else {})
-
-    def by_class(self) -> pl.DataFrame:
-        """How often each class happened, and how often it was said to: one row a class. Needs the part "classes".
-
-        Columns: label; happened, the weight of the rows in which it happened; frequency, its share of all; and
-        mean_reported, the mean probability that the class was given, which of calibrated forecasts is about as large.
-        """
-        import polars as pl
-
-        table = self._part("classes")
-        sums = table.total * table.mean()
-        happened, reported = (np.bincount(table.group, x, self.n_classes) for x in (table.happened, sums))
-        with np.errstate(invalid="ignore"):
-            shares = {"frequency": happened / self.weight, "mean_reported": reported / self.weight}
-        return pl.DataFrame({"label": [*map(str, self.labels)], "happened": happened, **shares})
 
 
 _MOST_SOURCES, _OTHERS = 100, "..."

@@ -1,12 +1,15 @@
 """Measured probability: how often events of a predicted probability happen.
 
 An estimator is a function ``(reported, happened, total, *, floor, ...)`` of pairs sorted by predicted probability,
-registered by `estimator` where it is written. It works on exact values and on cells alike, and never sees rows.
+registered by `estimator` where it is written: every module of this folder is loaded. It works on exact values and on
+cells alike, and never sees rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from types import MappingProxyType
 
 import numpy as np
@@ -35,6 +38,9 @@ __all__ = [
     "nearest_neighbors",
     "shrunk_isotonic",
 ]
+
+for module in iter_modules(__path__):
+    import_module(f".{module.name}", __name__)
 
 DEFAULT = shrunk_isotonic
 
