@@ -695,7 +695,7 @@ def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
             np.savez(path, y=np.arange(n_rows) % 100, p=p.reshape(n_rows, 100))
         else:
             with pa.ipc.new_file(path, record.schema) as writer:
-                writer.write_batch(record)
+                writer.write_table(pa.table(record), max_chunksize=1 << 14)
         done = subprocess.run([sys.executable, "-c", RESIDENT, path], capture_output=True, check=True)
         rows, peak = map(int, done.stdout.split())
         assert rows == n_rows
