@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lib.errors import InputError, check_whole
-from .._lib.output import write_whole
 from .._lib.serialize import json_text
 from ..sources.readers.formats import matching
 from ..tally.describe import scores_text, tally_text
@@ -21,7 +20,7 @@ from .counting import (
     selection_of,
     tally_of,
 )
-from .outputs import check_outputs, picture_bytes, print_text, report_bytes, sayer, write_outputs
+from .outputs import check_outputs, picture_bytes, print_text, report_bytes, sayer, write_files, write_outputs
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
@@ -179,8 +178,7 @@ def tally(arguments: argparse.Namespace) -> None:
     """Count into a tally file."""
     check_outputs(arguments)
     counted = tally_of(arguments)
-    write_whole(arguments.output, counted.to_bytes())
-    print_text(arguments, tally_text(counted))
+    write_files({arguments.output: counted.to_bytes()}, lambda: print_text(arguments, tally_text(counted)))
 
 
 def merge(arguments: argparse.Namespace) -> None:
@@ -193,8 +191,7 @@ def merge(arguments: argparse.Namespace) -> None:
         sayer(arguments)(
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
         )
-    write_whole(arguments.output, merged.to_bytes())
-    print_text(arguments, tally_text(merged))
+    write_files({arguments.output: merged.to_bytes()}, lambda: print_text(arguments, tally_text(merged)))
 
 
 def show(arguments: argparse.Namespace) -> None:

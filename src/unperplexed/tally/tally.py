@@ -16,7 +16,8 @@ import numpy as np
 
 from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of
-from .._lib.output import check_output, write_whole
+from .._lib.output import check_output
+from .._lib.output_files import write_whole
 from .._lib.serialize import plain_values
 from .._lib.typing import Ints
 from ..forecasts.forecasts import Forecasts, Notes

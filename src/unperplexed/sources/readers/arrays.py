@@ -201,7 +201,7 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     """Give a function that gives the next rows."""
     stream = stack.enter_context(array.opened())
     _read_header(stream)
-    if array.by_column and len(array.shape) == 2 and math.prod(array.shape):
+    if array.by_column and len(array.shape) == 2 and array.shape[0]:
         return _column_taker(array, stream, stack)
     left, row_bytes = array.shape[0], array.row_bytes
 
