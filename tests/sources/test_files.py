@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from unperplexed import InputError, Tally, assess
-from unperplexed._lib.output import check_output, write_whole
+from unperplexed._lib.output import check_output
+from unperplexed._lib.output_files import write_whole
 from unperplexed.forecasts.labels import plain
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 
@@ -350,7 +351,7 @@ def test_a_killed_run_leaves_the_old_file(tmp_path):
     path = tmp_path / "out.json"
     path.write_text("old")
     code = (
-        "import pathlib, time, unperplexed._lib.output as f\n"
+        "import pathlib, time, unperplexed._lib.output_files as f\n"
         "pathlib.Path.replace = lambda *_: (print('writing', flush=True), time.sleep(60))\n"
         f"f.write_whole(pathlib.Path({str(path)!r}), b'new' * 1000)\n"
     )
@@ -695,7 +696,7 @@ def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
             np.savez(path, y=np.arange(n_rows) % 100, p=p.reshape(n_rows, 100))
         else:
             with pa.ipc.new_file(path, record.schema) as writer:
-                writer.write_batch(record)
+                writer.write_table(pa.table(record), max_chunksize=1 << 14)
         done = subprocess.run([sys.executable, "-c", RESIDENT, path], capture_output=True, check=True)
         rows, peak = map(int, done.stdout.split())
         assert rows == n_rows

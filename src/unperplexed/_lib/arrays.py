@@ -138,6 +138,8 @@ def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
         values = [np.nan if is_missing(value) else value for value in array.ravel().tolist()]
         array = np.fromiter(values, dtype=object, count=len(values)).reshape(array.shape)
     try:
+        if any(isinstance(value, str | bytes) and not spells_number(value) for value in array.ravel().tolist()):
+            raise ValueError
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         row, value = _first_text(array)
@@ -145,6 +147,11 @@ def numbers(array: NDArray[Any], name: str, first_row: int = 0) -> NDArray[Any]:
             f"{name}: not a number at row {first_row + row} (counted from 0): {value!r:.80}. Numbers have a decimal"
             " point and no percent sign."
         ) from None
+
+
+def spells_number(text: str | bytes) -> bool:
+    """Whether text may be a number: Python also reads 0.7_5 and digits of other scripts, which no other reader does."""
+    return text.strip().isascii() and (b"_" if isinstance(text, bytes) else "_") not in text  # type: ignore[operator]
 
 
 def floats(data: Any, name: str, first_row: int = 0) -> Floats:
@@ -168,6 +175,8 @@ def _first_text(array: NDArray[Any]) -> tuple[int, object]:
             try:
                 float(value)
             except (TypeError, ValueError, OverflowError):
+                return row, value
+            if isinstance(value, str | bytes) and not spells_number(value):
                 return row, value
     return 0, None
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lib.errors import InputError, check_whole
-from .._lib.output import write_whole
 from .._lib.serialize import json_text
 from ..report import terminal
 from ..sources.readers.formats import matching
@@ -22,7 +21,17 @@ from .counting import (
     selection_of,
     tally_of,
 )
-from .outputs import check_outputs, naming_of, picture_bytes, print_text, report_bytes, sayer, text_of, write_outputs
+from .outputs import (
+    check_outputs,
+    naming_of,
+    picture_bytes,
+    print_text,
+    report_bytes,
+    sayer,
+    text_of,
+    write_files,
+    write_outputs,
+)
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
@@ -182,8 +191,8 @@ def tally(arguments: argparse.Namespace) -> None:
     """Count into a tally file."""
     check_outputs(arguments)
     counted = tally_of(arguments)
-    write_whole(arguments.output, counted.to_bytes())
-    print_text(arguments, counted.to_text(name=arguments.output.name))
+    text = counted.to_text(name=arguments.output.name)
+    write_files({arguments.output: counted.to_bytes()}, lambda: print_text(arguments, text))
 
 
 def merge(arguments: argparse.Namespace) -> None:
@@ -196,8 +205,8 @@ def merge(arguments: argparse.Namespace) -> None:
         sayer(arguments)(
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"
         )
-    write_whole(arguments.output, merged.to_bytes())
-    print_text(arguments, merged.to_text(name=arguments.output.name))
+    text = merged.to_text(name=arguments.output.name)
+    write_files({arguments.output: merged.to_bytes()}, lambda: print_text(arguments, text))
 
 
 def show(arguments: argparse.Namespace) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
-from .._lib.output import REPORTS, check_output, write_whole
+from .._lib.output import REPORTS, check_output
+from .._lib.output_files import whole_files
 from ..report.result import Naming
 from ..sources.readers.formats import matching
-from .terminal import coloured, shows_colour
+from .terminal import coloured, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,15 +34,21 @@ def sayer(arguments: argparse.Namespace) -> Callable[[str], None]:
 
     def say(sentence: str) -> None:
         if not arguments.quiet:
-            print(f"unperplexed: {sentence}", file=sys.stderr)
+            print_error(sentence)
 
     return say
 
 
 def print_text(arguments: argparse.Namespace, text: str) -> None:
-    """Print the text, if it is wanted."""
+    """Print the text, if it is wanted, and see that all of it leaves."""
     if not arguments.quiet:
-        print(coloured(text) if shows_colour(sys.stdout) else text)
+        _print_all(coloured(text) if shows_colour(sys.stdout) else text)
+
+
+def _print_all(text: str) -> None:
+    print(text)
+    if sys.stdout is not None:  # closed by the caller
+        sys.stdout.flush()
 
 
 def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
@@ -54,7 +62,7 @@ def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALL
         outputs.append(check_output(arguments.output, suffixes))
     if getattr(arguments, "json", None) not in (None, "-"):
         outputs.append(check_output(Path(arguments.json)))
-    places = [path.resolve() for path in (*outputs, *map(Path, matching(getattr(arguments, "files", []))))]
+    places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
 
@@ -67,12 +75,24 @@ def write_outputs(
     printed = as_json() if arguments.json == "-" else None
     if arguments.json not in (None, "-"):
         outputs[Path(arguments.json)] = (as_json() + "\n").encode()
-    for path, content in outputs.items():
-        write_whole(path, content)
-    if printed is None:
-        print_text(arguments, text)
-    else:
-        print(printed)
+    write_files(outputs, lambda: print_text(arguments, text) if printed is None else _print_all(printed))
+
+
+def write_files(outputs: Mapping[Path, bytes], show: Callable[[], None]) -> None:
+    """Show what is to be shown and write the files; where any of it fails no file is written."""
+    with whole_files(outputs):
+        gone = shown(show)
+    if gone is not None:
+        raise gone
+
+
+def shown(show: Callable[[], None]) -> BrokenPipeError | None:
+    """Show it, and give the error of a reader that has seen enough, such as head: outputs are written all the same."""
+    try:
+        show()
+    except BrokenPipeError as error:
+        return error
+    return None
 
 
 def text_of(arguments: argparse.Namespace, found: Result) -> str:

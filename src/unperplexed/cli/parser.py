@@ -14,11 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._lib.errors import InputError
+from .._lib.formatting import printable
 from .._version import __version__
-from ..kernels.compiled import KERNEL
 from . import options
 from .decide import add_decide
 from .skill import add_skill
+from .terminal import print_error
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Any]
@@ -36,38 +37,58 @@ _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = _parser()
-    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        _settle_streams()
+        _run(sys.argv[1:] if arguments is None else arguments)
+    except InputError as error:
+        print_error(str(error))
+        return 2
+    except KeyboardInterrupt:
+        print_error("interrupted")
+        return 130
+    except MemoryError:
+        print_error("not enough memory")
+        return 2
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        _drop_output()
+    except OSError as error:  # while writing: reading has its own messages
+        print_error(f"cannot write the output: {error.strerror or error}")
+        _drop_output()
+        return 2
+    return 0
+
+
+def _run(words: Sequence[str]) -> None:
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, _terminated)
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
-    parsed = parser.parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
+    parsed = _parser().parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     parsed.words = list(words)
+    from . import commands
+
+    getattr(commands, parsed.command)(parsed)
+    if sys.stdout is not None:  # closed by the caller
+        sys.stdout.flush()
+
+
+def _settle_streams() -> None:
+    """Let streams show what they can, and open those that the caller closed, lest a file of ours takes their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  # as long as the program runs
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
-    with suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, _terminated)
-    try:
-        from . import commands
 
-        getattr(commands, parsed.command)(parsed)
-        if sys.stdout is not None:  # closed by the caller
-            sys.stdout.flush()
-    except InputError as error:
-        print(f"unperplexed: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("unperplexed: interrupted", file=sys.stderr)
-        return 130
-    except MemoryError:
-        print("unperplexed: not enough memory", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+
+def _drop_output() -> None:
+    """Let nothing more be written to standard output, at the end of the program either."""
+    if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:  # while writing: reading has its own messages
-        print(f"unperplexed: cannot write the output: {error.strerror or error}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 2
-    return 0
 
 
 def _terminated(*_: object) -> NoReturn:
@@ -77,6 +98,8 @@ def _terminated(*_: object) -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from ..kernels.compiled import KERNEL  # refuses to be imported with settings that it does not know
+
     parser = _Parser(
         prog="unperplexed",
         description="Assess probabilistic forecasts on the probability scale: how good they are, and what is wrong.",
@@ -188,7 +211,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if "FILE" in message:
             message += " (FILE comes first: --truth, --prob and --pair take all the words that follow them)"
-        self.exit(2, f"{self.prog}: {message}\nusage: see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {printable(message)}\nusage: see {self.prog} --help\n")
 
 
 def _command(commands: Commands, name: str, text: str) -> _Parser:

@@ -27,7 +27,7 @@ from ..sources.writers import TABLES
 from ..tally.tally import Tally
 from .classes import order_of_classes, refuse_other_classes
 from .counting import file_chunks, naming_files, reading_of, refuse_reading, tally_names
-from .outputs import check_outputs, print_text, report_bytes, sayer, write_outputs
+from .outputs import check_outputs, print_text, report_bytes, sayer, shown, write_outputs
 
 MAPS = (".json",)
 """Suffixes of recalibration maps."""
@@ -80,7 +80,7 @@ def _fit(arguments: argparse.Namespace) -> None:
     remaining = remaining_lines(made.gain_, made.baseline)
     text = "\n".join([str(made), *(part for line in remaining for part in textwrap.wrap(line, 80))])
     outputs = {} if arguments.report is None else _report(arguments, made)
-    made.save(arguments.output)
+    outputs[arguments.output] = (json_text(made.to_dict()) + "\n").encode()
     write_outputs(arguments, partial(json_text, made.to_dict()), text, outputs)
 
 
@@ -109,14 +109,26 @@ def _apply(arguments: argparse.Namespace) -> None:
     for sentence in file.messages:
         say(sentence)
     change = Change(file, recalibrator, say)
+    gone = None
+
+    def show(rows: int) -> None:
+        nonlocal gone
+        gone = shown(lambda: print_text(arguments, _written(arguments, file, change, rows)))
+
     with progress_bar() as report:
-        rows = file.write(arguments.output, change, arguments.suffix or "", report)
+        file.write(arguments.output, change, arguments.suffix or "", report, show)
+    if gone is not None:
+        raise gone
+
+
+def _written(arguments: argparse.Namespace, file: ForecastFile, change: Change, rows: int) -> str:
+    """Say what was written."""
     new = [name + (arguments.suffix or "") for name in file.plan.prob]
     more = f" and {len(new) - _MOST_NAMED:,} more" if len(new) > _MOST_NAMED else ""
     where = f"column{'s' * (len(new) > 1)} {', '.join(new[:_MOST_NAMED])}{more}"
     left_out = f"; {number_of(change.invalid, 'row')} without valid probabilities left empty" if change.invalid else ""
     unit = _unit(file.reading, change.n_columns)
-    print_text(arguments, f"{arguments.output}: {number_of(rows, 'row')} recalibrated, {where}{unit}{left_out}")
+    return f"{arguments.output}: {number_of(rows, 'row')} recalibrated, {where}{unit}{left_out}"
 
 
 _MOST_NAMED = 3

@@ -1,10 +1,13 @@
-"""Colour, on terminals that show it to people who want it."""
+"""What goes to a terminal: colour for people who want it, and errors."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import TextIO
+
+from .._lib.formatting import printable
 
 _STYLES = {
     r"\A(?:Overconfident|Underconfident)\b": "33",
@@ -26,3 +29,8 @@ def coloured(text: str) -> str:
     for pattern, style in _STYLES.items():
         text = re.sub(pattern, f"\x1b[{style}m\\g<0>\x1b[0m", text, flags=re.MULTILINE)
     return text
+
+
+def print_error(sentence: str) -> None:
+    """Say something on standard error, in which names from outside move no cursor."""
+    print("\n".join(map(printable, f"unperplexed: {sentence}".split("\n"))), file=sys.stderr)

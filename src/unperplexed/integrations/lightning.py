@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from .._lib.errors import InputError
-from .._lib.output import write_whole
+from .._lib.output_files import write_whole
 from ..report.axes import SIZES
 from .figures import HEADLINE
 

@@ -6,9 +6,14 @@ import os
 from importlib import import_module
 from types import ModuleType
 
+from .._lib.errors import InputError
+
 
 def _found() -> ModuleType | None:
-    if os.environ.get("UNPERPLEXED_KERNEL") == "numpy":
+    wanted = os.environ.get("UNPERPLEXED_KERNEL", "")
+    if wanted not in ("", "numpy"):
+        raise InputError(f"UNPERPLEXED_KERNEL: expected 'numpy', or nothing for the compiled kernel, got {wanted!r}.")
+    if wanted:
         return None
     try:
         return import_module("._kernel", __package__)

@@ -15,7 +15,8 @@ import numpy as np
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of, short_name
-from .._lib.output import check_output, write_whole
+from .._lib.output import check_output
+from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__

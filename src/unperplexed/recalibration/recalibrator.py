@@ -11,7 +11,8 @@ import numpy as np
 
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError, refuse_unknown
-from .._lib.output import check_output, write_whole
+from .._lib.output import check_output
+from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts

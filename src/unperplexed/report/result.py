@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import NamedTuple
 
-from .._lib.output import REPORTS, check_output, write_whole
+from .._lib.output import REPORTS, check_output
+from .._lib.output_files import write_whole
 from .document import Document
 
 

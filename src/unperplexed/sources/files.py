@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -217,7 +217,11 @@ class ForecastRows:
         first = next(batches)
         whole = settled is None and first.last and len(parts) == 1
         if settled is None and not whole:
-            settled = settle(self.seen(parts, report))
+            try:
+                settled = settle(self.seen(parts, report))
+            except BaseException:
+                batches.close()  # and its file
+                raise
         builders = [_Builder(plan, self) for plan in self.plans.forecasts]
         resumed = _resumed([first], batches)
         del first
@@ -246,7 +250,7 @@ def settle(seen: Mapping[str, Seen]) -> dict[str, Settled]:
     return {name: found.settled() for name, found in seen.items() if not found.one_hot}
 
 
-def _read(part: Partition, wanted: Wanted) -> Iterator[Batch]:
+def _read(part: Partition, wanted: Wanted) -> Generator[Batch]:
     with named(part.name):
         yield from part.source.batches(wanted)
 

@@ -27,6 +27,9 @@ Kind = Literal["numbers", "booleans", "texts"]
 MOST_LABELS = 1_000_000
 """More different outcomes than this in a file read in batches are refused: the set is held in memory."""
 
+MOST_LABEL_BYTES = 1 << 26
+"""And so are outcomes whose different texts take more than this together."""
+
 _MOST_DIGITS = sys.int_info.default_max_str_digits
 """Longer text is no number: Python refuses to read it as one, or to write it."""
 
@@ -131,6 +134,7 @@ class Seen:
     def __init__(self, name: str, spelling: Spelling) -> None:
         self._name, self._spelling = name, spelling
         self._texts: dict[str, None] = {}
+        self._bytes = 0
         self._labels: dict[Label | None, None] = {}
         self.one_hot = False
         """Whether the column holds rows that say the class by themselves."""
@@ -141,7 +145,7 @@ class Seen:
         if text is not None:
             texts = text.unique(maintain_order=True).drop_nulls()
             self._check(texts.len())
-            self._texts.update(dict.fromkeys(texts))
+            self._remember(texts)
         else:
             found = outcomes(column, self._spelling)
             if getattr(found, "ndim", 1) != 1:
@@ -154,11 +158,24 @@ class Seen:
     def __add__(self, other: Seen) -> Seen:
         """Outcomes of both, those of the first before those of the other."""
         both = Seen(self._name, self._spelling)
-        both._texts = self._texts | other._texts
+        both._texts, both._bytes = dict(self._texts), self._bytes
+        both._remember(pl.Series(list(other._texts), dtype=pl.String))
         both._labels = self._labels | other._labels
         both.one_hot = self.one_hot or other.one_hot
         both._check(len(both._texts) + len(both._labels))
         return both
+
+    def _remember(self, texts: pl.Series) -> None:
+        """Add different texts, unless they take too much memory."""
+        for text, size in zip(texts, texts.str.len_bytes(), strict=True):
+            if text not in self._texts:
+                self._texts[text] = None
+                self._bytes += size
+        if self._bytes > MOST_LABEL_BYTES:
+            raise InputError(
+                f"{self._name}: different values of more than {MOST_LABEL_BYTES >> 20} MB together. Is that the"
+                " outcome? Name its column with --truth."
+            )
 
     def _distinct(self, column: Column) -> Sequence[Label | None]:
         if isinstance(column, pl.Series):

@@ -63,6 +63,8 @@ def readable(kind: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, PermissionError):
         raise
+    except UnicodeDecodeError as error:
+        raise unreadable(kind, ValueError(f"a name in it is not UTF-8: {error.object!r:.80}")) from None
     except (pa.ArrowException, OSError) as error:
         raise unreadable(kind, error) from None
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
-from .._lib.output import whole_file
+from .._lib.output_files import whole_file
 from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, probability_columns
 from .files import FileReading, named
@@ -41,7 +41,14 @@ class ForecastFile:
     messages: list[str] = field(default_factory=list)
     """Sentences that say what was chosen unasked."""
 
-    def write(self, path: Path, change: Change, suffix: str = "", progress: Progress | None = None) -> int:
+    def write(
+        self,
+        path: Path,
+        change: Change,
+        suffix: str = "",
+        progress: Progress | None = None,
+        done: Callable[[int], None] = lambda _: None,
+    ) -> int:
         """Write the file with other probabilities, whole or not at all; return the number of rows.
 
         Parameters
@@ -55,6 +62,8 @@ class ForecastFile:
             in it.
         progress : callable, optional
             Called with the number of rows so far, and how many bytes of how many are behind.
+        done : callable, optional
+            Called with the number of rows when all are written, before the file takes its place.
         """
         new = [name + suffix for name in self.plan.prob]
         both = [name for name in new if suffix and name in self.source.names]
@@ -62,17 +71,18 @@ class ForecastFile:
             raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another --suffix.")
         form, rows = TABLES[path.suffix.lower()], 0
         spelled = (self.reading.separator, self.reading.decimal_comma) if self.form == "csv" else (",", False)
-        with (
-            named(self.file.name),
-            whole_file(path) as temporary,
-            table_writer(temporary, form, *spelled, self._schema()) as write,
-        ):
-            for batch, others in self._batches(form):
-                found = change(batch.probabilities[0], batch.first_row)
-                write(_joined(self.source.names, others, _by_name(found, new, form)))
-                rows += batch.n_rows
-                if progress is not None:
-                    progress(rows, batch.position, self.source.size)
+        with whole_file(path) as temporary:
+            with (
+                named(self.file.name),
+                table_writer(temporary, form, *spelled, self._schema()) as write,
+            ):
+                for batch, others in self._batches(form):
+                    found = change(batch.probabilities[0], batch.first_row)
+                    write(_joined(self.source.names, others, _by_name(found, new, form)))
+                    rows += batch.n_rows
+                    if progress is not None:
+                        progress(rows, batch.position, self.source.size)
+            done(rows)
         return rows
 
     def _batches(self, form: str) -> Iterator[tuple[Batch, Rows]]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of
-from .._lib.output import check_output, write_whole
+from .._lib.output import check_output
+from .._lib.output_files import write_whole
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 import math
 import os
-import shutil
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -13,6 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -30,7 +33,14 @@ from . import (
 )
 from .numbers import side_by_side
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, KeyError, NotImplementedError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError),
+    *(TokenError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+)
+
+_LONGEST_HEADER = 1 << 16
+_LARGEST_ROW = 1 << 27
+"""Bytes of a row; one batch holds at least one."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +53,19 @@ class _Array:
     """Fortran order: a row's values lie apart."""
     opened: Callable[[], AbstractContextManager[IO[bytes]]]
     """Give the bytes that begin with the array's header."""
+    room: int
+    """Bytes that are there for its values."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
 
 def open_npz(path: Path, _: Options) -> Source:
     """Read the headers of an archive's arrays."""
     with _readable("NPZ"), zipfile.ZipFile(path) as archive:
-        members = archive.namelist()
+        members = {info.filename: info.file_size for info in archive.infolist()}
 
     @contextmanager
     def opened(member: str) -> Iterator[IO[bytes]]:
@@ -56,7 +73,7 @@ def open_npz(path: Path, _: Options) -> Source:
             yield stream
 
     with _readable("NPZ"):
-        arrays = {name.removesuffix(".npy"): _array(partial(opened, name)) for name in members}
+        arrays = {name.removesuffix(".npy"): _array(partial(opened, name), size) for name, size in members.items()}
     return _source("NPZ", path, arrays)
 
 
@@ -65,7 +82,7 @@ def open_npy(path: Path, options: Options) -> Source:
     beside = {name: Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()}
     files = {path.stem: path, **beside}
     with _readable("NPY"):
-        arrays = {name: _array(partial(_opened, file)) for name, file in files.items()}
+        arrays = {name: _array(partial(_opened, file), file.stat().st_size) for name, file in files.items()}
     return _source("NPY", path, arrays)
 
 
@@ -83,20 +100,30 @@ def _opened(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _array(opened: Callable[[], AbstractContextManager[IO[bytes]]]) -> _Array:
+def _array(opened: Callable[[], AbstractContextManager[IO[bytes]]], size: int) -> _Array:
+    """Read the header of an array that takes so many bytes with it."""
     with opened() as stream:
-        shape, by_column, dtype = _read_header(stream)
-    return _Array(shape, dtype, by_column, opened)
+        shape, by_column, dtype, length = _read_header(stream)
+    if any(isinstance(n, bool) or n < 0 for n in shape):
+        raise ValueError(f"an array of shape {shape}")
+    return _Array(shape, dtype, by_column, opened, size - length)
 
 
-def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, order and type of an array, and the bytes that its header takes."""
     version = np.lib.format.read_magic(stream)
     first = version == (1, 0)
+    form = "<H" if first else "<I"
+    stated = stream.read(struct.calcsize(form))
+    (length,) = struct.unpack(form, stated)
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"a header of {length:,} bytes")
+    header = io.BytesIO(stated + stream.read(length))
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    shape, by_column, dtype = read(stream)
+    shape, by_column, dtype = read(header, max_header_size=_LONGEST_HEADER)
     if version == (3, 0) and dtype.names:  # the same header in UTF-8, which NumPy gives no name to read by
         dtype.names = tuple(name.encode("latin-1").decode() for name in dtype.names)
-    return shape, by_column, dtype
+    return shape, by_column, dtype, np.lib.format.MAGIC_LEN + len(stated) + length
 
 
 def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
@@ -109,7 +136,8 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         used = {places[name][0]: arrays[places[name][0]] for name in wanted.names}
-        n_rows = _n_rows(used)
+        with _readable(kind):
+            n_rows = _n_rows(used)
         step = batch_rows(
             sum(math.prod(array.shape[1:]) * max(1, array.dtype.itemsize // 8) for array in used.values())
         )
@@ -146,6 +174,7 @@ def _n_rows(arrays: dict[str, _Array]) -> int:
             )
         if not array.shape:
             raise InputError(f"array {name!r} is a single value, without rows.")
+        _check_size(name, array)
     (first, rows), *others = ((name, array.shape[0]) for name, array in arrays.items())
     for name, other in others:
         if other != rows:
@@ -153,14 +182,28 @@ def _n_rows(arrays: dict[str, _Array]) -> int:
     return rows
 
 
+def _check_size(name: str, array: _Array) -> None:
+    """Hold what a header says against the bytes that are there, before any loop over rows or columns."""
+    rows = array.shape[0]
+    if rows and not array.row_bytes:
+        raise InputError(f"array {name!r} has {rows:,} rows of no values: its shape is {array.shape}.")
+    if array.row_bytes > _LARGEST_ROW:
+        raise InputError(
+            f"array {name!r} has rows of {array.row_bytes:,} bytes: its shape is {array.shape}. Rows of up to"
+            f" {_LARGEST_ROW >> 20} MB are read."
+        )
+    missing = rows - array.room // array.row_bytes if rows else 0
+    if missing > 0:
+        raise EOFError(f"the data end {missing:,} rows too soon")
+
+
 def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     """Give a function that gives the next rows."""
     stream = stack.enter_context(array.opened())
     _read_header(stream)
-    if array.by_column and len(array.shape) == 2 and math.prod(array.shape) * array.dtype.itemsize:
+    if array.by_column and len(array.shape) == 2 and array.shape[0]:
         return _column_taker(array, stream, stack)
-    left = array.shape[0]
-    row_bytes = math.prod(array.shape[1:]) * array.dtype.itemsize
+    left, row_bytes = array.shape[0], array.row_bytes
 
     def take(rows: int) -> NDArray[Any]:
         nonlocal left
@@ -180,7 +223,13 @@ def _column_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callabl
     offset = stream.tell()
     if isinstance(stream, zipfile.ZipExtFile):
         unpacked = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # closed with the stack
-        shutil.copyfileobj(stream, unpacked, 1 << 20)
+        left = array.shape[0] * array.row_bytes
+        while left:
+            data = stream.read(min(left, 1 << 20))
+            if not data:
+                raise EOFError("the data end too soon")
+            unpacked.write(data)
+            left -= len(data)
         unpacked.flush()
         stream, offset = unpacked, 0
     n_rows, n_columns = array.shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,26 +29,25 @@ def open_arrow(path: Path, _: Options) -> Source:
         with_lookahead,
     )
 
-    with readable("Arrow"), _mapped(path) as (_pages, memory):
-        schema = _arrow_reader(memory).schema
+    with readable("Arrow"), _opened(path) as file:
+        schema = _arrow_reader(file).schema
+        names = list(schema.names)
     size = path.stat().st_size
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         check_once(schema, wanted.names)
-        with readable("Arrow"), _mapped(path) as (pages, memory):
-            widths = list_widths(schema, wanted, lambda names: _arrow_records(memory, schema, names, _Given()))
+        with readable("Arrow"), _opened(path) as file:
+            widths = list_widths(schema, wanted, lambda names: _arrow_records(file, schema, names, _Given()))
             items, given = sum(widths.values()), _Given()
             rows = batch_rows(len(wanted.names) + items)
-            records = sliced(gather(_arrow_records(memory, schema, wanted.names, given), rows), items)
+            records = sliced(gather(_arrow_records(file, schema, wanted.names, given), rows), items)
 
             def position(_: int) -> int:
-                return memory.tell() if given.of is None else size * given.records // max(1, given.of)
+                return file.tell() if given.of is None else size * given.records // max(1, given.of)
 
-            for batch in record_batches(with_lookahead(records), schema, wanted, widths, position):
-                yield batch
-                pages.madvise(mmap.MADV_DONTNEED)  # what was read may leave memory; the file still has it
+            yield from record_batches(with_lookahead(records), schema, wanted, widths, position)
 
-    return Source(schema.names, batches, size, numbers=of_numbers(schema))
+    return Source(names, batches, size, numbers=of_numbers(schema))
 
 
 @dataclass
@@ -61,31 +59,29 @@ class _Given:
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, Any]]:
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file, not mapped into memory: where another program cuts a mapped file, reading it ends the process."""
     import pyarrow as pa
 
-    with path.open("rb") as file:
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        yield pages, pa.BufferReader(pa.py_buffer(pages))
+    with pa.OSFile(str(path)) as file:
+        yield file
 
 
-def _arrow_reader(memory: Any, fields: Sequence[int] | None = None) -> Any:
+def _arrow_reader(file: Any, fields: Sequence[int] | None = None) -> Any:
     from pyarrow import ipc
 
-    memory.seek(0)
-    is_file = memory.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
-    memory.seek(0)
-    if is_file:  # asked for some fields only, the reader of this format would copy what it can leave mapped
-        return ipc.open_file(memory)
+    file.seek(0)
+    is_file = file.read(len(_ARROW_FILE_MAGIC)) == _ARROW_FILE_MAGIC
+    file.seek(0)
     options = ipc.IpcReadOptions(included_fields=None if fields is None else sorted(fields))
-    return ipc.open_stream(memory, options=options)
+    return (ipc.open_file if is_file else ipc.open_stream)(file, options=options)
 
 
-def _arrow_records(memory: Any, schema: Any, names: Sequence[str], given: _Given) -> Iterator[Any]:
-    reader = _arrow_reader(memory, [schema.get_field_index(name) for name in names])
+def _arrow_records(file: Any, schema: Any, names: Sequence[str], given: _Given) -> Iterator[Any]:
+    reader = _arrow_reader(file, [schema.get_field_index(name) for name in names])
     if not hasattr(reader, "get_batch"):
         yield from reader
-        _check_end(memory)
+        _check_end(file)
         return
     given.of = reader.num_record_batches
     for at in range(reader.num_record_batches):
@@ -93,12 +89,12 @@ def _arrow_records(memory: Any, schema: Any, names: Sequence[str], given: _Given
         yield reader.get_batch(at).select(names)
 
 
-def _check_end(memory: Any) -> None:
+def _check_end(file: Any) -> None:
     """Refuse a stream that was cut between two record batches, which its reader takes for the end."""
-    memory.seek(0)
-    marked = memory.read(len(_CONTINUED)) == _CONTINUED  # streams of before 2019 have no such marks
-    memory.seek(max(0, memory.size() - len(_END)))
-    if marked and memory.read(len(_END)) != _END:
+    file.seek(0)
+    marked = file.read(len(_CONTINUED)) == _CONTINUED  # streams of before 2019 have no such marks
+    file.seek(max(0, file.size() - len(_END)))
+    if marked and file.read(len(_END)) != _END:
         raise InputError(
             "an Arrow stream whose end is not marked, perhaps truncated. Write it anew, and close its writer."
         )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import difflib
 import glob
+import os
 import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 from ..._lib.errors import InputError
-from . import Format, Options, Source
+from . import Batch, Format, Options, Source, Wanted
 from .chunks import head
 
 _TALLY_MAGIC = b"\x89UPT"
@@ -47,17 +48,46 @@ def matching(names: Sequence[str]) -> list[str]:
     """Expand patterns such as ``data/*.parquet`` that the shell left alone; sorted, each file once."""
     found = []
     for name in names:
-        pattern = glob.has_magic(name) and not Path(name).exists()
+        pattern = glob.has_magic(name) and not os.path.lexists(name)
         # Path.glob knows no absolute patterns.
         matches = sorted(glob.glob(name, recursive=True)) if pattern else [name]  # noqa: PTH207
         if not matches:
             raise InputError(f"{name}: no file matches.")
         found += matches
-    places = [name if name == "-" else str(Path(name).resolve()) for name in found]
-    for at, place in enumerate(places):
-        if place in places[:at]:
-            raise InputError(f"{found[at]}: is named twice.")
+    places: dict[object, str] = {}
+    for name in found:
+        place = _place(name)
+        if place in places:
+            also = "" if places[place] == name else f", as {places[place]} too"
+            raise InputError(f"{name}: is named twice{also}; its rows would be counted twice.")
+        places[place] = name
     return found
+
+
+def _place(name: str) -> object:
+    """Tell files apart however they are named: by hard or symbolic links, as standard input, or by a descriptor."""
+    try:
+        if name == "-":
+            state = os.fstat(sys.stdin.fileno())
+        else:
+            state = Path(name).stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return os.path.realpath(name)
+    except (OSError, ValueError, AttributeError) as error:
+        if name == "-":  # closed, or no file, as in a notebook
+            return name
+        raise unreadable_name(name, error) from None
+    return state.st_dev, state.st_ino
+
+
+def unreadable_name(name: str, error: Exception) -> InputError:
+    """Return the error of a name by which no file can be looked for."""
+    return InputError(f"{name:.80}{'...' * (len(name) > 80)}: cannot be read: {reason_of(error)}.")
+
+
+def reason_of(error: Exception) -> str:
+    """Say why the system did not do what was asked."""
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
 
 
 def found_files(names: Sequence[str]) -> list[File]:
@@ -96,18 +126,53 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
     if form is not None and form not in formats():
         raise InputError(f"--format {form}: known are {', '.join(formats())}.")
     try:
+        beside = [Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()]
+        before = {each: _state(each) for each in (path, *beside)}
         if path.stat().st_size == 0:
             raise InputError("is empty." if file.copied else "the file is empty.")
         if form is None and file.copied:
             say(f"{file.name} read as {format_of(file)}")
         chosen = formats()[form or format_of(file)]
         source = chosen.open(path, _checked(options, chosen))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], 3)
         raise InputError("no such file." + (f" Near it: {', '.join(near)}." if near else "")) from None
     except PermissionError:
         raise InputError("no permission to read it.") from None
-    return source
+    except OSError as error:
+        raise InputError(f"cannot be read: {reason_of(error)}.") from None
+    return replace(source, batches=partial(_unchanged, source.batches, before))
+
+
+_State = tuple[int, int]
+
+
+def _state(path: Path) -> _State:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def _unchanged(
+    batches: Callable[[Wanted], Iterator[Batch]], before: dict[Path, _State], wanted: Wanted
+) -> Iterator[Batch]:
+    """Yield batches of files that stay as they were when they were opened."""
+    try:
+        yield from batches(wanted)
+    except (InputError, OSError) as error:
+        _refuse_changed(before)
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot be read: {reason_of(error)}.") from None
+    _refuse_changed(before)
+
+
+def _refuse_changed(before: dict[Path, _State]) -> None:
+    try:
+        same = before == {path: _state(path) for path in before}
+    except OSError:
+        same = False
+    if not same:
+        raise InputError("another program changed the file while it was read. Read it when it is written whole.")
 
 
 def _checked(options: Options, chosen: Format) -> Options:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..._lib.arrays import spells_number
 from ..._lib.errors import InputError
 from . import (
     Batch,
@@ -46,9 +47,7 @@ def open_jsonl(path: Path, _: Options) -> Source:
     """Read the names in the first rows of a file."""
     names: dict[str, None] = {}
     seen: _Widths = {}
-    start = head(path, _PROBED_BYTES)
-    whole_lines = start[: start.rfind(b"\n") + 1] or start
-    for row in islice(_rows(whole_lines, 1), _PROBED_ROWS):
+    for row in islice(_rows(_first_lines(path), 1), _PROBED_ROWS):
         names |= dict.fromkeys(row)
         _look(row, seen)
 
@@ -67,6 +66,13 @@ def json_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file as they are, in the same batches as its source gives."""
     for chunk in chunks(path, _after_last_line):
         yield list(_rows(chunk.data, chunk.line))
+
+
+def _first_lines(path: Path) -> bytes:
+    """Give whole lines from the beginning, at least one, of whatever length is read."""
+    start = head(path, _PROBED_BYTES)
+    end = _after_last_line(start)
+    return start[:end] if end else next(chunks(path, _after_last_line)).data
 
 
 def _look(row: dict[str, Any], seen: _Widths) -> None:
@@ -195,7 +201,7 @@ def _text(value: object, name: str, row: int) -> str | None:
 def _number(value: object, name: str, row: int) -> float | None:
     if value is None or (isinstance(value, str) and value.strip() in MISSING_TEXTS):
         return None
-    if isinstance(value, int | float | str):
+    if isinstance(value, int | float) or (isinstance(value, str) and spells_number(value)):
         try:
             return float(value)
         except (ValueError, OverflowError):

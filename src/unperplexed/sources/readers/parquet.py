@@ -29,6 +29,7 @@ def open_parquet(path: Path, _: Options) -> Source:
 
     with readable("Parquet"), opened(1) as file:
         schema, footer = file.schema_arrow, file.metadata
+        names = list(schema.names)
     n_rows = footer.num_rows
     size = path.stat().st_size
 
@@ -41,7 +42,7 @@ def open_parquet(path: Path, _: Options) -> Source:
             yield from record_batches(records, schema, wanted, widths, lambda done: size * done // max(1, n_rows))
 
     return Source(
-        schema.names, batches, size, numbers=of_numbers(schema), values=lambda name: _two_values(footer, schema, name)
+        names, batches, size, numbers=of_numbers(schema), values=lambda name: _two_values(footer, schema, name)
     )
 
 

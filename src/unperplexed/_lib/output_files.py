@@ -1,0 +1,150 @@
+"""Files written whole or not at all, several of them together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+_PREFIX = ".unperplexed-"
+_OLD_ENOUGH = 60
+"""Seconds after which a temporary file that nobody holds is cleared."""
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a killed run leaves the old one or none, never a part."""
+    with whole_files({path: content}):
+        pass
+
+
+@contextmanager
+def whole_files(contents: Mapping[Path, bytes]) -> Iterator[None]:
+    """Write files under temporary names, which they lose together at the end, unless there is an error."""
+    with _staged(*contents) as temporary:
+        for name, content in zip(temporary, contents.values(), strict=True):
+            name.write_bytes(content)
+        yield
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give the name of a temporary file beside ``path``, which it replaces at the end, unless there is an error."""
+    with _staged(path) as (temporary,):
+        yield temporary
+
+
+@contextmanager
+def _staged(*paths: Path) -> Iterator[list[Path]]:
+    """Give the names of temporary files, which replace the others together: all of them, or with an error none."""
+    places = [path.resolve() for path in paths]  # what a link points to is replaced, not the link
+    for folder in {place.parent for place in places}:
+        _clear(folder)
+    with ExitStack() as stack:
+        handles, temporary = [], []
+        for place in places:
+            handle, name = tempfile.mkstemp(dir=place.parent, prefix=_PREFIX)
+            temporary.append(Path(name))
+            stack.callback(temporary[-1].unlink, missing_ok=True)
+            stack.callback(os.close, handle)
+            _hold(handle)
+            handles.append(handle)
+        yield temporary
+        for handle, made, place in zip(handles, temporary, places, strict=True):
+            os.fsync(handle)  # what the disk has no room for is said here
+            made.chmod(_permissions(place))
+        with _uninterrupted():
+            _replace(dict(zip(temporary, places, strict=True)))
+
+
+def _permissions(place: Path) -> int:
+    """Permissions of the file that is replaced, or those of any new file."""
+    try:
+        return stat.S_IMODE(place.stat().st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _replace(places: Mapping[Path, Path]) -> None:
+    """Rename all files; where one cannot be, those before it get back what they replaced."""
+    with ExitStack() as undo:
+        for temporary, place in places.items():
+            if len(places) > 1:
+                undo.callback(_put_back, _kept(temporary, place), place)
+            temporary.replace(place)
+        undo.pop_all()
+    for temporary in places:
+        _kept_name(temporary).unlink(missing_ok=True)
+
+
+def _kept_name(temporary: Path) -> Path:
+    return temporary.with_name(f"{temporary.name}.old")
+
+
+def _kept(temporary: Path, place: Path) -> Path | None:
+    """Give another name of the file that is to be replaced; None where there is no file."""
+    old = _kept_name(temporary)
+    if not place.exists():
+        return None
+    try:
+        os.link(place, old)
+    except OSError:  # a file system without hard links
+        old.write_bytes(place.read_bytes())
+        old.chmod(_permissions(place))
+    return old
+
+
+def _put_back(old: Path | None, place: Path) -> None:
+    if old is None:
+        place.unlink(missing_ok=True)
+    else:
+        os.replace(old, place)  # also where both are names of one file  # noqa: PTH105
+        old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let signals that end the program come after what is done here."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    for each, handler in before.items():
+        if callable(handler):
+            signal.signal(each, lambda number, _: caught.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            if callable(handler):
+                signal.signal(each, handler)
+        for number in caught:
+            signal.raise_signal(number)
+
+
+def _hold(handle: int) -> None:
+    """Mark a file as one of a running program, for as long as it runs."""
+    with suppress(ImportError, OSError):  # Windows has no such locks, and some file systems have none
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _clear(folder: Path) -> None:
+    """Remove temporary files of programs that were killed: old ones that no program holds."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        for path in folder.glob(f"{_PREFIX}*"):
+            with suppress(OSError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.is_file() and time.time() - path.stat().st_mtime > _OLD_ENOUGH:
+                    path.unlink()
