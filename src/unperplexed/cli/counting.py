@@ -23,6 +23,7 @@ _ROWS: dict[str, Any] = {
     **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "exact_limit", "fraction_bits")),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": ",",
+    "encoding": "utf-8",
     "engine": "local",
     **dict.fromkeys(("jobs", "scheduler", "master")),
 }
@@ -134,6 +135,7 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         {name: getattr(arguments, name) for name in _READING},
         arguments.decimal_comma,
         arguments.format,
+        arguments.encoding,
         whole=arguments.command != "tally",
     )
 

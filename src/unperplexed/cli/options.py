@@ -70,6 +70,12 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     )
     add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
     add(
+        "--encoding",
+        default="utf-8",
+        metavar="NAME",
+        help="encoding of a text file, such as cp1252 (Windows), latin-1 or utf-16 (default: utf-8)",
+    )
+    add(
         "--format",
         metavar="NAME",
         help="read the files as csv, tsv, jsonl, parquet, arrow, npz or npy, whatever their names",

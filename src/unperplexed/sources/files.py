@@ -39,6 +39,7 @@ from .readers import (
     Wanted,
 )
 from .readers.formats import File, found_files, open_source
+from .readers.text_streams import checked_encoding
 
 __all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Part", "Selection", "named", "settle"]
 
@@ -56,6 +57,7 @@ class FileReading:
     decimal_comma: bool = False
     format: str | None = None
     """The name of one of `formats()`; None to go by the file's name."""
+    encoding: str = "utf-8"
     whole: bool = True
     """Whether the class set may be read off the data: of a part of them it may not."""
 
@@ -63,6 +65,11 @@ class FileReading:
         """Refuse a separator that no reader knows."""
         if len(self.separator.encode()) != 1:
             raise InputError(f"separator (--separator): expected one character, or tab, got {self.separator!r}.")
+        checked_encoding(self.encoding)
+
+    def written(self, mentioned: Sequence[str]) -> Options:
+        """Say how files are written; the names are those of columns that were asked for."""
+        return Options(self.separator, self.decimal_comma, mentioned, self.encoding)
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class ForecastFiles:
     ) -> None:
         self._progress = progress
         self.files = found_files(paths)
-        self._options = Options(reading.separator, reading.decimal_comma, _mentioned(selection))
+        self._options = reading.written(_mentioned(selection))
         self._sources: list[Source] = []
         self.said: list[str] = []
         """Sentences that say what was chosen unasked."""

@@ -38,6 +38,7 @@ def tally_files(
     format: str | None = None,
     separator: str = ",",
     decimal_comma: bool = False,
+    encoding: str = "utf-8",
     scores: Sequence[str] = (),
     parts: Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -71,6 +72,8 @@ def tally_files(
         Between the fields of a text file.
     decimal_comma : bool, default False
         Whether numbers in a text file are written like 0,5.
+    encoding : str, default "utf-8"
+        Encoding of a text file, such as "cp1252", "latin-1" or "utf-16".
     scores, parts, exact_limit, fraction_bits, n_jobs : optional
         As in `Tally.of`. One thread more reads.
     progress : bool, default False
@@ -107,7 +110,9 @@ def tally_files(
     1.0
     """
     selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
-    file_reading = replace(file_reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    file_reading = replace(
+        file_reading, format=format, separator=separator, decimal_comma=decimal_comma, encoding=encoding
+    )
     counting: Counting = {"scores": scores, "parts": parts, "n_jobs": n_jobs}
     counting |= {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
     accumulator = as_tally(**counting)
@@ -127,6 +132,7 @@ def tally_files_by(
     format: str | None = None,
     separator: str = ",",
     decimal_comma: bool = False,
+    encoding: str = "utf-8",
     progress: bool = False,
     engine: str = "local",
     scheduler: str | None = None,
@@ -146,7 +152,7 @@ def tally_files_by(
         More groups than this are refused: each takes the memory of a tally.
     scores, parts, exact_limit, fraction_bits : optional
         As in `Tally.of`; they hold for each group by itself.
-    format, separator, decimal_comma, progress, engine, scheduler, master : optional
+    format, separator, decimal_comma, encoding, progress, engine, scheduler, master : optional
         As in `tally_files`.
     columns
         Everything else that `tally_files` takes: truth, prob, weight, labels, drop_invalid, ...
@@ -171,7 +177,7 @@ def tally_files_by(
     {'Oslo': 1, 'Rome': 2}
     """
     selection, reading = described(**columns, by=by)
-    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma, encoding=encoding)
     accumulator = as_tallies(
         most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
     )

@@ -18,7 +18,7 @@ from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, probability_columns
 from .files import FileReading, named
 from .kinds import TextKinds
-from .readers import Batch, Options, Source, Wanted
+from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, found_files, open_source
 from .writers import TABLES, Rows, table_writer
 
@@ -96,13 +96,13 @@ class ForecastFile:
 
         batches = self.source.batches(Wanted([self.plan.prob]))
         if form == "jsonl":
-            yield from zip(batches, json_rows(self.file.path), strict=True)
+            yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
             return
         kinds: dict[str, set[type]] = {name: set() for name in self.source.names}
-        for rows in json_rows(self.file.path):
+        for rows in json_rows(self.file.path, self.reading.encoding):
             _see(rows, kinds)
         schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in self.plan.prob}
-        for batch, rows in zip(batches, json_rows(self.file.path), strict=True):
+        for batch, rows in zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True):
             others = [_json_series(name, kind, rows) for name, kind in schema.items()]
             columns = batch.probabilities[0]
             old = _by_name(columns.rows(slice(None)), self.plan.prob, form)
@@ -147,7 +147,7 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> Forec
     said: list[str] = []
     file = files[0]
     with named(file.name):
-        options = Options(reading.separator, reading.decimal_comma, prob)
+        options = reading.written(prob)
         source = open_source(file, reading.format, options, said.append)
         plan, chosen = probability_columns(prob, source, reading.labels is not None)
         return ForecastFile(file, reading.format or format_of(file), source, plan, reading, said + chosen)

@@ -33,6 +33,8 @@ class Options:
     decimal_comma: bool = False
     mentioned: Sequence[str] = ()
     """Names asked for as columns, which may be files beside an array file."""
+    encoding: str = "utf-8"
+    """Encoding of a text file."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Format:
     magic: Sequence[bytes] = ()
     """How such files begin; text may have blanks before it."""
     text: bool = False
-    """Whether it is text, which may be gzipped."""
+    """Whether it is text, which may be compressed, and of another encoding."""
     separator: str | None = None
     """What separates fields unless the user says otherwise; None where nothing does."""
     rank: int = 9

@@ -23,11 +23,11 @@ from . import (
 from .chunks import (
     CHUNK_BYTES,
     Chunk,
-    check_utf8,
     chunks,
     head,
 )
 from .numbers import as_numbers, not_a_number, side_by_side
+from .text_streams import check_utf8
 
 _SLICE = 1 << 20
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
@@ -40,7 +40,7 @@ _Words = dict[str, tuple[int, str] | None]
 
 def open_delimited(path: Path, options: Options) -> Source:
     """Read the header of a text file."""
-    header, header_lines = _header(path, options.separator)
+    header, header_lines = _header(path, options)
     if len(header) == 1 and any(other in header[0] for other in ";\t|,"):
         other = next(other for other in ";\t|," if other in header[0])
         raise InputError(f"has one column, {header[0]!r}; separated by {other!r}? Say so with --separator.")
@@ -51,7 +51,7 @@ def open_delimited(path: Path, options: Options) -> Source:
             raise InputError(f"the header has column {twice[0]!r} {header.count(twice[0])} times; rename one.")
         first_row = 0
         words: _Words = {}
-        for chunk in chunks(path, _after_last_record):
+        for chunk in chunks(path, _after_last_record, options.encoding):
             rows = _without_header(chunk, header_lines)
             if len(header) > 1:
                 rows = _without_blank_end(rows)
@@ -62,15 +62,15 @@ def open_delimited(path: Path, options: Options) -> Source:
     return Source(header, batches, path.stat().st_size, untyped=True)
 
 
-def _header(path: Path, separator: str) -> tuple[list[str], int]:
+def _header(path: Path, options: Options) -> tuple[list[str], int]:
     """Names in the header, and the number of lines it takes."""
-    start = head(path, CHUNK_BYTES)
+    start = head(path, CHUNK_BYTES, options.encoding)
     if b"\n" not in start and b"\r" in start:
         raise InputError("its lines end in carriage returns alone. Save it with the line ends of Unix or Windows.")
     check_utf8(start[: start.find(b"\n") + 1 or None], 1)
     try:
         lines = (line.decode("utf-8", "replace") for line in io.BytesIO(start))  # of which one or two are wanted
-        reader = csv.reader(lines, delimiter=separator)
+        reader = csv.reader(lines, delimiter=options.separator)
         return next(reader, []), reader.line_num
     except csv.Error as error:
         raise InputError(f"not readable as CSV: {error}.") from None

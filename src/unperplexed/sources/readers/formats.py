@@ -19,6 +19,7 @@ from typing import Any
 from ..._lib.errors import InputError
 from . import Format, Options, Source
 from .chunks import head
+from .text_streams import COMPRESSIONS
 
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
@@ -112,6 +113,8 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
 
 def _checked(options: Options, chosen: Format) -> Options:
     """Options as they hold for a format."""
+    if options.encoding != "utf-8" and not chosen.text:
+        raise InputError(f"--encoding: only text files have one, this is read as {chosen.name}.")
     if options.decimal_comma and chosen.separator is None:
         raise InputError(f"--decimal-comma: only CSV and TSV spell numbers, this is read as {chosen.name}.")
     if chosen.separator is not None and options.separator == ",":
@@ -140,7 +143,8 @@ def _format_by_content(path: Path) -> str:
 
 def _format_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    zipped = len(suffixes) == 2 and suffixes[1] == ".gz"
+    packed = [each.suffix for each in COMPRESSIONS]
+    zipped = len(suffixes) == 2 and suffixes[1] in packed
     for each in formats().values():
         if path.suffix.lower() in each.suffixes or (zipped and each.text and suffixes[0] in each.suffixes):
             return each.name
@@ -148,5 +152,6 @@ def _format_of(path: Path) -> str:
     known = ", ".join(suffix for _, suffix in ranked)
     what = repr(path.suffix.lower() or "a name without suffix")
     raise InputError(
-        f"cannot tell the format from {what}; known: {known}, and .gz after those of text. Name it with --format."
+        f"cannot tell the format from {what}; known: {known}, and {', '.join(packed)} after those of text. Name it"
+        " with --format."
     )

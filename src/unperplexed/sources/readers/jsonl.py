@@ -24,7 +24,6 @@ from .chunks import (
     Chunk,
     chunks,
     head,
-    not_utf8,
 )
 from .numbers import (
     MISSING_TEXTS,
@@ -33,6 +32,7 @@ from .numbers import (
     not_a_number,
     side_by_side,
 )
+from .text_streams import not_utf8, refuse_utf16
 
 _PROBED_BYTES = 1 << 24
 _PROBED_ROWS = 100
@@ -42,11 +42,12 @@ _Widths = dict[str, int | None]
 """Columns of which a value has been seen: the length of the first list, None for those of single values."""
 
 
-def open_jsonl(path: Path, _: Options) -> Source:
+def open_jsonl(path: Path, options: Options) -> Source:
     """Read the names in the first rows of a file."""
     names: dict[str, None] = {}
     seen: _Widths = {}
-    start = head(path, _PROBED_BYTES)
+    start = head(path, _PROBED_BYTES, options.encoding)
+    refuse_utf16(start)
     whole_lines = start[: start.rfind(b"\n") + 1] or start
     for row in islice(_rows(whole_lines, 1), _PROBED_ROWS):
         names |= dict.fromkeys(row)
@@ -54,8 +55,8 @@ def open_jsonl(path: Path, _: Options) -> Source:
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         first_row = 0
-        widths = _widths(path, seen, Wanted(wanted.probabilities, wanted.numbers).names)
-        for chunk in chunks(path, _after_last_line):
+        widths = _widths(path, options.encoding, seen, Wanted(wanted.probabilities, wanted.numbers).names)
+        for chunk in chunks(path, _after_last_line, options.encoding):
             batch = _batch(chunk, widths, wanted, first_row)
             first_row += batch.n_rows
             yield batch
@@ -63,9 +64,9 @@ def open_jsonl(path: Path, _: Options) -> Source:
     return Source(list(names), batches, path.stat().st_size, untyped=True)
 
 
-def json_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
+def json_rows(path: Path, encoding: str = "utf-8") -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file as they are, in the same batches as its source gives."""
-    for chunk in chunks(path, _after_last_line):
+    for chunk in chunks(path, _after_last_line, encoding):
         yield list(_rows(chunk.data, chunk.line))
 
 
@@ -77,11 +78,11 @@ def _look(row: dict[str, Any], seen: _Widths) -> None:
             seen.setdefault(name, None)
 
 
-def _widths(path: Path, seen: _Widths, names: list[str]) -> _Widths:
+def _widths(path: Path, encoding: str, seen: _Widths, names: list[str]) -> _Widths:
     """Look on through the file for the first value of columns that hold nulls alone in the first rows."""
     found = dict(seen)
     unknown = [name for name in names if name not in found]
-    for chunk in chunks(path, _after_last_line) if unknown else ():
+    for chunk in chunks(path, _after_last_line, encoding) if unknown else ():
         for row in _rows(chunk.data, chunk.line):
             _look({name: row.get(name) for name in unknown if name not in found}, found)
             if all(name in found for name in unknown):
@@ -101,7 +102,7 @@ def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
         try:
             row = json.loads(text, object_pairs_hook=_first_of_each, parse_int=_whole_number)
         except UnicodeDecodeError:
-            raise not_utf8(number) from None
+            raise not_utf8(number, text) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"line {number} is not JSON: {error}.") from None
         if not isinstance(row, dict):
