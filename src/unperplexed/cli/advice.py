@@ -43,4 +43,4 @@ def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> li
     for name, default in spelled.items():
         value = getattr(arguments, name)
         words += [] if value == default else [f"--{name}", value]
-    return words
+    return words if arguments.na is None else [*words, "--na", *arguments.na]

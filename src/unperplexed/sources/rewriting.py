@@ -81,7 +81,7 @@ class ForecastFile:
         if self.form == "jsonl":
             yield from self._objects(form)
             return
-        everything = Wanted(probabilities, raw=self.source.names)
+        everything = Wanted(probabilities, raw=self.source.names, cells=self.reading.cells)
         kinds = TextKinds(self.source.names if self.source.untyped and form not in ("csv", "tsv") else ())
         if kinds.names:
             for batch in self.source.batches(Wanted(raw=self.source.names)):
@@ -94,7 +94,7 @@ class ForecastFile:
         """Yield JSON's objects as they are, or as a frame of the columns that any of them has."""
         from .readers.jsonl import json_rows
 
-        batches = self.source.batches(Wanted([self.plan.prob]))
+        batches = self.source.batches(Wanted([self.plan.prob], cells=self.reading.cells))
         if form == "jsonl":
             yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
             return

@@ -38,6 +38,18 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """What the user says about the text of cells, whatever the format."""
+
+    missing: Sequence[str] = ()
+    """Texts that mark a missing value, in outcomes too; more than those that always do so among numbers."""
+    percent: bool = False
+    """Whether numbers may end in a percent sign."""
+    drop: bool = False
+    """Whether rows with text that is no number are left out."""
+
+
+@dataclass(frozen=True)
 class Wanted:
     """The columns to read, by what they hold."""
 
@@ -46,6 +58,7 @@ class Wanted:
     numbers: Sequence[str] = ()
     raw: Sequence[str] = ()
     """Columns to be given as they are: outcomes and groups."""
+    cells: Cells = Cells()
 
     @property
     def names(self) -> list[str]:

@@ -120,7 +120,7 @@ def _checked(options: Options, chosen: Format) -> Options:
     if chosen.separator is not None and options.separator == ",":
         options = replace(options, separator=chosen.separator)
     if options.decimal_comma and options.separator == ",":
-        raise InputError("--decimal-comma: the comma cannot separate fields as well; name what does with --separator.")
+        return replace(options, separator=";")
     return options
 
 

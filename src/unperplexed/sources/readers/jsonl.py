@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..._lib.errors import InputError
 from . import (
     Batch,
+    Cells,
     Format,
     Options,
     Source,
@@ -27,6 +28,7 @@ from .chunks import (
 )
 from .numbers import (
     MISSING_TEXTS,
+    Unreadable,
     as_numbers,
     list_matrix,
     not_a_number,
@@ -140,14 +142,16 @@ def _batch(chunk: Chunk, widths: _Widths, wanted: Wanted, first_row: int) -> Bat
     frame = _frame(chunk.data, kinds)
     if frame is None or any(frame[name].str.contains(r"^[\[{]").any() for name in wanted.raw):
         frame = _frame_by_line(chunk, wanted, lists, first_row)
+    unreadable: Unreadable = {}
+    left_out = [unreadable if name not in wanted.numbers else None for name in numeric]
     data = {
         name: _matrix(frame[name], lists[name], first_row)
         if name in lists
-        else as_numbers(frame[name], name, first_row)
-        for name in numeric
+        else as_numbers(frame[name], name, first_row, cells=wanted.cells, unreadable=wrong)
+        for name, wrong in zip(numeric, left_out, strict=True)
     }
     return Batch(
-        [side_by_side(data, names, first_row) for names in wanted.probabilities],
+        [side_by_side(data, names, first_row, unreadable) for names in wanted.probabilities],
         {name: data[name] for name in wanted.numbers},
         {name: frame[name] for name in wanted.raw},
         first_row,
@@ -179,6 +183,8 @@ def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, int], first_ro
         elif name in lists:
             items = [_items(value, name, first_row + at) for at, value in enumerate(values)]
             columns.append(pl.Series(name, items, dtype=pl.List(pl.Float64)))
+        elif wanted.cells != Cells():
+            columns.append(pl.Series(name, [_cell(value, name, first_row + at) for at, value in enumerate(values)]))
         else:
             floats = [_number(value, name, first_row + at) for at, value in enumerate(values)]
             columns.append(pl.Series(name, floats, dtype=pl.Float64))
@@ -202,6 +208,13 @@ def _number(value: object, name: str, row: int) -> float | None:
         except (ValueError, OverflowError):
             pass
     raise not_a_number(name, row, value)
+
+
+def _cell(value: object, name: str, row: int) -> str | None:
+    """Give a number as text, as it is read with text among the numbers that the user says something about."""
+    if isinstance(value, list | dict):
+        raise not_a_number(name, row, value)
+    return None if value is None else repr(value) if not isinstance(value, str) else value
 
 
 def _items(value: object, name: str, row: int) -> list[float | None] | None:

@@ -103,7 +103,7 @@ def checked_encoding(encoding: str) -> str:
     """Refuse a text encoding that Python does not know."""
     try:
         codecs.getincrementaldecoder(encoding)().decode(b"")
-        if codecs.lookup(encoding)._is_text_encoding:  # type: ignore[attr-defined]
+        if codecs.lookup(encoding)._is_text_encoding:
             return encoding
     except (LookupError, TypeError):
         pass
