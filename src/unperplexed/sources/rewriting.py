@@ -98,7 +98,7 @@ class ForecastFile:
         if form == "jsonl":
             yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
             return
-        kinds: dict[str, set[type]] = {name: set() for name in self.source.names}
+        kinds: dict[str, set[type]] = {}
         for rows in json_rows(self.file.path, self.reading.encoding):
             _see(rows, kinds)
         schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in self.plan.prob}
