@@ -82,6 +82,7 @@ def several(rng: np.random.Generator, folder: Path) -> None:
     pl.DataFrame(matches | given).write_csv(folder / "matches.csv")
     rounds = {f"p_round{at}": probs[0][:, at - 1] for at in (1, 2)} | {f"round_{at}": probs[0][:, at] for at in (1, 2)}
     reached = {f"{name}{at}": won * 1 for name in ("won_round", "reached_") for at in (1, 2)}
+    (folder / "export.csv").write_text("rain,chance\n" + "1,90 %\n0,10 %\n#N/A,50 %\n1,-\n0,soon\n" * 20)
     for name in ("tournament.csv", "players.csv"):
         pl.DataFrame(rounds | reached).write_csv(folder / name)
 

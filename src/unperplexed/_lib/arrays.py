@@ -21,6 +21,8 @@ class Columns:
     parts: tuple[NDArray[Any], ...]
     names: tuple[Any, ...] | None
     """Column names, where the source has them."""
+    unreadable: NDArray[np.bool_] | None = None
+    """Rows with text that is no number, where such rows are to be left out; their values are NaN."""
 
     @property
     def n_rows(self) -> int:
@@ -34,7 +36,8 @@ class Columns:
 
     def __getitem__(self, rows: slice) -> Columns:
         """Some rows, without copying them."""
-        return Columns(tuple(part[rows] for part in self.parts), self.names)
+        unreadable = None if self.unreadable is None else self.unreadable[rows]
+        return Columns(tuple(part[rows] for part in self.parts), self.names, unreadable)
 
     def rows(self, which: slice | Ints) -> AnyFloats:
         """Rows as a floating matrix in the source's own precision."""

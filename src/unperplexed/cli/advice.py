@@ -39,4 +39,8 @@ def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> li
         if name in without or not value:
             continue
         words += [flag] if name in _FLAGS else [flag, value] if name in _SINGLE else [flag, *value]
-    return words if arguments.separator == "," else [*words, "--separator", arguments.separator]
+    spelled = {"separator": ",", "encoding": "utf-8"}  # and their defaults
+    for name, default in spelled.items():
+        value = getattr(arguments, name)
+        words += [] if value == default else [f"--{name}", value]
+    return words if arguments.na is None else [*words, "--na", *arguments.na]

@@ -20,9 +20,10 @@ from .outputs import TALLY, sayer
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 _ROWS: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
-    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "exact_limit", "fraction_bits")),
+    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "na", "exact_limit", "fraction_bits")),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": ",",
+    "encoding": "utf-8",
     "engine": "local",
     **dict.fromkeys(("jobs", "scheduler", "master")),
 }
@@ -134,6 +135,8 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         {name: getattr(arguments, name) for name in _READING},
         arguments.decimal_comma,
         arguments.format,
+        arguments.encoding,
+        arguments.na,
         whole=arguments.command != "tally",
     )
 

@@ -10,7 +10,7 @@ from ..sources.engine import ENGINES
 
 FLAGS = {
     "renormalize": "divide each row by its sum, and report it",
-    "drop-invalid": "leave out rows without an outcome or with invalid probabilities, and report them",
+    "drop-invalid": "leave out rows without an outcome, with invalid probabilities or text among them, and report them",
     "percent": "probabilities are given as percentages",
     "from-logits": "what is given is logits",
     "from-log-probs": "what is given is logarithms of probabilities",
@@ -69,6 +69,18 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         help="between the fields of a text file (default: comma; tab for .tsv)",
     )
     add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
+    add(
+        "--na",
+        nargs="*",
+        metavar="MARK",
+        help="texts that mark a missing value; without any: NA, N/A, n/a, #N/A, #NV, -, ?, . and others",
+    )
+    add(
+        "--encoding",
+        default="utf-8",
+        metavar="NAME",
+        help="encoding of a text file, such as cp1252 (Windows), latin-1 or utf-16 (default: utf-8)",
+    )
     add(
         "--format",
         metavar="NAME",

@@ -388,6 +388,10 @@ class Forecasts:
         problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
         dropped = {"no label": missing} if missing else {}
         dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
+        if "NaN" in problems and (unreadable := getattr(self._columns, "unreadable", None)) is not None:
+            number = int((unreadable[places][keep] & problems["NaN"]).sum())
+            dropped |= {"NaN": dropped["NaN"] - number, "not a number": number}
+            dropped = {reason: count for reason, count in dropped.items() if count}
         notes = Notes(ignored, dropped, rescaled, deviation)
         block = Block(p, codes, weights, rows, index, notes, into is not None)
         return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Label = bool | int | float | str
 
+USUAL_MARKS = ("NA", "N/A", "n/a", "#N/A", "#NV", "NaN", "nan", "null", "NULL", "None", "-", "?", ".", "")
+"""How programs write a missing value: what --na without marks stands for."""
+
 CHUNK = 1 << 20
 
 _CLOSE = 1 << 17

@@ -20,7 +20,7 @@ from .._lib.arrays import (
 )
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Ints
-from .labels import CHUNK, Coded, Label, coded, distinct_labels, plain, smallest_type
+from .labels import CHUNK, USUAL_MARKS, Coded, Label, coded, distinct_labels, plain, smallest_type
 
 if TYPE_CHECKING:
     pass
@@ -294,9 +294,17 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
         return 0, 1  # so the others are no class, which is said with their rows
     raise InputError(
-        f"{settings.name}: the positive class cannot be told from the labels {listed(present)}. Name it with pos_label"
-        " (--pos-label), or both with labels=[negative, positive] (--labels)."
+        f"{settings.name}: the positive class cannot be told from the labels {listed(present)}. {_marks(present)}"
+        "Name it with pos_label (--pos-label), or both with labels=[negative, positive] (--labels)."
     )
+
+
+def _marks(present: Sequence[Label]) -> str:
+    """Say what to do where labels look like marks of a missing value."""
+    marks = [label for label in present if isinstance(label, str) and label.strip() in USUAL_MARKS]
+    if not marks:
+        return ""
+    return f"If {marks[0]!r} marks a missing outcome, add --na in the shell (and --drop-invalid). "
 
 
 def _class_labels(

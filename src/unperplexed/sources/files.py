@@ -14,7 +14,7 @@ import polars as pl
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from ..forecasts.forecasts import Block, Forecasts
-from ..forecasts.labels import Label, plain
+from ..forecasts.labels import USUAL_MARKS, Label, plain
 from ..forecasts.outcomes import LabelSettings, class_set
 from .columns import (
     Plan,
@@ -33,12 +33,14 @@ from .outcomes import (
 )
 from .readers import (
     Batch,
+    Cells,
     Column,
     Options,
     Source,
     Wanted,
 )
 from .readers.formats import File, found_files, open_source
+from .readers.text_streams import checked_encoding
 
 __all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Partition", "Selection", "named", "settle"]
 
@@ -56,6 +58,9 @@ class FileReading:
     decimal_comma: bool = False
     format: str | None = None
     """The name of one of `formats()`; None to go by the file's name."""
+    encoding: str = "utf-8"
+    na: Sequence[str] | None = None
+    """Marks of a missing value; none for the usual ones, None where nothing is said of them."""
     whole: bool = True
     """Whether the class set may be read off the data: of a part of them it may not."""
 
@@ -63,6 +68,17 @@ class FileReading:
         """Refuse a separator that no reader knows."""
         if len(self.separator.encode()) != 1:
             raise InputError(f"separator (--separator): expected one character, or tab, got {self.separator!r}.")
+        checked_encoding(self.encoding)
+
+    @property
+    def cells(self) -> Cells:
+        """What is said of the text of cells."""
+        missing = () if self.na is None else tuple(self.na) or USUAL_MARKS
+        return Cells(missing, self.options.get("percent", False), self.options.get("drop_invalid", False))
+
+    def written(self, mentioned: Sequence[str]) -> Options:
+        """Say how files are written; the names are those of columns that were asked for."""
+        return Options(self.separator, self.decimal_comma, mentioned, self.encoding)
 
 
 @dataclass(frozen=True)
@@ -121,7 +137,7 @@ class ForecastFiles:
     ) -> None:
         self._progress = progress
         self.files = found_files(paths)
-        self._options = Options(reading.separator, reading.decimal_comma, _mentioned(selection))
+        self._options = reading.written(_mentioned(selection))
         self._sources: list[Source] = []
         self.messages: list[str] = []
         """Sentences that say what was chosen unasked."""
@@ -135,7 +151,8 @@ class ForecastFiles:
             with named(file.name):
                 for name in found.wanted.names:
                     check_column(name, source)
-        spelling = Spelling(all(source.untyped for source in self._sources), reading.decimal_comma)
+        untyped = all(source.untyped for source in self._sources)
+        spelling = Spelling(untyped, reading.decimal_comma, reading.cells.missing)
         numbers = frozenset.intersection(*(source.numbers for source in self._sources))
         self.rows = ForecastRows(found, reading, spelling, numbers)
         """How their rows are read."""
@@ -213,7 +230,8 @@ class ForecastRows:
 
         What the outcomes of all the data have settled is given where these are only some of its parts.
         """
-        batches = _read(parts[0], self.plans.wanted)
+        wanted = replace(self.plans.wanted, cells=self.reading.cells)
+        batches = _read(parts[0], wanted)
         first = next(batches)
         whole = settled is None and first.last and len(parts) == 1
         if settled is None and not whole:
@@ -229,7 +247,7 @@ class ForecastRows:
         for at, part in enumerate(parts):
             share = self._share(part.source) if settled else 1.0
             behind += (1 - share) * part.source.size
-            for batch in resumed if at == 0 else _read(part, self.plans.wanted):
+            for batch in resumed if at == 0 else _read(part, wanted):
                 if not batch.n_rows and not whole:
                     continue
                 place = _Place(part, batch)

@@ -15,7 +15,7 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import Reading
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Counting, Tally
-from .arguments import described
+from .arguments import described, names
 from .engine import Engine
 from .files import FileReading, ForecastBatch, ForecastFiles, Selection
 from .map_reduce import (
@@ -38,6 +38,8 @@ def tally_files(
     format: str | None = None,
     separator: str = ",",
     decimal_comma: bool = False,
+    encoding: str = "utf-8",
+    na: str | Sequence[str] | None = None,
     scores: Sequence[str] = (),
     parts: Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -71,6 +73,11 @@ def tally_files(
         Between the fields of a text file.
     decimal_comma : bool, default False
         Whether numbers in a text file are written like 0,5.
+    encoding : str, default "utf-8"
+        Encoding of a text file, such as "cp1252", "latin-1" or "utf-16".
+    na : str or sequence of str, optional
+        Texts that mark a missing value, in outcomes too; an empty list stands for the usual ones, such as "NA", "#N/A",
+        "-" and "?".
     scores, parts, exact_limit, fraction_bits, n_jobs : optional
         As in `Tally.of`. One thread more reads.
     progress : bool, default False
@@ -107,7 +114,8 @@ def tally_files(
     1.0
     """
     selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
-    file_reading = replace(file_reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
+    file_reading = replace(file_reading, format=format, **written, na=None if na is None else names(na))
     counting: Counting = {"scores": scores, "parts": parts, "n_jobs": n_jobs}
     counting |= {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
     accumulator = as_tally(**counting)
@@ -127,6 +135,8 @@ def tally_files_by(
     format: str | None = None,
     separator: str = ",",
     decimal_comma: bool = False,
+    encoding: str = "utf-8",
+    na: str | Sequence[str] | None = None,
     progress: bool = False,
     engine: str = "local",
     scheduler: str | None = None,
@@ -146,7 +156,7 @@ def tally_files_by(
         More groups than this are refused: each takes the memory of a tally.
     scores, parts, exact_limit, fraction_bits : optional
         As in `Tally.of`; they hold for each group by itself.
-    format, separator, decimal_comma, progress, engine, scheduler, master : optional
+    format, separator, decimal_comma, encoding, na, progress, engine, scheduler, master : optional
         As in `tally_files`.
     columns
         Everything else that `tally_files` takes: truth, prob, weight, labels, drop_invalid, ...
@@ -171,7 +181,8 @@ def tally_files_by(
     {'Oslo': 1, 'Rome': 2}
     """
     selection, reading = described(**columns, by=by)
-    reading = replace(reading, format=format, separator=separator, decimal_comma=decimal_comma)
+    written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
+    reading = replace(reading, format=format, **written, na=None if na is None else names(na))
     accumulator = as_tallies(
         most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
     )

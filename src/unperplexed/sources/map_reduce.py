@@ -159,4 +159,4 @@ def rows_of_frame(
             " columns that tell them apart, or that say which belong together: groups=."
         )
     found, _ = plans(selection, Source([*names], lambda _: iter(()), 0), reading.labels is not None)
-    return ForecastRows(found, reading, Spelling(), frozenset(numbers))
+    return ForecastRows(found, reading, Spelling(missing=reading.cells.missing), frozenset(numbers))

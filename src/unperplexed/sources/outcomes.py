@@ -43,6 +43,8 @@ class Spelling:
     untyped: bool = False
     """Whether text may stand for true and false, and empty text for nothing."""
     decimal_comma: bool = False
+    missing: Sequence[str] = ()
+    """Texts that mark a missing value."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Settled:
 
 def kind_of_texts(texts: Sequence[str | None], spelling: Spelling) -> Kind:
     """Say what texts stand for: all numbers, all true or false, else themselves; missing values aside."""
-    given = pl.Series([text for text in texts if text is not None], dtype=pl.String)
+    present_texts = (text for text in texts if text is not None and text.strip() not in spelling.missing)
+    given = pl.Series(present_texts, dtype=pl.String)
     present = stripped(_with_points(given, spelling)).drop_nulls()
     short = bool((present.str.len_bytes() <= _MOST_DIGITS).all())
     if present.len() and short and not present.cast(pl.Float64, strict=False).null_count():
@@ -66,6 +69,8 @@ def kind_of_texts(texts: Sequence[str | None], spelling: Spelling) -> Kind:
 
 def labels_of_texts(texts: Sequence[str | None], kind: Kind, spelling: Spelling) -> list[Label | None]:
     """Give texts as the labels they stand for."""
+    if spelling.missing:
+        texts = [None if text is None or text.strip() in spelling.missing else text for text in texts]
     if kind == "texts":
         return [None if spelling.untyped and text == "" else text for text in texts]
     if kind == "booleans":

@@ -18,7 +18,7 @@ from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, probability_columns
 from .files import FileReading, named
 from .kinds import TextKinds
-from .readers import Batch, Options, Source, Wanted
+from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, found_files, open_source
 from .writers import TABLES, Rows, table_writer
 
@@ -91,7 +91,7 @@ class ForecastFile:
         if self.form == "jsonl":
             yield from self._objects(form)
             return
-        everything = Wanted(probabilities, raw=self.source.names)
+        everything = Wanted(probabilities, raw=self.source.names, cells=self.reading.cells)
         kinds = TextKinds(self.source.names if self.source.untyped and form not in ("csv", "tsv") else ())
         if kinds.names:
             for batch in self.source.batches(Wanted(raw=self.source.names)):
@@ -104,15 +104,15 @@ class ForecastFile:
         """Yield JSON's objects as they are, or as a frame of the columns that any of them has."""
         from .readers.jsonl import json_rows
 
-        batches = self.source.batches(Wanted([self.plan.prob]))
+        batches = self.source.batches(Wanted([self.plan.prob], cells=self.reading.cells))
         if form == "jsonl":
-            yield from zip(batches, json_rows(self.file.path), strict=True)
+            yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
             return
-        kinds: dict[str, set[type]] = {name: set() for name in self.source.names}
-        for rows in json_rows(self.file.path):
+        kinds: dict[str, set[type]] = {}
+        for rows in json_rows(self.file.path, self.reading.encoding):
             _see(rows, kinds)
         schema = {name: _json_kind(name, seen) for name, seen in kinds.items() if name not in self.plan.prob}
-        for batch, rows in zip(batches, json_rows(self.file.path), strict=True):
+        for batch, rows in zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True):
             others = [_json_series(name, kind, rows) for name, kind in schema.items()]
             columns = batch.probabilities[0]
             old = _by_name(columns.rows(slice(None)), self.plan.prob, form)
@@ -157,7 +157,7 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> Forec
     messages: list[str] = []
     file = files[0]
     with named(file.name):
-        options = Options(reading.separator, reading.decimal_comma, prob)
+        options = reading.written(prob)
         source = open_source(file, reading.format, options, messages.append)
         plan, chosen = probability_columns(prob, source, reading.labels is not None)
         return ForecastFile(file, reading.format or format_of(file), source, plan, reading, messages + chosen)

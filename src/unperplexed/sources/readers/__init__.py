@@ -33,6 +33,20 @@ class Options:
     decimal_comma: bool = False
     mentioned: Sequence[str] = ()
     """Names asked for as columns, which may be files beside an array file."""
+    encoding: str = "utf-8"
+    """Encoding of a text file."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the user says about the text of cells, whatever the format."""
+
+    missing: Sequence[str] = ()
+    """Texts that mark a missing value, in outcomes too; more than those that always do so among numbers."""
+    percent: bool = False
+    """Whether numbers may end in a percent sign."""
+    drop: bool = False
+    """Whether rows with text that is no number are left out."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,7 @@ class Wanted:
     numbers: Sequence[str] = ()
     raw: Sequence[str] = ()
     """Columns to be given as they are: outcomes and groups."""
+    cells: Cells = Cells()
 
     @property
     def names(self) -> list[str]:
@@ -98,7 +113,7 @@ class Format:
     magic: Sequence[bytes] = ()
     """How such files begin; text may have blanks before it."""
     text: bool = False
-    """Whether it is text, which may be gzipped."""
+    """Whether it is text, which may be compressed, and of another encoding."""
     separator: str | None = None
     """What separates fields unless the user says otherwise; None where nothing does."""
     rank: int = 9

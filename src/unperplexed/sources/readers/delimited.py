@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from ..._lib.errors import InputError
 from ..._lib.typing import Bools
 from . import (
     Batch,
+    Cells,
     Format,
     Options,
     Source,
@@ -23,11 +25,11 @@ from . import (
 from .chunks import (
     CHUNK_BYTES,
     Chunk,
-    check_utf8,
     chunks,
     head,
 )
-from .numbers import as_numbers, not_a_number, side_by_side
+from .numbers import Unreadable, as_numbers, not_a_number, side_by_side
+from .text_streams import check_utf8
 
 _SLICE = 1 << 20
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
@@ -40,10 +42,14 @@ _Words = dict[str, tuple[int, str] | None]
 
 def open_delimited(path: Path, options: Options) -> Source:
     """Read the header of a text file."""
-    header, header_lines = _header(path, options.separator)
+    header, header_lines = _header(path, options)
     if len(header) == 1 and any(other in header[0] for other in ";\t|,"):
         other = next(other for other in ";\t|," if other in header[0])
-        raise InputError(f"has one column, {header[0]!r}; separated by {other!r}? Say so with --separator.")
+        comma = ", or --decimal-comma if its numbers are written like 0,5" if other == ";" else ""
+        named = "tab" if other == "\t" else repr(other)
+        raise InputError(
+            f"has one column, {header[0]!r}; separated by {other!r}? --separator {named} reads it so{comma}."
+        )
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         twice = [name for name in wanted.names if header.count(name) > 1]
@@ -51,7 +57,7 @@ def open_delimited(path: Path, options: Options) -> Source:
             raise InputError(f"the header has column {twice[0]!r} {header.count(twice[0])} times; rename one.")
         first_row = 0
         words: _Words = {}
-        for chunk in chunks(path, _after_last_record):
+        for chunk in chunks(path, _after_last_record, options.encoding):
             rows = _without_header(chunk, header_lines)
             if len(header) > 1:
                 rows = _without_blank_end(rows)
@@ -62,15 +68,15 @@ def open_delimited(path: Path, options: Options) -> Source:
     return Source(header, batches, path.stat().st_size, untyped=True)
 
 
-def _header(path: Path, separator: str) -> tuple[list[str], int]:
+def _header(path: Path, options: Options) -> tuple[list[str], int]:
     """Names in the header, and the number of lines it takes."""
-    start = head(path, CHUNK_BYTES)
+    start = head(path, CHUNK_BYTES, options.encoding)
     if b"\n" not in start and b"\r" in start:
         raise InputError("its lines end in carriage returns alone. Save it with the line ends of Unix or Windows.")
     check_utf8(start[: start.find(b"\n") + 1 or None], 1)
     try:
         lines = (line.decode("utf-8", "replace") for line in io.BytesIO(start))  # of which one or two are wanted
-        reader = csv.reader(lines, delimiter=separator)
+        reader = csv.reader(lines, delimiter=options.separator)
         return next(reader, []), reader.line_num
     except csv.Error as error:
         raise InputError(f"not readable as CSV: {error}.") from None
@@ -100,12 +106,13 @@ def _batch(chunk: Chunk, header: list[str], wanted: Wanted, options: Options, fi
         raise InputError(
             f"the quotes in it can be read as {rows:,} rows or as {frame.height:,}; see line {line}. {_QUOTE_WELL}"
         )
+    unreadable: Unreadable = {}
     numeric = {
-        name: _numbers(frame[_place(header, name)], name, first_row, words, options.decimal_comma)
+        name: _numbers(frame[_place(header, name)], name, first_row, words, _Spelled(options, wanted, unreadable))
         for name in Wanted(wanted.probabilities, wanted.numbers).names
     }
     return Batch(
-        [side_by_side(numeric, names, first_row) for names in wanted.probabilities],
+        [side_by_side(numeric, names, first_row, unreadable) for names in wanted.probabilities],
         {name: numeric[name] for name in wanted.numbers},
         {name: frame[_place(header, name)].alias(name) for name in wanted.raw},
         first_row,
@@ -144,7 +151,20 @@ def _frame(chunk: Chunk, header: list[str], wanted: Wanted, options: Options) ->
     raise InputError(f"not readable as CSV: {reason}.")
 
 
-def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, decimal_comma: bool) -> pl.Series:
+class _Spelled(NamedTuple):
+    """How numbers are spelled, and what to do with other text."""
+
+    options: Options
+    wanted: Wanted
+    unreadable: Unreadable
+
+    def of(self, name: str) -> tuple[bool, Cells, Unreadable | None]:
+        """Give what `as_numbers` takes: only probabilities may be left out."""
+        weight = name in self.wanted.numbers
+        return self.options.decimal_comma, self.wanted.cells, None if weight else self.unreadable
+
+
+def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, how: _Spelled) -> pl.Series:
     """Numbers of a column, which may be spelled true and false from its first row to its last."""
     column = column.alias(name)
     spelled = column.drop_nulls().filter(column.drop_nulls() != "") if column.dtype == pl.String else column
@@ -155,8 +175,8 @@ def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, decima
     elif column.null_count() < column.len():
         word = words.setdefault(name, None)
         if word is not None:
-            raise not_a_number(name, *word, decimal_comma)
-    numbers = as_numbers(column, name, first_row, decimal_comma)
+            raise not_a_number(name, *word, how.options.decimal_comma)
+    numbers = as_numbers(column, name, first_row, *how.of(name))
     assert isinstance(numbers, pl.Series)
     return numbers
 

@@ -20,6 +20,7 @@ from typing import Any
 from ..._lib.errors import InputError
 from . import Batch, Format, Options, Source, Wanted
 from .chunks import head
+from .text_streams import COMPRESSIONS
 
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
@@ -177,12 +178,14 @@ def _refuse_changed(before: dict[Path, _State]) -> None:
 
 def _checked(options: Options, chosen: Format) -> Options:
     """Options as they hold for a format."""
+    if options.encoding != "utf-8" and not chosen.text:
+        raise InputError(f"--encoding: only text files have one, this is read as {chosen.name}.")
     if options.decimal_comma and chosen.separator is None:
         raise InputError(f"--decimal-comma: only CSV and TSV spell numbers, this is read as {chosen.name}.")
     if chosen.separator is not None and options.separator == ",":
         options = replace(options, separator=chosen.separator)
     if options.decimal_comma and options.separator == ",":
-        raise InputError("--decimal-comma: the comma cannot separate fields as well; name what does with --separator.")
+        return replace(options, separator=";")
     return options
 
 
@@ -205,7 +208,8 @@ def _format_by_content(path: Path) -> str:
 
 def _format_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    zipped = len(suffixes) == 2 and suffixes[1] == ".gz"
+    packed = [each.suffix for each in COMPRESSIONS]
+    zipped = len(suffixes) == 2 and suffixes[1] in packed
     for each in formats().values():
         if path.suffix.lower() in each.suffixes or (zipped and each.text and suffixes[0] in each.suffixes):
             return each.name
@@ -213,5 +217,6 @@ def _format_of(path: Path) -> str:
     known = ", ".join(suffix for _, suffix in ranked)
     what = repr(path.suffix.lower() or "a name without suffix")
     raise InputError(
-        f"cannot tell the format from {what}; known: {known}, and .gz after those of text. Name it with --format."
+        f"cannot tell the format from {what}; known: {known}, and {', '.join(packed)} after those of text. Name it"
+        " with --format."
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,7 @@ from ..._lib.arrays import spells_number
 from ..._lib.errors import InputError
 from . import (
     Batch,
+    Cells,
     Format,
     Options,
     Source,
@@ -25,54 +28,65 @@ from .chunks import (
     Chunk,
     chunks,
     head,
-    not_utf8,
 )
 from .numbers import (
     MISSING_TEXTS,
+    Unreadable,
     as_numbers,
     list_matrix,
     not_a_number,
     side_by_side,
 )
+from .text_streams import not_utf8, refuse_utf16
 
 _PROBED_BYTES = 1 << 24
 _PROBED_ROWS = 100
 
 
+_HALF = re.compile(rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F])")
+"""An escape that may be half a character: one of a pair of surrogates without the other."""
+
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+
 _Widths = dict[str, int | None]
 """Columns of which a value has been seen: the length of the first list, None for those of single values."""
 
 
-def open_jsonl(path: Path, _: Options) -> Source:
+def open_jsonl(path: Path, options: Options) -> Source:
     """Read the names in the first rows of a file."""
     names: dict[str, None] = {}
     seen: _Widths = {}
-    for row in islice(_rows(_first_lines(path), 1), _PROBED_ROWS):
+    paths: dict[str, None] = {}
+    for row in islice(_rows(_first_lines(path, options.encoding), 1), _PROBED_ROWS):
         names |= dict.fromkeys(row)
+        paths |= dict.fromkeys(_paths_in(row))
         _look(row, seen)
+    inside = frozenset(paths.keys() - names.keys())
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         first_row = 0
-        widths = _widths(path, seen, Wanted(wanted.probabilities, wanted.numbers).names)
-        for chunk in chunks(path, _after_last_line):
-            batch = _batch(chunk, widths, wanted, first_row)
+        names_of_numbers = Wanted(wanted.probabilities, wanted.numbers).names
+        known = _Known(_widths(path, options.encoding, seen, names_of_numbers, inside), inside)
+        for chunk in chunks(path, _after_last_line, options.encoding):
+            batch = _batch(chunk, known, wanted, first_row)
             first_row += batch.n_rows
             yield batch
 
-    return Source(list(names), batches, path.stat().st_size, untyped=True)
+    return Source([*names, *(each for each in paths if each in inside)], batches, path.stat().st_size, untyped=True)
 
 
-def json_rows(path: Path) -> Iterator[list[dict[str, Any]]]:
+def json_rows(path: Path, encoding: str = "utf-8") -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file as they are, in the same batches as its source gives."""
-    for chunk in chunks(path, _after_last_line):
+    for chunk in chunks(path, _after_last_line, encoding):
         yield list(_rows(chunk.data, chunk.line))
 
 
-def _first_lines(path: Path) -> bytes:
+def _first_lines(path: Path, encoding: str) -> bytes:
     """Give whole lines from the beginning, at least one, of whatever length is read."""
-    start = head(path, _PROBED_BYTES)
+    start = head(path, _PROBED_BYTES, encoding)
+    refuse_utf16(start)
     end = _after_last_line(start)
-    return start[:end] if end else next(chunks(path, _after_last_line)).data
+    return start[:end] if end else next(chunks(path, _after_last_line, encoding)).data
 
 
 def _look(row: dict[str, Any], seen: _Widths) -> None:
@@ -83,13 +97,43 @@ def _look(row: dict[str, Any], seen: _Widths) -> None:
             seen.setdefault(name, None)
 
 
-def _widths(path: Path, seen: _Widths, names: list[str]) -> _Widths:
+_DEEPEST, _LONGEST = 8, 1000
+"""Objects and lists are looked into so deep, and lists so far, for the paths that they offer."""
+
+
+def _paths_in(value: Any, path: str = "", depth: int = 0) -> Iterator[str]:
+    """Yield the paths to what lies in objects and lists, such as resps.0.text."""
+    if depth > _DEEPEST or not isinstance(value, dict | list):
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value[:_LONGEST])
+    for step, inner in items:
+        if depth:
+            yield f"{path}{step}"
+        yield from _paths_in(inner, f"{path}{step}.", depth + 1)
+
+
+def _value(row: dict[str, Any], name: str, inside: frozenset[str]) -> Any:
+    """Give the value of a field, or of a path; None where there is none."""
+    if name not in inside:
+        return row.get(name)
+    value: Any = row
+    for step in name.split("."):
+        if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _widths(path: Path, encoding: str, seen: _Widths, names: list[str], inside: frozenset[str]) -> _Widths:
     """Look on through the file for the first value of columns that hold nulls alone in the first rows."""
     found = dict(seen)
     unknown = [name for name in names if name not in found]
-    for chunk in chunks(path, _after_last_line) if unknown else ():
+    for chunk in chunks(path, _after_last_line, encoding) if unknown else ():
         for row in _rows(chunk.data, chunk.line):
-            _look({name: row.get(name) for name in unknown if name not in found}, found)
+            _look({name: _value(row, name, inside) for name in unknown if name not in found}, found)
             if all(name in found for name in unknown):
                 return found
     return found
@@ -107,7 +151,7 @@ def _rows(data: bytes, line: int) -> Iterator[dict[str, Any]]:
         try:
             row = json.loads(text, object_pairs_hook=_first_of_each, parse_int=_whole_number)
         except UnicodeDecodeError:
-            raise not_utf8(number) from None
+            raise not_utf8(number, text) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"line {number} is not JSON: {error}.") from None
         if not isinstance(row, dict):
@@ -134,25 +178,35 @@ def _kind(value: object) -> str:
     return kinds.get(type(value), "a number")
 
 
-def _batch(chunk: Chunk, widths: _Widths, wanted: Wanted, first_row: int) -> Batch:
+class _Known(NamedTuple):
+    """What is known of the fields."""
+
+    widths: _Widths
+    inside: frozenset[str]
+    """Names that are paths into objects and lists."""
+
+
+def _batch(chunk: Chunk, known: _Known, wanted: Wanted, first_row: int) -> Batch:
     numeric = Wanted(wanted.probabilities, wanted.numbers).names
-    lists = {name: width for name, width in widths.items() if width is not None}
+    lists = {name: width for name, width in known.widths.items() if width is not None}
     nested = [name for name in wanted.raw if name in lists]
     if nested:
-        raise InputError(f"column {nested[0]!r} holds lists, not labels.")
+        raise InputError(f"column {nested[0]!r} holds lists, not labels. {_one_value(nested[0])}")
     kinds: dict[str, Any] = dict.fromkeys(wanted.raw, pl.String)
     kinds |= {name: pl.List(pl.Float64) if name in lists else pl.Float64 for name in numeric if name not in wanted.raw}
-    frame = _frame(chunk.data, kinds)
+    frame = None if known.inside.intersection(kinds) or _HALF.search(chunk.data) else _frame(chunk.data, kinds)
     if frame is None or any(frame[name].str.contains(r"^[\[{]").any() for name in wanted.raw):
-        frame = _frame_by_line(chunk, wanted, lists, first_row)
+        frame = _frame_by_line(chunk, wanted, lists, known.inside, first_row)
+    unreadable: Unreadable = {}
+    left_out = [unreadable if name not in wanted.numbers else None for name in numeric]
     data = {
         name: _matrix(frame[name], lists[name], first_row)
         if name in lists
-        else as_numbers(frame[name], name, first_row)
-        for name in numeric
+        else as_numbers(frame[name], name, first_row, cells=wanted.cells, unreadable=wrong)
+        for name, wrong in zip(numeric, left_out, strict=True)
     }
     return Batch(
-        [side_by_side(data, names, first_row) for names in wanted.probabilities],
+        [side_by_side(data, names, first_row, unreadable) for names in wanted.probabilities],
         {name: data[name] for name in wanted.numbers},
         {name: frame[name] for name in wanted.raw},
         first_row,
@@ -172,18 +226,24 @@ def _frame(data: bytes, kinds: dict[str, Any]) -> pl.DataFrame | None:
         return None
 
 
-def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, int], first_row: int) -> pl.DataFrame:
+def _frame_by_line(
+    chunk: Chunk, wanted: Wanted, lists: dict[str, int], inside: frozenset[str], first_row: int
+) -> pl.DataFrame:
     """Read values that are spelled in more than one way, and name what cannot be read."""
     rows = list(_rows(chunk.data, chunk.line))
     columns: list[pl.Series] = []
     for name in wanted.names:
-        values = [row.get(name) for row in rows]
+        values = [_value(row, name, inside) for row in rows]
         if name in wanted.raw:
             texts = [_text(value, name, first_row + at) for at, value in enumerate(values)]
-            columns.append(pl.Series(name, texts, dtype=pl.String))
+            spelled = _as_fast_reader({repr(value) for value in values if isinstance(value, float)})
+            alike = [spelled.get(repr(value), text) for value, text in zip(values, texts, strict=True)]
+            columns.append(pl.Series(name, alike, dtype=pl.String))
         elif name in lists:
             items = [_items(value, name, first_row + at) for at, value in enumerate(values)]
             columns.append(pl.Series(name, items, dtype=pl.List(pl.Float64)))
+        elif wanted.cells != Cells():
+            columns.append(pl.Series(name, [_cell(value, name, first_row + at) for at, value in enumerate(values)]))
         else:
             floats = [_number(value, name, first_row + at) for at, value in enumerate(values)]
             columns.append(pl.Series(name, floats, dtype=pl.Float64))
@@ -192,10 +252,30 @@ def _frame_by_line(chunk: Chunk, wanted: Wanted, lists: dict[str, int], first_ro
 
 def _text(value: object, name: str, row: int) -> str | None:
     if isinstance(value, list | dict):
-        raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), not a label.")
+        remedy = f" {_one_value(name)}" if isinstance(value, list) else ""
+        raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), not a label.{remedy}")
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and _HALF_CHARACTER.search(value):
+        raise InputError(
+            f"column {name!r} holds half a character, {value!r:.40}, at row {row} (counted from 0): a surrogate"
+            " without its other half. Write the text anew with whole characters."
+        )
     return None if value is None else str(value)
+
+
+def _as_fast_reader(numbers: set[str]) -> dict[str, str]:
+    """Spell fractional numbers as the fast reader does, so that one label has one spelling: 1.0 is 1."""
+    finite = [number for number in numbers if math.isfinite(float(number))]
+    if not finite:
+        return {}
+    lines = "".join(f'{{"number": {number}}}\n' for number in finite)
+    texts = pl.read_ndjson(lines.encode(), schema={"number": pl.String})["number"]
+    return dict(zip(finite, texts, strict=True))
+
+
+def _one_value(name: str) -> str:
+    return f"Name one of their values by its place, as in {name}.0."
 
 
 def _number(value: object, name: str, row: int) -> float | None:
@@ -207,6 +287,13 @@ def _number(value: object, name: str, row: int) -> float | None:
         except (ValueError, OverflowError):
             pass
     raise not_a_number(name, row, value)
+
+
+def _cell(value: object, name: str, row: int) -> str | None:
+    """Give a number as text, as it is read with text among the numbers that the user says something about."""
+    if isinstance(value, list | dict):
+        raise not_a_number(name, row, value)
+    return None if value is None else repr(value) if not isinstance(value, str) else value
 
 
 def _items(value: object, name: str, row: int) -> list[float | None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,33 +14,58 @@ from numpy.typing import NDArray
 from ..._lib.arrays import Columns, as_array, as_columns
 from ..._lib.arrays import numbers as array_numbers
 from ..._lib.errors import InputError
-from ..._lib.typing import Ints
-from . import Column
+from ..._lib.typing import Bools, Ints
+from ...forecasts.labels import USUAL_MARKS
+from . import Cells, Column
 
 MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
 
-def stripped(column: pl.Series) -> pl.Series:
-    """Text of a column without the usual signs of a missing value."""
+_PLAIN = Cells()
+
+Unreadable = dict[str, Bools]
+"""By column the rows whose text is no number, where these are to be left out."""
+
+
+def stripped(column: pl.Series, missing: Sequence[str] = ()) -> pl.Series:
+    """Text of a column without the usual signs of a missing value, and without others that the user names."""
     text = column.str.strip_chars()
-    return text.set(text.is_in(MISSING_TEXTS), None)
+    return text.set(text.is_in([*MISSING_TEXTS, *missing]), None)
 
 
-def as_numbers(column: Column, name: str, first_row: int = 0, decimal_comma: bool = False) -> Column:
-    """Numbers of a column; text only where it is one of the usual signs of a missing value."""
+def as_numbers(
+    column: Column,
+    name: str,
+    first_row: int = 0,
+    decimal_comma: bool = False,
+    cells: Cells = _PLAIN,
+    unreadable: Unreadable | None = None,
+) -> Column:
+    """Numbers of a column; text only where it is one of the usual signs of a missing value.
+
+    Where rows are to be left out for other text, it becomes missing, and ``unreadable`` collects the rows.
+    """
     if isinstance(column, np.ndarray) or column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column
     if column.dtype == pl.Null:
         return column.cast(pl.Float64)
     if column.dtype != pl.String:
         raise InputError(f"column {name!r} holds {column.dtype}, not numbers.")
-    text = stripped(column.str.replace(",", ".", literal=True) if decimal_comma else column)
+    text = stripped(column, cells.missing)
+    if cells.percent:
+        text = text.str.replace(r"\s*%$", "")
+    if decimal_comma:
+        text = text.str.replace(",", ".", literal=True)
     numbers = text.cast(pl.Float64, strict=False)
     points = column.str.contains(".", literal=True).fill_null(False) if decimal_comma else False
-    wrong = ((numbers.is_null() | points) & text.is_not_null()).arg_true()
-    if len(wrong):
-        raise not_a_number(name, first_row + wrong[0], column[int(wrong[0])], decimal_comma)
-    return numbers
+    wrong = (numbers.is_null() | points) & text.is_not_null()
+    if not wrong.any():
+        return numbers
+    if cells.drop and unreadable is not None:
+        unreadable[name] = wrong.to_numpy()
+        return numbers.set(wrong, None)
+    row = int(wrong.arg_true()[0])
+    raise not_a_number(name, first_row + row, column[row], decimal_comma)
 
 
 def not_a_number(name: str, row: int, value: object, decimal_comma: bool = False) -> InputError:
@@ -59,13 +85,26 @@ def _spelling(text: str, decimal_comma: bool) -> str:
     if not decimal_comma and _WITH_COMMA.fullmatch(text):
         remedies.append("Numbers like 0,5 in a text file are read with decimal_comma=True (--decimal-comma).")
     if text.rstrip().endswith("%"):
-        remedies.append("Strip the percent signs; percentages without them are read with percent=True (--percent).")
+        remedies.append("Percentages are read with percent=True (--percent).")
     mark = "comma, no mark between thousands" if decimal_comma else "point"
-    return " ".join(remedies) or f"Numbers have a decimal {mark}."
+    usual = text.strip() in USUAL_MARKS
+    other = f"If this marks a missing value: na={text.strip()!r} (--na) and drop_invalid=True (--drop-invalid)."
+    return " ".join(remedies) or (other if usual else f"Numbers have a decimal {mark}. {_LEFT_OUT}")
 
 
-def side_by_side(data: Mapping[str, Column], names: Sequence[str], first_row: int) -> Columns:
+_LEFT_OUT = "Repair such rows, or leave them out with drop_invalid=True (--drop-invalid)."
+
+
+def side_by_side(
+    data: Mapping[str, Column], names: Sequence[str], first_row: int, unreadable: Unreadable | None = None
+) -> Columns:
     """Columns as a matrix of probabilities; a column that is a matrix stands alone."""
+    wrong = [unreadable[name] for name in names if unreadable and name in unreadable]
+    columns = _side_by_side(data, names, first_row)
+    return replace(columns, unreadable=np.logical_or.reduce(wrong)) if wrong else columns
+
+
+def _side_by_side(data: Mapping[str, Column], names: Sequence[str], first_row: int) -> Columns:
     if len(names) == 1:
         return as_columns(data[names[0]], names[0], first_row)
     arrays = [array_numbers(as_array(data[name]), f"column {name!r}", first_row) for name in names]

@@ -1,0 +1,152 @@
+"""Files of text as streams of UTF-8, however they are compressed and encoded."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from ..._lib.errors import InputError
+
+UTF8 = ("utf-8", "utf8", "utf-8-sig")
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Stream(Protocol):
+    """What text is read from; it gives no bytes only at its end."""
+
+    def read(self, n: int, /) -> bytes:
+        """Read about so many bytes."""
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A compression of text files."""
+
+    name: str
+    suffix: str
+    magic: re.Pattern[bytes]
+    open: Callable[[BinaryIO], AbstractContextManager[Any]]
+
+
+def _zstd(raw: BinaryIO) -> AbstractContextManager[Any]:
+    import pyarrow
+
+    stream: AbstractContextManager[Any] = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, "r"), "zstd")
+    return stream
+
+
+COMPRESSIONS = (
+    Compression("gzip", ".gz", re.compile(rb"\x1f\x8b"), lambda raw: gzip.GzipFile(fileobj=raw)),
+    Compression("bzip2", ".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.BZ2File),
+    Compression("xz", ".xz", re.compile(rb"\xfd7zXZ\x00"), lzma.LZMAFile),
+    Compression("Zstandard", ".zst", re.compile(rb"\x28\xb5\x2f\xfd"), _zstd),
+)
+"""Compressions that are recognised by a file's first bytes."""
+
+
+@contextmanager
+def opened_text(path: Path, encoding: str = "utf-8") -> Iterator[tuple[Stream, BinaryIO]]:
+    """Open a file; give its text as UTF-8, and the file as it lies on disk."""
+    with path.open("rb") as raw:
+        start = raw.read(16)
+        raw.seek(0)
+        found = next((each for each in COMPRESSIONS if each.magic.match(start)), None)
+        if found is None:
+            yield _utf8(raw, encoding), raw
+            return
+        try:
+            with found.open(raw) as text:
+                yield _utf8(text, encoding), raw
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            raise InputError(f"not a readable {found.name} file, perhaps truncated: {error}.") from None
+
+
+def _utf8(text: Any, encoding: str) -> Stream:
+    stream: Stream = text if encoding.lower().replace("_", "-") in UTF8 else _Recoded(text, encoding)
+    return stream
+
+
+class _Recoded:
+    """Text of another encoding as UTF-8."""
+
+    def __init__(self, text: BinaryIO, encoding: str) -> None:
+        self._text, self._encoding, self._line = text, encoding, 1
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read(self, n: int, /) -> bytes:
+        """Read about so many bytes."""
+        while True:
+            data = self._text.read(n)
+            try:
+                found = self._decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                line = self._line + error.object[: error.start].decode(self._encoding, "ignore").count("\n")
+                raise InputError(f"line {line} is not {self._encoding}. {_OTHER_ENCODING}") from None
+            if found or not data:
+                self._line += found.count("\n")
+                return found.encode("utf-8", "replace")
+
+
+_OTHER_ENCODING = "Name another encoding with encoding= (--encoding), or save the file as UTF-8."
+
+
+def checked_encoding(encoding: str) -> str:
+    """Refuse a text encoding that Python does not know."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(b"")
+        if codecs.lookup(encoding)._is_text_encoding:
+            return encoding
+    except (LookupError, TypeError):
+        pass
+    raise InputError(
+        f"encoding (--encoding): {encoding!r} is not known. Name one such as utf-8, cp1252 (Windows), latin-1 or"
+        " utf-16."
+    )
+
+
+def refuse_utf16(start: bytes) -> None:
+    """Refuse text that begins as UTF-16 does, and name it."""
+    marked = start.startswith(_UTF16_MARKS)
+    if marked or b"\0" in start[:2]:
+        name = "utf-16" if marked else "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
+        raise InputError(f"is text in UTF-16, which is read with encoding={name!r} (--encoding {name}).")
+
+
+def check_utf8(data: bytes, line: int) -> None:
+    """Refuse text that is not UTF-8, by line."""
+    if line == 1:
+        refuse_utf16(data)
+    if data.isascii():
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    step = 1 << 20  # the text of a whole chunk could take four times its bytes
+    for start in range(0, len(data), step):
+        piece = data[start : start + step]
+        try:
+            decoder.decode(piece, final=start + step >= len(data))
+        except UnicodeDecodeError as error:
+            kept = len(error.object) - len(piece)  # bytes of a character that the last piece broke off
+            line += data.count(b"\n", 0, max(0, start - kept + error.start))
+            raise not_utf8(line, data) from None
+
+
+def not_utf8(line: int, data: bytes) -> InputError:
+    """Return the error of a line that is not UTF-8: it names the encoding that text of the kind mostly has."""
+    try:
+        data.decode("cp1252")
+        name = "cp1252"
+    except UnicodeDecodeError:
+        name = "latin-1"
+    return InputError(
+        f"line {line} is not UTF-8. Text from Windows in western Europe and America is read with encoding={name!r}"
+        f" (--encoding {name}). Otherwise name its encoding, or save the file as UTF-8."
+    )

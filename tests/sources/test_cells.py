@@ -1,0 +1,142 @@
+"""Cells as people write them: percent signs, decimal commas, marks of missing values, and text among the numbers."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import InputError, assess, tally_files
+from unperplexed.forecasts.labels import USUAL_MARKS
+from unperplexed.sources.readers import chunks
+
+ROWS = [("1", "90%"), ("0", " 10 % "), ("#N/A", "50%"), ("1", "-"), ("1", "soon"), ("0", "20\u00a0%"), ("1", "70")]
+"""Outcome and probability; rows 2, 3 and 4 hold no forecast."""
+KEPT = [1, 0, 0, 1], [0.9, 0.1, 0.2, 0.7]
+ALL = {"percent": True, "na": [], "drop_invalid": True}
+
+
+def csv(path, rows):
+    path.write_text("y,p\n" + "".join(f"{y},{p}\n" for y, p in rows))
+
+
+def jsonl(path, rows):
+    path.write_text("".join(json.dumps({"y": y, "p": p}) + "\n" for y, p in rows))
+
+
+def parquet(path, rows):
+    pl.DataFrame(rows, schema=["y", "p"], orient="row").write_parquet(path)
+
+
+WRITE = {"csv": csv, "jsonl": jsonl, "parquet": parquet}
+
+
+@pytest.fixture(params=WRITE)
+def written(request, tmp_path):
+    def write(rows):
+        path = tmp_path / f"f.{request.param}"
+        WRITE[request.param](path, rows)
+        return path
+
+    return write
+
+
+@pytest.fixture(params=["whole", "tiny"])
+def either(request, monkeypatch):
+    if request.param == "tiny":
+        monkeypatch.setattr(chunks, "CHUNK_BYTES", 20)
+        monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 4)
+
+
+def accuracy(*rows):
+    return assess(*rows).reported.geometric_accuracy
+
+
+def counted(path, **options):
+    return tally_files(path, truth="y", prob="p", **options)
+
+
+def test_rows_are_left_out_by_kind(written, either):
+    tally = counted(written(ROWS), **ALL)
+    assert tally.notes.dropped == {"NaN": 1, "no label": 1, "not a number": 1}
+    assert assess(tally).reported.geometric_accuracy == pytest.approx(
+        assess(*KEPT).reported.geometric_accuracy, abs=1e-15
+    )
+
+
+def test_the_kinds_of_several_columns_are_of_rows(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y,a,b\na,0.5,0.5\na,x,y\nb,,0.5\nb,z,\nb,0.9,0.1\na,1.5,-0.5\n")
+    tally = tally_files(path, truth="y", prob=["a", "b"], drop_invalid=True)
+    assert tally.notes.dropped == {"NaN": 1, "negative": 1, "not a number": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"row 0 .*'90%'.*--percent"),
+        ({"percent": True}, "row 3 .*'-'.*--na"),
+        ({"percent": True, "na": []}, "row 4 .*'soon'.*--drop-invalid"),
+    ],
+)
+def test_each_error_names_the_next_remedy(tmp_path, options, message):
+    csv(tmp_path / "f.csv", ROWS)
+    with pytest.raises(InputError, match=message):
+        counted(tmp_path / "f.csv", **options)
+
+
+def test_a_mark_among_outcomes_is_named(written):
+    with pytest.raises(InputError, match=r"'#N/A' marks a missing outcome, add --na .*--drop-invalid"):
+        counted(written([("1", 0.5), ("0", 0.5), ("#N/A", 0.5)]))
+
+
+@pytest.mark.parametrize("mark", USUAL_MARKS)
+def test_usual_marks(written, either, mark):
+    rows = [*[("yes", "0.5")] * 3, (mark, "0.5"), ("no", "0.25"), ("yes", mark)]
+    tally = counted(written(rows), na=[], drop_invalid=True, pos_label="yes")
+    assert tally.notes.dropped == {"NaN": 1, "no label": 1}
+
+
+def test_named_marks_are_the_only_ones_of_outcomes(written):
+    rows = [("NA", "0.5"), ("yes", "0.5"), ("later", "later")]
+    tally = counted(written(rows), na="later", drop_invalid=True, pos_label="yes")
+    assert tally.labels == ("NA", "yes")
+    assert tally.notes.dropped == {"no label": 1}
+
+
+def test_a_weight_that_is_no_number_is_an_error(tmp_path):
+    (tmp_path / "f.csv").write_text("y,p,w\n1,0.5,1\n0,0.5,heavy\n")
+    with pytest.raises(InputError, match="column 'w' is not a number at row 1"):
+        counted(tmp_path / "f.csv", weight="w", drop_invalid=True)
+
+
+def test_percent_signs_do_not_set_the_scale(written):
+    with pytest.raises(InputError, match="--percent"):
+        counted(written([("1", "90%"), ("0", "10%")]), drop_invalid=False)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_german_excel(tmp_path, either, separator):
+    """With decimal commas fields are separated by semicolons unless it is said otherwise."""
+    rng = np.random.default_rng(8)
+    p = rng.uniform(size=60).round(3)
+    y = rng.uniform(size=60) < p
+    path = tmp_path / "f.csv"
+    text = "".join(
+        f"{'WAHR' if a else 'FALSCH'};{b * 100:.1f} %\n".replace(".", ",") for a, b in zip(y, p, strict=True)
+    )
+    path.write_bytes(("Wolkig größer;Chance\r\n" + text.replace("\n", "\r\n")).encode("cp1252"))
+    columns = {"truth": "Wolkig größer", "prob": "Chance", "pos_label": "WAHR"}
+    spelled = {"decimal_comma": True, "encoding": "cp1252", "percent": True, "separator": separator}
+    tally = tally_files(path, **columns, **spelled)
+    assert assess(tally).reported.geometric_accuracy == pytest.approx(
+        assess(y, p).reported.geometric_accuracy, rel=1e-12
+    )
+
+
+def test_a_file_with_semicolons_names_both_remedies(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y;p\n1;0,5\n0;0,25\n")
+    with pytest.raises(InputError, match="--separator ';' reads it so, or --decimal-comma"):
+        counted(path)
+    assert counted(path, decimal_comma=True).to_bytes() == counted(path, decimal_comma=True, separator=";").to_bytes()
