@@ -1,3 +1,5 @@
+from .bounds import TokenBounds as TokenBounds
+from .bounds import top_k_bounds as top_k_bounds
 from .items import Answer as Answer
 from .items import Question as Question
 from .items import Remarks as Remarks

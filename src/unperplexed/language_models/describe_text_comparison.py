@@ -55,7 +55,7 @@ def comparison_document(c: TextComparison, *, command: str = "") -> Document:
         title=f"{' and '.join(c.names)} on the same texts",
         facts=f"{number_of(c.n_documents, 'document')}, {number_of(c.n_bytes, 'byte')}; worth about"
         f" {count(round(c.effective_documents))} documents of equal length",
-        headline=text[0].upper() + text[1:],
+        headline=text if c.significant else text[0].upper() + text[1:],  # names keep their case
         lead=f"The geometric accuracy per byte of {c.names[0]} is {ratio} times that of {c.names[1]}."
         f" {c.names[0]} needs fewer bits in {c.first_better:,} of {number_of(c.n_documents, 'document')}.",
         calm=not c.significant,
