@@ -12,9 +12,6 @@ from .text_result import FEW_DOCUMENTS
 def verdict(c: TextComparison) -> str:
     """Say which model assigns the texts the higher probability, and whether the difference is significant."""
     first, second = (short_name(name, 60) for name in c.names)
-    if c.difference > 0:
-        first, second = second, first
-    low, high = sorted((abs(c.interval.low), abs(c.interval.high)))
     level = confidence_interval(c.confidence)
     if not c.significant:
         limits = between(*c.interval)
@@ -22,8 +19,11 @@ def verdict(c: TextComparison) -> str:
             f"no evidence that {first} and {second} differ in bits per byte"
             f" ({level} of the difference {limits}, {p_value_text(c.p_value)})"
         )
+    if c.difference > 0:
+        first, second = second, first
+    low, high = sorted((abs(c.interval.low), abs(c.interval.high)))
     return (
-        f"{first} needs {number(abs(c.difference), 4)} bits per byte less than {second}"
+        f"{first} needs {number(abs(c.difference), 4)} fewer bits per byte than {second}"
         f" ({level} {between(low, high)}, {p_value_text(c.p_value)})"
     )
 
