@@ -32,6 +32,9 @@ class UncertainRatio(NamedTuple):
 
 _ZERO = ExactSum()
 
+_SCALE = (64, 5)
+"""Bits and limbs of exact sums: those of squares of lengths, which are large, take no longer than others."""
+
 
 @dataclass(frozen=True, slots=True)
 class RatioSums:
@@ -50,7 +53,7 @@ class RatioSums:
         kept = ~(np.isnan(x) | np.isnan(y))
         x, y = x[kept], y[kept]
         with np.errstate(over="ignore"):
-            return RatioSums(x.size, *map(exact_sum, (x, y, x * x, x * y, y * y)))
+            return RatioSums(x.size, *(exact_sum(each, *_SCALE) for each in (x, y, x * x, x * y, y * y)))
 
     def __add__(self, other: RatioSums) -> RatioSums:
         """Add the sums of other documents."""
