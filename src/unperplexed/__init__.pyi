@@ -3,6 +3,7 @@ from . import calibration as calibration
 from . import comparison as comparison
 from . import forecasts as forecasts
 from . import integrations as integrations
+from . import language_models as language_models
 from . import recalibration as recalibration
 from . import scores as scores
 from . import statistics as statistics

@@ -180,6 +180,13 @@ def decide(arguments: argparse.Namespace) -> None:
     decide(arguments)
 
 
+def lm(arguments: argparse.Namespace) -> None:
+    """Assess logs of language models."""
+    from .lm import lm
+
+    lm(arguments)
+
+
 def skill(arguments: argparse.Namespace) -> None:
     """Give skill scores against a baseline."""
     from .skill import skill

@@ -18,6 +18,7 @@ from .._lib.formatting import printable
 from .._version import __version__
 from . import options
 from .decide import add_decide
+from .lm import add_lm
 from .skill import add_skill
 from .terminal import print_error
 
@@ -157,6 +158,9 @@ def _parser() -> argparse.ArgumentParser:
         partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
     )
     add_decide(_command(commands, "decide", "choose a threshold from costs, and see what decisions there cost"))
+    add_lm(
+        _command(commands, "lm", "logs of language models: perplexity, bits per byte, questions, two models compared")
+    )
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(options.add_input, options.add_scores, options.add_counting, options.add_tally_output)
     _command(commands, "merge", "add up tally files").having(options.add_tallies, options.add_tally_output)

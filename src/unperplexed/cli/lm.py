@@ -1,0 +1,124 @@
+"""Logs of language models at the command line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..language_models.items import Item, Remarks
+
+
+def add_lm(command: argparse.ArgumentParser) -> None:
+    """Add input, comparison and outputs of the command."""
+    text = "logs of a language model: JSON, JSON Lines, Parquet, Inspect's .eval, or folders of these"
+    command.add_argument("files", nargs="+", metavar="FILE", help=text)
+    add = command.add_argument_group("logs").add_argument
+    text = (
+        "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi or lighteval (default: recognised by"
+        " the first record)"
+    )
+    add("--form", metavar="NAME", help=text)
+    text = "logs of a second model on the same texts, to be compared in bits per byte"
+    add("--compare", nargs="+", action="extend", default=[], metavar="FILE", help=text)
+    add("--common", action="store_true", help="compare only documents that both logs have, and report the others")
+    text = "place of the stated confidence within Inspect's scores, such as metadata.confidence"
+    add("--stated", metavar="PLACE", help=text)
+    text = (
+        "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
+        " none-of-these leaves it to none of them"
+    )
+    add("--outside", choices=("renormalize", "none-of-these"), default="renormalize", help=text)
+    text = "an option without a log-probability: refuse (default), a probability of zero, or leave-out the question"
+    add("--missing", choices=("refuse", "zero", "leave-out"), default="refuse", help=text)
+    text = "assess each-option (default) of a question, or the top-option, the most probable one"
+    add("--events", choices=("each-option", "top-option"), default="each-option", help=text)
+    options.add_sampling(command)
+    options.add_json(command)
+    options.add_report(command)
+
+
+def lm(arguments: argparse.Namespace) -> None:
+    """Assess what is in the logs, or compare two models on the same texts."""
+    from ..language_models.items import Remarks
+    from .outputs import check_outputs, report_bytes, write_outputs
+
+    a, files = arguments, arguments.files
+    a.files = [*files, *a.compare]
+    check_outputs(a)
+    found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
+    write_outputs(a, found.to_json, str(found), report_bytes(a, found))
+
+
+def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Iterator[Item]:
+    from ..language_models.reading import read_items
+    from .outputs import sayer
+
+    return read_items(files, form=a.form, stated=a.stated or "", remarks=remarks, say=sayer(a))
+
+
+def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
+    from ..language_models.items import Remarks
+    from ..language_models.text_comparison import compare_texts
+
+    remarks = (Remarks(), Remarks())
+    first, second = (_items(a, some, found) for some, found in zip((files, a.compare), remarks, strict=True))
+    return compare_texts(
+        first, second, names=_names(files[0], a.compare[0]), common=a.common, confidence=a.confidence, remarks=remarks
+    )
+
+
+_STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
+"""What lm-evaluation-harness puts behind the names of a run's files."""
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """Name two models by their files, or by the first folder in which their paths differ."""
+    one, two = (Path(_STAMP.sub("", each)) for each in (first, second))
+    if one.stem != two.stem:
+        return one.stem, two.stem
+    for a, b in zip(reversed(one.absolute().parts), reversed(two.absolute().parts), strict=False):
+        if a != b:
+            return a, b
+    return "first", "second"
+
+
+def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
+    """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
+    from .._lib.errors import InputError
+    from ..language_models.items import Answer, Question, Text
+    from ..language_models.questions import assess_answers, assess_questions
+    from ..language_models.text_result import assess_texts
+    from ..language_models.text_tally import TextTally
+    from .outputs import sayer
+
+    kept: list[Question | Answer] = []
+
+    def texts() -> Iterator[Text]:
+        for item in _items(a, files, remarks):
+            if isinstance(item, Text):
+                yield item
+            else:
+                kept.append(item)
+
+    tally = TextTally.count(texts())
+    questions = [each for each in kept if isinstance(each, Question)]
+    answers = [each for each in kept if isinstance(each, Answer)]
+    kinds = [
+        name for name, some in (("texts", tally.n_documents), ("questions", questions), ("answers", answers)) if some
+    ]
+    sampling = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed, "remarks": remarks}
+    if len(kinds) > 1 and not (kinds == ["texts", "answers"]):
+        raise InputError(f"FILE: the logs hold {' and '.join(kinds)}; assess each kind by itself, from its own files.")
+    if questions:
+        return assess_questions(questions, events=a.events, outside=a.outside, missing=a.missing, **sampling)
+    if answers and tally.n_documents:
+        sayer(a)(f"{tally.n_documents} generated texts with log-probabilities of tokens are in the logs too")
+    if answers:
+        return assess_answers(answers, **sampling)
+    return assess_texts(tally, confidence=a.confidence, remarks=remarks)

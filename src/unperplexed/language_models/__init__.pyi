@@ -1,0 +1,17 @@
+from .bounds import TokenBounds as TokenBounds
+from .bounds import top_k_bounds as top_k_bounds
+from .items import Answer as Answer
+from .items import Question as Question
+from .items import Remarks as Remarks
+from .items import Text as Text
+from .question_result import GradedAssessment as GradedAssessment
+from .questions import assess_answers as assess_answers
+from .questions import assess_questions as assess_questions
+from .questions import option_probabilities as option_probabilities
+from .questions import question_events as question_events
+from .reading import read_items as read_items
+from .text_comparison import TextComparison as TextComparison
+from .text_comparison import compare_texts as compare_texts
+from .text_result import TextAssessment as TextAssessment
+from .text_result import assess_texts as assess_texts
+from .text_tally import TextTally as TextTally

@@ -1,0 +1,84 @@
+"""Ratios of sums over documents, with their standard errors, from sums that add up: documents are the clusters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .._lib.typing import Floats
+from ..kernels.exact_sum import ExactSum, exact_sum
+from ..statistics.intervals import Interval
+from ..statistics.means import t_quantile
+
+
+class UncertainRatio(NamedTuple):
+    """A ratio of sums, its standard error, and how well that is known."""
+
+    ratio: float
+    standard_error: float
+    degrees: float
+    """Effective number of documents minus one."""
+
+    def interval(self, confidence: float) -> Interval:
+        """Limits by Student's t; NaN with fewer than two documents."""
+        if not (self.degrees > 0 and math.isfinite(self.standard_error)):
+            return Interval(math.nan, math.nan)
+        half = self.standard_error * float(t_quantile(confidence, self.degrees))
+        return Interval(self.ratio - half, self.ratio + half)
+
+
+_ZERO = ExactSum()
+
+_SCALE = (64, 5)
+"""Bits and limbs of exact sums: those of squares of lengths, which are large, take no longer than others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatioSums:
+    """Sums over documents of x and y, their squares and products, exact in any order: the state of sum x / sum y."""
+
+    n: int = 0
+    x: ExactSum = _ZERO
+    y: ExactSum = _ZERO
+    xx: ExactSum = _ZERO
+    xy: ExactSum = _ZERO
+    yy: ExactSum = _ZERO
+
+    @staticmethod
+    def of(x: Floats, y: Floats) -> RatioSums:
+        """Add up documents; those where x or y is NaN are left out."""
+        kept = ~(np.isnan(x) | np.isnan(y))
+        x, y = x[kept], y[kept]
+        with np.errstate(over="ignore"):
+            return RatioSums(x.size, *(exact_sum(each, *_SCALE) for each in (x, y, x * x, x * y, y * y)))
+
+    def __add__(self, other: RatioSums) -> RatioSums:
+        """Add the sums of other documents."""
+        return RatioSums(
+            self.n + other.n,
+            self.x + other.x,
+            self.y + other.y,
+            self.xx + other.xx,
+            self.xy + other.xy,
+            self.yy + other.yy,
+        )
+
+    def estimate(self) -> UncertainRatio:
+        """Ratio of the sums and its sandwich standard error with documents as clusters.
+
+        The variance is n/(n - 1) times the sum of (x - R y)^2 over (sum y)^2, with degrees of freedom by Kish's size of
+        y, less one.
+        """
+        total = float(self.y)
+        if not (self.n and total > 0):
+            return UncertainRatio(math.nan, math.nan, math.nan)
+        ratio = float(self.x) / total
+        degrees = total**2 / float(self.yy) - 1
+        if self.n < 2 or any(each.rest for each in (self.x, self.xx, self.xy)):
+            return UncertainRatio(ratio, math.nan, degrees)
+        xx, xy, yy = map(float, (self.xx, self.xy, self.yy))
+        squares = max(xx - 2 * ratio * xy + ratio * ratio * yy, 0.0) / total**2
+        return UncertainRatio(ratio, math.sqrt(self.n / (self.n - 1) * squares), degrees)

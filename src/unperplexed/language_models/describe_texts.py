@@ -1,0 +1,217 @@
+"""An assessment of texts as a document."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._lib.formatting import confidence_interval, number_of, short_name
+from ..report.chart import Axis, Chart, Points
+from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
+from ..report.numbers import between, count, number, share
+from ..statistics.means import ROBUST
+from .text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
+
+_CALLED = {"token": "per token", "byte": "per byte", "word": "per word", "document": "per document"}
+_MEANS = {0.0: "geometric accuracy", 1.0: "decisiveness", ROBUST: "robustness"}
+
+
+def text_document(found: TextAssessment, *, name: str = "", command: str = "") -> Document:
+    """Describe an assessment of texts.
+
+    Parameters
+    ----------
+    found : TextAssessment
+        What is described.
+    name : str, optional
+        What the logs are called, such as their file.
+    command : str, optional
+        Command that makes the same report again.
+
+    Returns
+    -------
+    Document
+    """
+    rate = rate_of(found)
+    level = confidence_interval(found.confidence)
+    if rate.unit == "byte":
+        headline = f"{number(rate.bits)} bits per byte{_limits(level, rate.bits_interval)}"
+    else:
+        headline = f"Perplexity {number(rate.perplexity)} {_CALLED[rate.unit]}"
+        headline += _limits(level, rate.perplexity_interval)
+    called = "geometric mean of the probability " + _CALLED[rate.unit]
+    lead = f"The {called} is {number(rate.geometric_accuracy, 4)} (geometric accuracy; larger is better)."
+    if found.greedy is not None:
+        lead += f" The most probable tokens make up {share(found.greedy.value)} of the texts."
+    totals = [number_of(found.n_documents, "document")]
+    totals += [number_of(round(each.total), unit) for unit, each in found.rates.items() if unit != "document"]
+    where: list[Block] = [position_table(found)] if found.positions else []
+    where += [document_table(found)]
+    where += [token_table(found)] if found.tokens else []
+    notes: list[Block] = [Prose(f"Settings: {_settings(found)}.", quiet=True)]
+    notes += [Notes("What was found in the logs", found.remarks)] if found.remarks else []
+    notes += [Code(command, "Make this report again")] if command else []
+    profiles: list[Block] = [profile_table(found)]
+    return Document(
+        title=f"{short_name(name, 200)}: language model on texts" if name else "Language model on texts",
+        facts=", ".join(totals),
+        headline=headline,
+        lead=lead,
+        calm=True,
+        figure=position_chart(found),
+        first=Section("rates", "Probability per unit of text", [rate_table(found)], "Rates"),
+        sections=[
+            Section("profile", "Risk profile", profiles, "Profile"),
+            Section("where", "Where the loss is", where, "Where"),
+            Section("how", "How this was computed", notes, "Settings"),
+        ],
+        summary=[
+            rate_table(found),
+            profile_table(found, (ROBUST, 0.0, 1.0)),
+            *([position_table(found)] if len(found.positions) > 1 else []),
+            *([token_table(found, 5)] if found.tokens else []),
+        ],
+        settings=_settings(found),
+        warnings=[*_warnings(found), *found.remarks],
+    )
+
+
+def _limits(level: str, interval: tuple[float, float]) -> str:
+    limits = between(*interval)
+    return f" ({level} {limits})" if limits else ""
+
+
+def _settings(found: TextAssessment) -> str:
+    return "ratios of sums over documents, which are the clusters of the intervals"
+
+
+def _warnings(found: TextAssessment) -> list[str]:
+    if found.n_documents < 2:
+        return ["one document has no interval: documents are the clusters"]
+    if found.n_documents < FEW_DOCUMENTS:
+        return [f"{found.n_documents} documents are few, so that intervals are too narrow"]
+    return []
+
+
+def rate_table(found: TextAssessment) -> Table:
+    """Return geometric accuracy, perplexity and bits of each unit."""
+    rates: list[Rate] = list(found.rates.values())
+    return Table(
+        "Smaller perplexity and fewer bits are better. Only figures per byte and per word of the same texts are"
+        " comparable between models with different tokens.",
+        [
+            Column("", [_CALLED[each.unit] for each in rates]),
+            Column("geometric accuracy", [number(each.geometric_accuracy, 4) for each in rates]),
+            Column("perplexity", [number(each.perplexity) for each in rates]),
+            Column("bits", [number(each.bits) for each in rates], [between(*each.bits_interval) for each in rates]),
+        ],
+        notes=f"{confidence_interval(found.confidence)} of bits",
+    )
+
+
+def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None) -> Table:
+    """Return generalized means over tokens and documents; of some orders only, if named."""
+    tokens = {each.order: each for each in found.token_profile}
+    documents = {each.order: each for each in found.document_profile}
+    shown = [each for each in documents if orders is None or each in orders]
+    columns = [Column("order", [f"{number(r)} {_MEANS.get(r, '')}".strip() for r in shown])]
+    for title, profile in (("over tokens", tokens), ("over documents", documents)):
+        if profile:
+            points: list[ProfilePoint] = [profile[r] for r in shown]
+            values, limits = [number(each.mean, 4) for each in points], [between(*each.interval) for each in points]
+            columns.append(Column(title, values, limits))
+    per = "byte" if "byte" in found.rates else "token"
+    return Table(
+        f"Generalized mean of the probability of a token, and of the documents' geometric accuracies per {per}. Larger"
+        " is better; low orders are moved by the least probable ones.",
+        columns,
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def position_table(found: TextAssessment) -> Table:
+    """Return the loss by position within the document."""
+    rows = found.positions
+    return Table(
+        "Loss by position in the document.",
+        [
+            Column("position", [position_text(each) for each in rows]),
+            Column("tokens", [count(each.tokens) for each in rows]),
+            Column(
+                "bits per token",
+                [number(each.bits_per_token) for each in rows],
+                [between(*each.interval) for each in rows],
+            ),
+            Column("share of the loss", [share(each.share) for each in rows]),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
+
+
+def position_text(each: PositionLoss) -> str:
+    """Name positions: "1", "5 to 8", "4,194,305 and later"."""
+    if each.last is None:
+        return f"{each.first:,} and later"
+    return f"{each.first:,}" if each.last == each.first else f"{each.first:,} to {each.last:,}"
+
+
+def document_table(found: TextAssessment) -> Table:
+    """Return the documents with the most bits per byte, or per token."""
+    per = "byte" if "byte" in found.rates else "token"
+    rows = found.documents
+    sizes = [(each.n_bytes if per == "byte" else each.tokens) or 0 for each in rows]
+    return Table(
+        f"Documents with the most bits per {per}.",
+        [
+            Column("document", [short_name(each.name, 40) for each in rows]),
+            Column(f"{per}s", [count(size) for size in sizes]),
+            Column(
+                f"bits per {per}", [number(each.bits / (size or 1)) for each, size in zip(rows, sizes, strict=True)]
+            ),
+            Column("bits", [number(each.bits, 1) for each in rows]),
+        ],
+    )
+
+
+def token_table(found: TextAssessment, most: int = 20) -> Table:
+    """Return the most surprising tokens after what comes before them."""
+    rows = found.tokens[:most]
+    return Table(
+        "Most surprising tokens.",
+        [
+            Column("token", [short_name(repr(each.token), 24) for each in rows]),
+            Column("bits", [number(each.bits, 1) for each in rows]),
+            Column("document", [short_name(each.document, 20) for each in rows], words=True),
+            Column("after", [short_name(each.context[-24:], 24) for each in rows], words=True),
+        ],
+    )
+
+
+def position_chart(found: TextAssessment) -> Chart | None:
+    """Draw the loss by position; None with fewer than three groups of positions."""
+    rows = [each for each in found.positions if math.isfinite(each.bits_per_token)]
+    if len(rows) < 3:
+        return None
+    x = np.arange(len(rows), dtype=np.float64)
+    y, low, high = (
+        np.array(column)
+        for column in (
+            [each.bits_per_token for each in rows],
+            [each.interval.low for each in rows],
+            [each.interval.high for each in rows],
+        )
+    )
+    top = float(max(y.max(), np.max(high[np.isfinite(high)], initial=0.0))) * 1.05 or 1.0
+    ticks = [(at * top / 4, number(at * top / 4)) for at in range(5)]
+    return Chart(
+        title="Bits per token by position in the document",
+        subtitle=f"Points with {confidence_interval(found.confidence)}; positions double from one point to the next",
+        label="Bits per token by position: "
+        + ", ".join(f"{position_text(each)} {number(each.bits_per_token)}" for each in rows),
+        x=Axis(-0.5, len(rows) - 0.5, [(float(at), f"{row.first:,}") for at, row in enumerate(rows)], "Position"),
+        y=Axis(0.0, top, ticks, "Bits per token. Smaller is better"),
+        points=(Points(x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)),),
+        shape="wide",
+        percent=False,
+    )

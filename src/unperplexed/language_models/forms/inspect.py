@@ -1,0 +1,80 @@
+"""Logs of Inspect: grades and stated confidences of each sample and epoch, log-probabilities of what was generated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..items import Answer, Item
+from ..tokens import text_of_tokens, token
+from . import Form, Log, Record
+from .openai import GENERATED
+
+UNFINISHED = "the log's status is {status}, not success: samples may be missing"
+EPOCHS = (
+    "{count}: several epochs, each read by itself; the log's own metrics take metadata, such as a confidence, from the"
+    " first epoch alone"
+)
+UNPARSED = "{count}: no answer could be read from the output, which counts as wrong"
+FAILED = "{count} left out: the sample ended with an error"
+NO_CONFIDENCE = "{count}: without a stated confidence at the place named"
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+
+
+def _recognizes(record: Record) -> bool:
+    return isinstance(record.get("eval"), dict) and "samples" in record and "plan" in record
+
+
+def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
+    if record.get("status") != "success" and not log.facts.get("status"):
+        log.facts["status"] = True
+        log.remarks.add(UNFINISHED.replace("{status}", str(record.get("status"))))
+    for sample in record["samples"] or ():
+        name, epoch = str(sample["id"]), int(sample.get("epoch", 1))
+        if sample.get("error"):
+            log.remarks.add(FAILED, "sample")
+            continue
+        if epoch > 1:
+            log.remarks.add(EPOCHS, "answer")
+        for scorer, score in (sample.get("scores") or {}).items():
+            yield _answer(name, epoch, scorer, score, log)
+        for choice in (sample.get("output") or {}).get("choices") or ():
+            entries = (choice.get("logprobs") or {}).get("content") or ()
+            if not entries:
+                continue
+            tokens = [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries]
+            found = text_of_tokens(f"{name}/{epoch}", tokens, _content(choice["message"]["content"]), log.remarks)
+            if found is not None:
+                log.remarks.add(GENERATED)
+                yield found
+
+
+def _content(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(each.get("text", "") for each in content)
+
+
+def _answer(name: str, epoch: int, scorer: str, score: Mapping[str, Any], log: Log) -> Answer:
+    if score.get("reason") == "invalid_response_format":
+        log.remarks.add(UNPARSED, "answer")
+    confidence = _stated(score, log.stated) if log.stated else None
+    if log.stated and confidence is None:
+        log.remarks.add(NO_CONFIDENCE, "answer")
+    return Answer(name, _grade(score.get("value")), confidence, scorer, epoch)
+
+
+def _grade(value: Any) -> float:
+    if isinstance(value, str):
+        return _LETTERS.get(value, math.nan)
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def _stated(score: Mapping[str, Any], where: str) -> float | None:
+    """Follow a path such as metadata.confidence, or value.confidence."""
+    found: Any = score
+    for key in where.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+FORMS = (Form("inspect", "logs of Inspect", _recognizes, _items),)

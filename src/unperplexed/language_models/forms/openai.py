@@ -1,0 +1,99 @@
+"""Answers of servers that speak OpenAI's protocol: chat, Responses, completions, vLLM's prompts, lines of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..items import Text
+from ..tokens import Token, text_of_tokens, token
+from . import Form, Log, Record
+
+FAILED = "{count} left out: the request failed ({reason})"
+NONE_LOGGED = "{count} left out: without log-probabilities; ask the server for them with logprobs"
+PROMPT_BY_RANK = (
+    "{count} left out: prompt_logprobs without prompt_token_ids do not say which token is the prompt's; ask vLLM for"
+    " return_token_ids"
+)
+GENERATED = (
+    "{count}: the log-probabilities are those of generated text, which the model chose itself; they say how confident"
+    " it was and are not comparable between models"
+)
+
+
+def _recognizes(record: Record) -> bool:
+    if "custom_id" in record and "response" in record:
+        return True
+    return isinstance(record.get("choices"), list) or str(record.get("object", "")) == "response"
+
+
+def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
+    name = str(record.get("custom_id") or place)
+    if "custom_id" in record:
+        answer = record.get("response") or {}
+        body = answer.get("body") or {}
+        if record.get("error") or answer.get("status_code", 200) != 200 or not body:
+            reason = (record.get("error") or {}).get("code") or f"status {answer.get('status_code')}"
+            log.remarks.add(FAILED.replace("{reason}", str(reason)), "request")
+            return
+        record = body
+    if record.get("object") == "response":
+        parts = [each for output in record.get("output", ()) for each in output.get("content") or ()]
+        for part in parts:
+            yield from _text(name, _content(part.get("logprobs")), part.get("text"), log)
+        return
+    choices = record["choices"]
+    for at, choice in enumerate(choices):
+        own = f"{name}/{at}" if len(choices) > 1 else name
+        yield from _choice(own, choice, choice.get("prompt_logprobs") or record.get("prompt_logprobs"), record, log)
+
+
+def _choice(name: str, choice: Record, prompt: Any, record: Record, log: Log) -> Iterator[Text]:
+    logged = choice.get("logprobs") or {}
+    if prompt:
+        ids = choice.get("prompt_token_ids") or record.get("prompt_token_ids")
+        if ids is None and any(isinstance(each, Mapping) and len(each) > 1 for each in prompt):
+            log.remarks.add(PROMPT_BY_RANK)
+        else:
+            yield from _text(name, _prompt(prompt, ids), None, log)
+    elif "tokens" in logged:
+        columns = (logged["tokens"], logged["token_logprobs"])
+        tokens = [token(piece, value) for piece, value in zip(*columns, strict=True)]
+        if tokens and tokens[0].log_prob is not None:
+            log.remarks.add(GENERATED)
+        yield from _text(name, tokens, choice.get("text"), log)
+    else:
+        message = choice.get("message") or {}
+        refused = bool(logged.get("refusal")) and not logged.get("content")
+        content = logged.get("refusal" if refused else "content")
+        if content:
+            log.remarks.add(GENERATED)
+        yield from _text(name, _content(content), message.get("refusal" if refused else "content"), log)
+
+
+def _content(entries: Sequence[Mapping[str, Any]] | None) -> list[Token]:
+    return [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries or ()]
+
+
+def _prompt(prompt: Sequence[Mapping[str, Any] | None], ids: Sequence[int] | None) -> list[Token]:
+    """Take the prompt's own token of each place, by its id: others may be as probable and come first."""
+    found = []
+    for at, tops in enumerate(prompt):
+        if tops is None:
+            continue
+        key = next(iter(tops)) if ids is None else str(ids[at])
+        own = tops.get(key, {})
+        found.append(token(own.get("decoded_token"), own.get("logprob")))
+    return found
+
+
+def _text(name: str, tokens: Sequence[Token], text: Any, log: Log) -> Iterator[Text]:
+    if not tokens:
+        log.remarks.add(NONE_LOGGED)
+        return
+    found = text_of_tokens(name, tokens, text if isinstance(text, str) else None, log.remarks)
+    if found is not None:
+        yield found
+
+
+FORMS = (Form("openai", "answers in OpenAI's shape, of vLLM and others too", _recognizes, _items, rank=3),)

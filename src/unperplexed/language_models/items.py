@@ -1,0 +1,180 @@
+"""What a log of a language model holds: texts with their log-probability, questions with options, graded answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.typing import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text and the log-probability that a model assigned to it. Larger is better.
+
+    Parameters
+    ----------
+    name : str
+        Name of the document, by which two models are paired.
+    log_probability : float
+        Natural logarithm of the probability of the whole text.
+    tokens, n_bytes, words : int, optional
+        Number of scored tokens, and of UTF-8 bytes and words of the scored text; None where unknown.
+    digest : str, default ""
+        SHA-256 of the text, in hexadecimal; "" where the text is unknown.
+    log_probs : array of shape (tokens,), optional
+        Log-probability of each token.
+    pieces : sequence of str, optional
+        Each token as text.
+    greedy : bool, optional
+        Whether each token was the most probable one.
+
+    Examples
+    --------
+    >>> from unperplexed.language_models import Text
+    >>> Text.of("greeting", "Hello", [-1.5, -0.25]).log_probability
+    -1.75
+    """
+
+    name: str
+    log_probability: float
+    tokens: int | None = None
+    n_bytes: int | None = None
+    words: int | None = None
+    digest: str = ""
+    log_probs: Floats | None = None
+    pieces: Sequence[str] | None = None
+    greedy: bool | None = None
+
+    @staticmethod
+    def of(
+        name: str,
+        text: str | None,
+        log_probs: Sequence[float] | Floats,
+        *,
+        n_bytes: int | None = None,
+        words: int | None = None,
+        pieces: Sequence[str] | None = None,
+    ) -> Text:
+        """Make a text of the log-probabilities of its tokens.
+
+        Parameters
+        ----------
+        name : str
+            Name of the document.
+        text : str or None
+            The scored text: its bytes and words are counted, and its digest is kept.
+        log_probs : array_like of shape (tokens,)
+            Natural logarithms of the probabilities of the tokens, 0 or less.
+        n_bytes, words : int, optional
+            Number of bytes and words, instead of those of ``text``.
+        pieces : sequence of str, optional
+            Each token as text.
+
+        Returns
+        -------
+        Text
+
+        Raises
+        ------
+        InputError
+            For a log-probability above 0 or NaN, or without any token.
+        """
+        values = checked_log_probs(log_probs, name)
+        if pieces is not None and len(pieces) != values.size:
+            raise InputError(f"document {name!r}: {len(pieces)} tokens, but {values.size} log-probabilities.")
+        return Text(
+            name,
+            float(values.sum()),
+            values.size,
+            n_bytes if n_bytes is not None or text is None else len(utf8(text)),
+            words if words is not None or text is None else count_words(text),
+            "" if text is None else digest_of(text),
+            values,
+            pieces,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question with options, the log-probability of each and the correct ones.
+
+    A log-probability of minus infinity is a probability of 0, NaN one that the log does not contain.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    log_probs: Floats
+    correct: tuple[int, ...]
+    unconditional: Floats | None = None
+    """Log-probabilities of the options without the question."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A graded answer: 1 is right and 0 wrong, NaN where the answer was not graded."""
+
+    name: str
+    grade: float
+    confidence: float | None = None
+    """Stated probability of being right, from 0 to 1."""
+    grader: str = ""
+    epoch: int = 1
+
+
+Item = Text | Question | Answer
+
+
+@dataclass
+class Remarks:
+    """Sentences about what was found in logs, each with the number of times it applies."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, sentence: str, noun: str = "document", n: int = 1) -> None:
+        """Count a remark. ``{count}`` in its sentence stands for how many of what."""
+        self.counts[sentence, noun] += n
+
+    def sentences(self) -> tuple[str, ...]:
+        """Give the remarks in the order in which they came first."""
+        return tuple(text.replace("{count}", number_of(n, noun)) for (text, noun), n in self.counts.items())
+
+
+def utf8(text: str) -> bytes:
+    """Encode a text; half of a surrogate pair, which JSON may hold, counts as three bytes."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of the UTF-8 bytes of a text."""
+    return hashlib.sha256(utf8(text)).hexdigest()
+
+
+def count_words(text: str) -> int:
+    r"""Count words as lm-evaluation-harness does, whose white space at either end adds an empty word: split at \s+."""
+    return len(re.split(r"\s+", text))
+
+
+def checked_log_probs(log_probs: Sequence[float] | Floats, name: str) -> Floats:
+    """Log-probabilities of tokens as a vector, or an InputError that names the document and the token."""
+    try:
+        values = np.asarray(log_probs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"document {name!r}: log-probabilities are numbers, one for each token.") from None
+    if values.ndim != 1 or not values.size:
+        raise InputError(f"document {name!r}: expected a list of log-probabilities, one for each token.")
+    bad = np.flatnonzero(~(values <= 0))
+    if bad.size:
+        value = float(values[bad[0]])
+        raise InputError(
+            f"document {name!r}: token {bad[0]} (counted from 0) has the log-probability {value:g}; expected a natural"
+            " logarithm of a probability, 0 or less."
+        )
+    return values

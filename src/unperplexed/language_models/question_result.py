@@ -1,0 +1,121 @@
+"""Metrics of questions or answers with the assessment of their probabilities: a frozen GradedAssessment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._lib.formatting import confidence_interval, number_of
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from .._version import __version__
+from ..assessment.result import Assessment
+from ..report.document import Column, Document, Table
+from ..report.numbers import between, number
+from .metric_means import Mean
+
+
+@dataclass(frozen=True)
+class GradedAssessment(Reported):
+    """Metrics of questions or graded answers, and the assessment of their probabilities.
+
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``. Made by `assess_questions` and
+    `assess_answers`; all fields are final.
+    """
+
+    what: str
+    """``"question"`` or ``"answer"``."""
+    n: int
+    metrics: dict[str, Mean]
+    assessment: Assessment | None
+    """Of the forecasts of yes or no; None without probabilities."""
+    events: str
+    """What these forecasts are, in words."""
+    confidence: float
+    remarks: tuple[str, ...]
+    version: str = __version__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        own = {name: plain_values(value) for name, value in vars(self).items() if name != "assessment"}
+        return own | {"assessment": None if self.assessment is None else self.assessment.to_dict()}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> Any:
+        """Give a polars DataFrame with one row for each metric.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns ``metric``, ``value``, ``standard_error``, ``lower``, ``upper`` and ``n``.
+        """
+        import polars as pl
+
+        return pl.DataFrame(
+            [
+                {
+                    "metric": name,
+                    "value": each.value,
+                    "standard_error": each.standard_error,
+                    "lower": each.interval.low,
+                    "upper": each.interval.high,
+                    "n": each.n,
+                }
+                for name, each in self.metrics.items()
+            ]
+        )
+
+    def document(self) -> Document:
+        """Describe the metrics; the assessment has a document of its own."""
+        first, found = next(iter(self.metrics.items()))
+        limits = between(*found.interval)
+        level = confidence_interval(self.confidence)
+        return Document(
+            title=f"Language model on {self.what}s",
+            facts=number_of(self.n, self.what),
+            headline=f"{first} {number(found.value)}" + (f" ({level} {limits})" if limits else ""),
+            lead="",
+            calm=True,
+            summary=[metric_table(self)],
+            warnings=self.remarks,
+        )
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+
+        if self.assessment is None:
+            return page(self.document())
+        return self.assessment.to_html(name=name, command=command, recalibrate=recalibrate)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<GradedAssessment of {number_of(self.n, self.what)}>"
+
+    def __str__(self) -> str:
+        """Give it as text for a terminal."""
+        from ..report.terminal import text
+
+        own = text(self.document())
+        return own if self.assessment is None else f"{own}\n\nAssessment, {self.events}:\n\n{self.assessment}"
+
+
+def metric_table(found: GradedAssessment) -> Table:
+    """Return the metrics with their intervals."""
+    larger = [name for name, each in found.metrics.items() if each.larger_is_better]
+    smaller = [name for name in found.metrics if name not in larger]
+    better = f"Larger is better: {', '.join(larger)}" + (f"; smaller: {', '.join(smaller)}" if smaller else "")
+    return Table(
+        f"{better}.",
+        [
+            Column("metric", list(found.metrics)),
+            Column(
+                "mean",
+                [number(each.value, 4) for each in found.metrics.values()],
+                [between(*each.interval) for each in found.metrics.values()],
+            ),
+        ],
+        notes=confidence_interval(found.confidence),
+    )

@@ -1,0 +1,358 @@
+"""Questions with options and graded answers: the hosts' metrics with intervals, and the ordinary assessment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._lib.errors import InputError, check_choice
+from .._lib.formatting import short_name
+from .._lib.typing import Bools, Floats, Ints
+from ..assessment.assess import assess
+from ..statistics.intervals import checked_sampling
+from .items import Answer, Question, Remarks
+from .metric_means import mean_of
+from .question_result import GradedAssessment
+
+Outside = Literal["renormalize", "none-of-these"]
+Missing = Literal["refuse", "zero", "leave-out"]
+Which = Literal["each-option", "top-option"]
+
+ZEROED = "{count}: an option without a log-probability has a probability of 0"
+LEFT_OUT = "{count} left out: an option without a log-probability"
+UNGRADED = "{count} left out: not graded"
+PARTIAL = "{count} left out of the assessment of confidences: neither right nor wrong"
+
+
+class Events(NamedTuple):
+    """Forecasts of yes or no: probability, whether it happened, and the question of each, counted from 0."""
+
+    happened: Bools
+    probability: Floats
+    question: Ints
+
+
+def option_probabilities(
+    question: Question, outside: Outside = "renormalize", missing: Missing = "refuse"
+) -> Floats | None:
+    """Give the probabilities of a question's options; None for one to be left out.
+
+    Parameters
+    ----------
+    question : Question
+        A question with the log-probability of each option.
+    outside : {"renormalize", "none-of-these"}, default "renormalize"
+        ``"renormalize"`` divides by the sum over the options: the probability that an option is chosen if one of them
+        is. ``"none-of-these"`` takes the probabilities as they are; the rest belongs to none of the options.
+    missing : {"refuse", "zero", "leave-out"}, default "refuse"
+        How to treat an option without a log-probability: as an error, as a probability of 0, or by leaving its question
+        out.
+
+    Returns
+    -------
+    array of shape (options,) or None
+
+    Raises
+    ------
+    InputError
+        For a missing log-probability, with ``missing="refuse"``, one above 0 with ``outside="none-of-these"``, and a
+        question whose options all have a probability of 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.language_models import Question, option_probabilities
+    >>> option_probabilities(Question("capital", ("Paris", "Rome"), np.log([0.6, 0.2]), (0,))).round(2)
+    array([0.75, 0.25])
+    """
+    check_choice("outside", outside, ("renormalize", "none-of-these"))
+    check_choice("missing", missing, ("refuse", "zero", "leave-out"))
+    x = np.asarray(question.log_probs, dtype=np.float64)
+    name = short_name(question.name, 60)
+    if np.isnan(x).any():
+        if missing == "leave-out":
+            return None
+        if missing == "refuse":
+            raise InputError(
+                f"question {name!r}: option {int(np.isnan(x).argmax())} (counted from 0) has no log-probability. Take"
+                " it for a probability of 0 with missing='zero' (--missing zero), or leave such questions out with"
+                " missing='leave-out' (--missing leave-out)."
+            )
+        x = np.where(np.isnan(x), -np.inf, x)
+    if x.max() == -np.inf:
+        raise InputError(f"question {name!r}: all options have a probability of 0.")
+    if outside == "none-of-these":
+        p = np.exp(x)
+        if x.max() > 0 or p.sum() > 1 + 1e-3:
+            raise InputError(
+                f"question {name!r}: the options' probabilities sum to {p.sum():g}, so these are no log-probabilities"
+                " of different answers; divide them by their sum with outside='renormalize' (--outside renormalize)."
+            )
+        return np.asarray(p)
+    p = np.exp(x - x.max())
+    return np.asarray(p / p.sum())
+
+
+def question_events(
+    questions: Iterable[Question],
+    events: Which = "each-option",
+    *,
+    outside: Outside = "renormalize",
+    missing: Missing = "refuse",
+) -> Events:
+    """Turn questions into forecasts of yes or no: that an option is correct, or that the most probable one is.
+
+    Parameters
+    ----------
+    questions : iterable of Question
+        The questions.
+    events : {"each-option", "top-option"}, default "each-option"
+        ``"each-option"`` has one forecast for each option of each question, ``"top-option"`` one for each question.
+    outside, missing
+        As in `option_probabilities`.
+
+    Returns
+    -------
+    Events
+        With ``happened``, ``probability`` and ``question``, the cluster of each.
+
+    Raises
+    ------
+    InputError
+        As `option_probabilities`, and without questions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.language_models import Question, question_events
+    >>> question = Question("capital", ("Paris", "Rome"), np.log([0.6, 0.2]), (0,))
+    >>> question_events([question]).probability.round(2)
+    array([0.75, 0.25])
+    >>> question_events([question], "top-option", outside="none-of-these").probability.round(2)
+    array([0.6])
+    """
+    check_choice("events", events, ("each-option", "top-option"))
+    happened: list[Bools] = []
+    probability: list[Floats] = []
+    for question in questions:
+        p = option_probabilities(question, outside, missing)
+        if p is None:
+            continue
+        correct = np.isin(np.arange(p.size), question.correct)
+        best = int(p.argmax())
+        kept = slice(None) if events == "each-option" else slice(best, best + 1)
+        happened.append(correct[kept])
+        probability.append(p[kept])
+    if not happened:
+        raise InputError("questions: none with a log-probability for each option.")
+    sizes = [each.size for each in happened]
+    return Events(np.concatenate(happened), np.concatenate(probability), np.repeat(np.arange(len(sizes)), sizes))
+
+
+def assess_questions(
+    questions: Iterable[Question],
+    *,
+    events: Which = "each-option",
+    outside: Outside = "renormalize",
+    missing: Missing = "refuse",
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+    remarks: Remarks | None = None,
+) -> GradedAssessment:
+    """Assess the probabilities that a model assigns to the options of questions.
+
+    Parameters
+    ----------
+    questions : iterable of Question
+        The questions, as `read_items` reads them from logs.
+    events : {"each-option", "top-option"}, default "each-option"
+        Forecasts to assess, as in `question_events`.
+    outside, missing
+        As in `option_probabilities`.
+    confidence, resamples, seed
+        As in `assess`.
+    remarks : Remarks, optional
+        Remarks of logs that were read before.
+
+    Returns
+    -------
+    GradedAssessment
+        The metrics of the evaluation tools with intervals, larger accuracies and smaller scores being better, and the
+        ordinary assessment of the forecasts with questions as clusters.
+
+    Raises
+    ------
+    InputError
+        As `option_probabilities`, and without questions.
+
+    Notes
+    -----
+    ``acc`` takes the option of the largest log-probability, ``acc_norm`` of the largest per character, ``acc_bytes``
+    per UTF-8 byte; ``acc_mutual_info`` subtracts the log-probability without the question. ``brier_score`` sums the
+    squared errors of all options. These are the definitions of lm-evaluation-harness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.language_models import Question, assess_questions
+    >>> first = Question("France", ("Paris", "Rome"), np.log([0.6, 0.2]), (0,))
+    >>> second = Question("Italy", ("Paris", "Rome"), np.log([0.3, 0.1]), (1,))
+    >>> found = assess_questions([first, second], resamples=0)
+    >>> found.metrics["acc"].value, round(found.metrics["brier_score"].value, 3)
+    (0.5, 0.625)
+    """
+    confidence = checked_sampling(confidence, resamples, seed).confidence
+    remarks = Remarks() if remarks is None else remarks
+    kept = [each for each in questions if _kept(each, missing, remarks)]
+    if not kept:
+        raise InputError("questions: none with a log-probability for each option.")
+    probabilities = [option_probabilities(each, outside, missing) for each in kept]
+    metrics = {
+        name: mean_of(
+            np.array([rule(q, p) for q, p in zip(kept, probabilities, strict=True)]), confidence, larger, None, most
+        )
+        for name, (rule, larger, most) in _RULES.items()
+    }
+    forecasts = question_events(kept, events, outside=outside, missing=missing)
+    return GradedAssessment(
+        "question",
+        len(kept),
+        {name: each for name, each in metrics.items() if each.n},
+        _assessment(forecasts, confidence, resamples, seed),
+        f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
+        confidence,
+        remarks.sentences(),
+    )
+
+
+def _kept(question: Question, missing: Missing, remarks: Remarks) -> bool:
+    if not np.isnan(question.log_probs).any() or missing == "refuse":
+        return True
+    remarks.add(ZEROED if missing == "zero" else LEFT_OUT, "question")
+    return missing == "zero"
+
+
+def _chosen(q: Question, x: Floats) -> float:
+    return float(int(np.argmax(np.where(np.isnan(x), -np.inf, x))) in q.correct)
+
+
+def _per(q: Question, size: Callable[[str], int]) -> float:
+    sizes = [size(each) for each in q.options]
+    return _chosen(q, q.log_probs / np.array(sizes)) if all(sizes) else math.nan
+
+
+def _brier(q: Question, p: Floats) -> float:
+    if len(q.correct) != 1:
+        return math.nan
+    return float(((p - np.isin(np.arange(p.size), q.correct)) ** 2).sum() + max(1 - p.sum(), 0.0) ** 2)
+
+
+_RULES: dict[str, tuple[Callable[[Question, Any], float], bool, float]] = {
+    "acc": (lambda q, _: _chosen(q, q.log_probs), True, 1.0),
+    "acc_norm": (lambda q, _: _per(q, len), True, 1.0),
+    "acc_bytes": (lambda q, _: _per(q, lambda text: len(text.encode("utf-8", "surrogatepass"))), True, 1.0),
+    "acc_mutual_info": (
+        lambda q, _: math.nan if q.unconditional is None else _chosen(q, q.log_probs - q.unconditional),
+        True,
+        1.0,
+    ),
+    "brier_score": (_brier, False, 2.0),
+    "probability_of_correct": (lambda q, p: float(p[list(q.correct)].sum()), True, 1.0),
+}
+
+
+def assess_answers(
+    answers: Iterable[Answer],
+    *,
+    confidence: float = 0.95,
+    resamples: int = 400,
+    seed: int = 0,
+    remarks: Remarks | None = None,
+) -> GradedAssessment:
+    """Assess graded answers and the confidences stated with them.
+
+    Parameters
+    ----------
+    answers : iterable of Answer
+        The answers, as `read_items` reads them from logs. Several answers to one question are a cluster.
+    confidence, resamples, seed
+        As in `assess`.
+    remarks : Remarks, optional
+        Remarks of logs that were read before.
+
+    Returns
+    -------
+    GradedAssessment
+        The mean grade by grader, and where confidences are stated, their Brier score (the mean squared difference from
+        the grade; smaller is better) and the ordinary assessment.
+
+    Raises
+    ------
+    InputError
+        Without graded answers, and for a confidence outside [0, 1].
+
+    Examples
+    --------
+    >>> from unperplexed.language_models import Answer, assess_answers
+    >>> answers = [Answer("water", 1.0, 0.9), Answer("fire", 0.0, 0.6), Answer("rain", 1.0, 0.75)]
+    >>> found = assess_answers(answers)
+    >>> round(found.metrics["mean grade"].value, 3), round(found.metrics["brier_score"].value, 4)
+    (0.667, 0.1442)
+    """
+    confidence = checked_sampling(confidence, resamples, seed).confidence
+    remarks = Remarks() if remarks is None else remarks
+    given = list(answers)
+    kept = [each for each in given if not math.isnan(each.grade)]
+    if len(kept) < len(given):
+        remarks.add(UNGRADED, "answer", len(given) - len(kept))
+    if not kept:
+        raise InputError("answers: none with a grade.")
+    graders = sorted({each.grader for each in kept})
+    at = np.unique([each.name for each in kept], return_inverse=True)[1]
+    grades = np.array([each.grade for each in kept])
+    metrics = {
+        f"mean grade ({grader})" if grader else "mean grade": mean_of(grades[some], confidence, True, at[some])
+        for grader in graders
+        for some in [np.array([each.grader == grader for each in kept])]
+    }
+    stated = np.array([math.nan if each.confidence is None else each.confidence for each in kept])
+    _check_confidences(kept, stated)
+    some = ~np.isnan(stated)
+    assessment = None
+    if some.any():
+        metrics["brier_score"] = mean_of((stated[some] - grades[some]) ** 2, confidence, False, at[some])
+        whole = some & ((grades == 0) | (grades == 1))
+        if whole.sum() < some.sum():
+            remarks.add(PARTIAL, "answer", int(some.sum() - whole.sum()))
+        if whole.any():
+            events = Events(grades[whole] == 1, stated[whole], at[whole])
+            assessment = _assessment(events, confidence, resamples, seed)
+    return GradedAssessment(
+        "answer", len(kept), metrics, assessment, "stated confidence", confidence, remarks.sentences()
+    )
+
+
+def _check_confidences(answers: Sequence[Answer], stated: Floats) -> None:
+    bad = np.flatnonzero((stated < 0) | (stated > 1))
+    if bad.size:
+        each = answers[bad[0]]
+        raise InputError(
+            f"answer to {short_name(each.name, 60)!r}: a stated confidence of {stated[bad[0]]:g}; expected a"
+            " probability from 0 to 1. Divide percentages by 100 in the scorer."
+        )
+
+
+def _assessment(events: Events, confidence: float, resamples: int, seed: int) -> Any:
+    return assess(
+        events.happened.astype(np.int64),
+        events.probability,
+        labels=[0, 1],
+        groups=events.question,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )

@@ -1,0 +1,158 @@
+"""Files of logs as records: JSON, JSON Lines, both with gzip, Parquet, and the zipped logs of Inspect."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError
+from ..sources.readers.formats import matching
+
+Record = dict[str, Any]
+
+SUFFIXES = (".jsonl", ".json", ".ndjson", ".jsonl.gz", ".json.gz", ".parquet", ".eval")
+"""What is taken from a folder."""
+
+_ZSTANDARD = 93
+
+
+def log_files(names: Sequence[str], say: Any) -> list[Path]:
+    """Find the files; of a folder those of logs, in hidden folders too, such as lm-evaluation-harness makes."""
+    found: list[Path] = []
+    for path in map(Path, matching(names)):
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(each for each in path.rglob("*") if each.is_file() and each.name.endswith(SUFFIXES))
+        inside = [each for each in inside if not each.name.startswith("results")]
+        hidden = [each for each in inside if any(part.startswith(".") for part in each.relative_to(path).parts[:-1])]
+        if hidden:
+            folder = hidden[0].parent
+            say(f"{path}: {len(hidden)} files lie in a hidden folder such as {folder.name}, which a pattern misses")
+        if not inside:
+            raise InputError(f"{path}: no logs in this folder; known suffixes: {', '.join(SUFFIXES)}.")
+        found += inside
+    return found
+
+
+def records(path: Path) -> Iterator[tuple[int, Record]]:
+    """Yield the records of a file with the line, or place, that each has, counted from 1."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}.") from None
+    if not start:
+        raise InputError(f"{path}: the file is empty.")
+    if start == b"PAR1":
+        yield from enumerate(_parquet(path), 1)
+    elif start[:2] == b"PK":
+        yield from enumerate(_inspect_zip(path), 1)
+    else:
+        yield from _json(path, zipped=start[:2] == b"\x1f\x8b")
+
+
+def _json(path: Path, zipped: bool) -> Iterator[tuple[int, Record]]:
+    """Yield one record a line, or those of a whole document."""
+    with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
+        first = stream.readline()
+        try:
+            one_a_line = isinstance(json.loads(first), dict)
+        except ValueError:
+            one_a_line = False
+        if one_a_line:
+            for line, data in enumerate(_lines(first, stream), 1):
+                if data.strip():
+                    yield line, _record(path, f"line {line}", data)
+            return
+        whole = _parsed(path, "", first + stream.read())
+    for at, each in enumerate(whole if isinstance(whole, list) else [whole], 1):
+        if not isinstance(each, dict):
+            raise InputError(f"{path}: entry {at} is no JSON object.")
+        yield at, each
+
+
+def _lines(first: bytes, stream: Any) -> Iterator[bytes]:
+    yield first
+    yield from stream
+
+
+def _record(path: Path, place: str, data: bytes) -> Record:
+    found = _parsed(path, place, data)
+    if not isinstance(found, dict):
+        raise InputError(f"{path}, {place}: expected a JSON object.")
+    return found
+
+
+def _parsed(path: Path, place: str, data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        where = f"{path}, {place}" if place else str(path)
+        raise InputError(f"{where}: no valid JSON: {error}.") from None
+
+
+def _parquet(path: Path) -> Iterator[Record]:
+    """Yield the rows of a table; a list of numbers is an array."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        batches = pq.ParquetFile(path).iter_batches(1024)
+        for batch in batches:
+            columns = {}
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+                numbers = is_list and pa.types.is_floating(column.type.value_type) and not column.null_count
+                columns[name] = _arrays(column) if numbers else column.to_pylist()
+            for row in range(batch.num_rows):
+                yield {name: values[row] for name, values in columns.items()}
+    except pa.ArrowException as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {error}.") from None
+
+
+def _arrays(column: Any) -> list[Any]:
+    """Cut the numbers of a column of lists into views, one a row."""
+    values = column.values.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    ends = column.offsets.to_numpy()
+    return [values[ends[at] : ends[at + 1]] for at in range(len(column))]
+
+
+def _inspect_zip(path: Path) -> Iterator[Record]:
+    """Yield the samples of an Inspect log one by one, each as a log of one sample."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "header.json" not in names:
+                raise InputError(f"{path}: a zip file without header.json is no log of Inspect.")
+            header = _record(path, "header.json", _member(path, archive, "header.json"))
+            for name in sorted(each for each in names if each.startswith("samples/")):
+                yield header | {"samples": [_record(path, name, _member(path, archive, name))]}
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{path}: a damaged zip file: {error}.") from None
+
+
+def _member(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read a member; Zstandard, which Inspect writes, is unknown to `zipfile` before Python 3.14."""
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTANDARD:
+        return archive.read(info)
+    import pyarrow as pa
+
+    with path.open("rb") as stream:
+        stream.seek(info.header_offset)
+        lengths = struct.unpack("<2H", stream.read(30)[26:30])
+        stream.seek(sum(lengths), io.SEEK_CUR)
+        data = stream.read(info.compress_size)
+    try:
+        return bytes(pa.Codec("zstd").decompress(data, decompressed_size=info.file_size, asbytes=True))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: {name} in it cannot be decompressed: {error}.") from None

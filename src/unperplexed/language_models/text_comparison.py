@@ -1,0 +1,339 @@
+"""Two models on the same texts, whatever their tokens: the difference in bits per byte, paired by document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of, short_name
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats
+from .._version import __version__
+from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.means import t_quantile
+from .items import Item, Remarks, Text
+from .text_result import _texts
+
+MOST_SHOWN = 20
+
+
+class PairedDocument(NamedTuple):
+    """A document and the bits that each model needs for it."""
+
+    name: str
+    n_bytes: int
+    first_bits: float
+    second_bits: float
+
+    @property
+    def difference(self) -> float:
+        """Bits of the first model minus those of the second."""
+        return self.first_bits - self.second_bits
+
+
+@dataclass(frozen=True)
+class TextComparison(Reported):
+    """Difference between two models in bits per byte on the same texts, paired by document.
+
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
+    `compare_texts`; all fields are final.
+    """
+
+    names: tuple[str, str]
+    n_documents: int
+    n_bytes: int
+    bits_per_byte: tuple[float, float]
+    """Of each model. Smaller is better."""
+    difference: float
+    """Bits per byte of the first model minus those of the second: below 0 the first is better."""
+    interval: Interval
+    """Of ``difference``, with documents as clusters."""
+    p_value: float
+    """Probability of a difference at least as large if the expected difference is 0 (two-sided)."""
+    geometric_accuracy_ratio: float
+    """Geometric accuracy per byte of the first model divided by that of the second. Above 1 the first is better."""
+    effective_documents: float
+    """How many documents of equal length these are worth."""
+    first_better: int
+    """Number of documents for which the first model needs fewer bits."""
+    documents: tuple[PairedDocument, ...]
+    """The documents that contribute most to the difference, in either direction."""
+    left_out: int
+    """Documents that only one of the logs has, with ``common``."""
+    confidence: float
+    remarks: tuple[str, ...]
+    """What was found in the logs of either model."""
+    version: str = __version__
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.interval.low > 0 or self.interval.high < 0
+
+    @property
+    def verdict(self) -> str:
+        """Which model assigns the texts the higher probability, by how much, and whether that is significant."""
+        from .describe_text_comparison import verdict
+
+        return verdict(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        documents = [each._asdict() | {"difference": each.difference} for each in self.documents]
+        return {"verdict": self.verdict, **plain_values(self), "documents": documents}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> Any:
+        """Give a polars DataFrame of the documents that decide the difference.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns ``document``, ``bytes``, and the bits of each model and their ``difference``.
+        """
+        import polars as pl
+
+        first, second = self.names
+        keys = (first, second) if first != second else ("first", "second")
+        return pl.DataFrame(
+            [
+                {
+                    "document": each.name,
+                    "bytes": each.n_bytes,
+                    keys[0]: each.first_bits,
+                    keys[1]: each.second_bits,
+                    "difference": each.difference,
+                }
+                for each in self.documents
+            ]
+        )
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe_text_comparison import comparison_document
+
+        return page(comparison_document(self, command=command))
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<TextComparison of {' and '.join(self.names)} in {number_of(self.n_documents, 'document')}>"
+
+    def __str__(self) -> str:
+        """Give it as text for a terminal."""
+        from ..report.terminal import text
+        from .describe_text_comparison import comparison_document
+
+        return text(comparison_document(self))
+
+    def _repr_html_(self) -> str:
+        from ..report.html import card
+        from .describe_text_comparison import comparison_document
+
+        return card(comparison_document(self))
+
+
+def compare_texts(
+    first: str | Path | Iterable[Item | str | Path],
+    second: str | Path | Iterable[Item | str | Path],
+    *,
+    names: Sequence[str] = ("first", "second"),
+    common: bool = False,
+    form: str | None = None,
+    confidence: float = 0.95,
+    remarks: tuple[Remarks, Remarks] | None = None,
+) -> TextComparison:
+    """Compare two models on the same texts by bits per byte, whatever their tokens.
+
+    Parameters
+    ----------
+    first, second : file, sequence of files, or iterable of Text
+        Logs of the two models, as `read_items` reads them, or their texts.
+    names : two str
+        What the models are called.
+    common : bool, default False
+        Leave out documents that only one of the logs has, and count them, instead of refusing them.
+    form : str, optional
+        Form of the logs; by default it is recognised.
+    confidence : float, default 0.95
+        Confidence level of the interval, in (0, 1).
+    remarks : two Remarks, optional
+        Remarks of either model's logs, which reading adds to.
+
+    Returns
+    -------
+    TextComparison
+
+    Raises
+    ------
+    InputError
+        For texts that differ, bytes that are unknown, or fewer than two documents.
+
+    Notes
+    -----
+    With D the difference in bits and B the bytes of a document, the difference is ``sum D / sum B``. Its standard error
+    is that of the delete-one jackknife over documents, its limits are those of Student's t at the effective number of
+    documents minus one.
+
+    Examples
+    --------
+    >>> from unperplexed.language_models import Text, compare_texts
+    >>> texts = ["Hello", "Good day", "How do you do"]
+    >>> small = [Text.of(t, t, [-0.5 * len(t)]) for t in texts]
+    >>> large = [Text.of(t, t, [-0.4 * len(t) - 0.1, -0.3]) for t in texts]
+    >>> round(compare_texts(small, large).difference, 3)
+    0.078
+    """
+    confidence = checked_sampling(confidence, 0, 0).confidence
+    if len(names) != 2 or names[0] == names[1]:
+        raise InputError(f"names: expected two different names, got {names!r}.")
+    remarks = remarks or (Remarks(), Remarks())
+    logs = zip((first, second), remarks, names, strict=True)
+    tables = [_table(_texts(each, form, found), name) for each, found, name in logs]
+    pairs, left_out = _paired(tables, names, common)
+    return _compared(pairs, left_out, (names[0], names[1]), confidence, remarks)
+
+
+class _Row(NamedTuple):
+    bits: float
+    n_bytes: int | None
+    digest: str
+
+
+def _table(texts: Iterable[Text], model: str) -> dict[str, _Row]:
+    """Keep a few numbers of each document, by its name."""
+    found: dict[str, _Row] = {}
+    for each in texts:
+        if each.name in found:
+            raise InputError(
+                f"{model}: the document {short_name(each.name, 60)!r} occurs twice; documents are paired by name, so"
+                " name each once."
+            )
+        found[each.name] = _Row(-each.log_probability / math.log(2), each.n_bytes, each.digest)
+    if not found:
+        raise InputError(f"{model}: no text with a log-probability.")
+    return found
+
+
+def _paired(tables: Sequence[dict[str, _Row]], names: Sequence[str], common: bool) -> tuple[list[PairedDocument], int]:
+    """Pair the documents by name, or by their text where no name occurs in both; refuse those that differ."""
+    one, two = tables
+    if not one.keys() & two.keys():
+        one, two = _by_text(one), _by_text(two)
+    both = [name for name in one if name in two]
+    alone = len(one) + len(two) - 2 * len(both)
+    if not both or (alone and not common):
+        some = [name for name in (*one, *two) if (name in one) != (name in two)]
+        raise InputError(
+            f"{names[0]} and {names[1]}: {number_of(alone, 'document')} occur in one of the logs only, for example"
+            f" {short_name(some[0], 60)!r}. Only the same texts are comparable: score all of them with both models, or"
+            " leave these out with common=True (--common)."
+        )
+    pairs, other, unknown, infinite = [], [], [], []
+    for name in both:
+        a, b = one[name], two[name]
+        if a.n_bytes is None and b.n_bytes is None:
+            unknown.append(name)
+            continue
+        n_bytes = a.n_bytes if a.n_bytes is not None else b.n_bytes
+        if (a.digest and b.digest and a.digest != b.digest) or n_bytes != (
+            b.n_bytes if b.n_bytes is not None else n_bytes
+        ):
+            other.append(name)
+            continue
+        if not (math.isfinite(a.bits) and math.isfinite(b.bits)):
+            infinite.append(name)
+            continue
+        pairs.append(PairedDocument(name, n_bytes or 0, a.bits, b.bits))
+    _refuse(other, one, two, names, unknown, infinite)
+    return pairs, alone
+
+
+def _by_text(table: dict[str, _Row]) -> dict[str, _Row]:
+    return {each.digest or name: each for name, each in table.items()}
+
+
+def _refuse(
+    other: Sequence[str],
+    one: dict[str, _Row],
+    two: dict[str, _Row],
+    names: Sequence[str],
+    unknown: Sequence[str],
+    infinite: Sequence[str],
+) -> None:
+    if other:
+        name = other[0]
+        sizes = f"{one[name].n_bytes} and {two[name].n_bytes} bytes"
+        raise InputError(
+            f"{names[0]} and {names[1]}: the texts differ in {number_of(len(other), 'document')}, for example"
+            f" {short_name(name, 60)!r} ({sizes}). Bits per byte are comparable only on the same bytes: check"
+            " normalization, truncation and prompts, and score the same texts."
+        )
+    if unknown:
+        raise InputError(
+            f"{names[0]} and {names[1]}: neither log has the bytes of {number_of(len(unknown), 'document')}, for"
+            f" example {short_name(unknown[0], 60)!r}. Add the text or its bytes to the logs."
+        )
+    if infinite:
+        raise InputError(
+            f"{names[0]} and {names[1]}: a probability of 0 in {number_of(len(infinite), 'document')}, for example"
+            f" {short_name(infinite[0], 60)!r}: the difference in bits is infinite."
+        )
+
+
+def jackknife(x: Floats, y: Floats) -> tuple[float, float, float]:
+    """Ratio of sums over documents, its delete-one standard error, and the degrees of freedom by Kish's size of y."""
+    of_x, of_y = float(x.sum()), float(y.sum())
+    ratio = of_x / of_y
+    if x.size < 2 or (y >= of_y).any():
+        return ratio, math.nan, math.nan
+    without = (of_x - x) / (of_y - y)
+    error = math.sqrt((x.size - 1) / x.size * float(((without - without.mean()) ** 2).sum()))
+    return ratio, error, of_y**2 / float((y * y).sum()) - 1
+
+
+def _compared(
+    pairs: Sequence[PairedDocument],
+    left_out: int,
+    names: tuple[str, str],
+    confidence: float,
+    remarks: Sequence[Remarks],
+) -> TextComparison:
+    from scipy.special import stdtr
+
+    pairs = [each for each in pairs if each.n_bytes]
+    if len(pairs) < 2:
+        raise InputError(
+            "texts: at least two documents with bytes are needed to compare models; documents are the rows."
+        )
+    a, b, n_bytes = (np.array(each, dtype=np.float64) for each in zip(*((*p[2:], p[1]) for p in pairs), strict=True))
+    difference, error, degrees = jackknife(a - b, n_bytes)
+    half = error * float(t_quantile(confidence, degrees))
+    p_value = 2 * float(stdtr(degrees, -abs(difference) / error)) if error > 0 else math.nan
+    largest = sorted(pairs, key=lambda each: (-abs(each.difference), each.name))[:MOST_SHOWN]
+    total = float(n_bytes.sum())
+    return TextComparison(
+        names,
+        len(pairs),
+        int(total),
+        (float(a.sum()) / total, float(b.sum()) / total),
+        difference,
+        Interval(difference - half, difference + half),
+        p_value,
+        2.0**-difference,
+        degrees + 1,
+        int((a < b).sum()),
+        tuple(largest),
+        left_out,
+        confidence,
+        tuple(f"{name}: {each}" for name, found in zip(names, remarks, strict=True) for each in found.sentences()),
+    )

@@ -1,0 +1,318 @@
+"""How probable a model finds texts: a frozen TextAssessment. `assess_texts` makes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.output import Reported
+from .._lib.serialize import json_text, plain_values
+from .._version import __version__
+from ..statistics.intervals import Interval, checked_sampling
+from .clustered_ratios import RatioSums, UncertainRatio
+from .items import Item, Remarks, Text
+from .metric_means import Mean, mean_of_sums
+from .reading import read_items
+from .text_tally import ORDERS, UNITS, SurprisingToken, TextTally, WorstDocument
+
+FEW_DOCUMENTS = 20
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Log-probability per unit of text: per token, byte, word or document."""
+
+    unit: str
+    total: float
+    """Number of units."""
+    log_probability: float
+    """Mean natural logarithm of the probability per unit. Larger is better."""
+    interval: Interval
+    """Of ``log_probability``, with documents as clusters."""
+    geometric_accuracy: float
+    """exp of it: geometric mean of the probability per unit. Larger is better."""
+    geometric_accuracy_interval: Interval
+    perplexity: float
+    """1 divided by the geometric accuracy. Smaller is better."""
+    perplexity_interval: Interval
+    bits: float
+    """Minus the binary logarithm: for bytes the bits per byte. Smaller is better."""
+    bits_interval: Interval
+
+
+@dataclass(frozen=True)
+class ProfilePoint:
+    """Generalized mean of one order, over tokens or over documents. Larger is better."""
+
+    order: float
+    mean: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class PositionLoss:
+    """Mean loss of the tokens at some positions of their documents."""
+
+    first: int
+    last: int | None
+    """Positions, counted from 1; None for all that follow."""
+    tokens: int
+    documents: int
+    bits_per_token: float
+    interval: Interval
+    share: float
+    """Share of the total loss."""
+
+
+@dataclass(frozen=True)
+class TextAssessment(Reported):
+    """How probable a model finds texts, with confidence intervals that take documents as clusters.
+
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
+    `assess_texts`; all fields are final.
+    """
+
+    n_documents: int
+    rates: dict[str, Rate]
+    """By unit: ``"token"``, ``"byte"``, ``"word"`` and ``"document"``, as far as the logs contain their numbers."""
+    greedy: Mean | None
+    """Share of texts of which every token was the most probable one; None where unknown. Larger is better."""
+    token_profile: tuple[ProfilePoint, ...]
+    """Generalized means of the probabilities of the tokens."""
+    document_profile: tuple[ProfilePoint, ...]
+    """Generalized means of the geometric accuracies per byte (or token) of the documents."""
+    positions: tuple[PositionLoss, ...]
+    documents: tuple[WorstDocument, ...]
+    """The documents with the most bits per byte (or token)."""
+    tokens: tuple[SurprisingToken, ...]
+    """The most surprising tokens."""
+    confidence: float
+    remarks: tuple[str, ...]
+    """What was found in the logs: texts left out, and what makes figures incomparable."""
+    version: str = __version__
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits per byte; NaN where bytes are unknown. Smaller is better."""
+        return self.rates["byte"].bits if "byte" in self.rates else math.nan
+
+    @property
+    def perplexity(self) -> float:
+        """Perplexity per token; NaN where the logs have no tokens. Smaller is better."""
+        return self.rates["token"].perplexity if "token" in self.rates else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        found: dict[str, Any] = plain_values(self)
+        for name in ("documents", "tokens"):
+            found[name] = [each._asdict() for each in getattr(self, name)]
+        return found
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> Any:
+        """Give a polars DataFrame with one row for each unit.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns ``unit``, ``total``, then each figure with ``_lower`` and ``_upper``.
+        """
+        import polars as pl
+
+        figures = ("geometric_accuracy", "perplexity", "bits")
+        rows = [
+            {"unit": each.unit, "total": each.total}
+            | {
+                key: value
+                for name in figures
+                for key, value in (
+                    (name, getattr(each, name)),
+                    (f"{name}_lower", getattr(each, f"{name}_interval").low),
+                    (f"{name}_upper", getattr(each, f"{name}_interval").high),
+                )
+            }
+            for each in self.rates.values()
+        ]
+        return pl.DataFrame(rows)
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe_texts import text_document
+
+        return page(text_document(self, name=name, command=command))
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<TextAssessment of {number_of(self.n_documents, 'document')}>"
+
+    def __str__(self) -> str:
+        """Give it as text for a terminal."""
+        from ..report.terminal import text
+        from .describe_texts import text_document
+
+        return text(text_document(self))
+
+    def _repr_html_(self) -> str:
+        from ..report.html import card
+        from .describe_texts import text_document
+
+        return card(text_document(self))
+
+
+def assess_texts(
+    texts: str | Path | TextTally | Iterable[Item | str | Path],
+    *,
+    form: str | None = None,
+    confidence: float = 0.95,
+    remarks: Remarks | None = None,
+) -> TextAssessment:
+    """Assess the probability that a model assigns to texts: geometric accuracy, perplexity and bits per byte.
+
+    Parameters
+    ----------
+    texts : file, sequence of files, TextTally, or iterable of Text
+        Logs of a language model, as `read_items` reads them, or the texts or their counts.
+    form : str, optional
+        Form of the logs; by default it is recognised.
+    confidence : float, default 0.95
+        Confidence level of the intervals, in (0, 1). Documents are the clusters.
+    remarks : Remarks, optional
+        Remarks of logs that were read before.
+
+    Returns
+    -------
+    TextAssessment
+
+    Raises
+    ------
+    InputError
+        For a log that cannot be read, or one without texts.
+
+    Notes
+    -----
+    With L the total log-probability and B the bytes, ``bits per byte = -L / B / ln 2`` and ``geometric accuracy per
+    byte = exp(L / B)``: ratios of sums over documents, never means of ratios. Their standard error is that of a ratio
+    estimator with documents as clusters, with Student's t at the effective number of documents minus one.
+
+    Examples
+    --------
+    >>> from unperplexed.language_models import Text, assess_texts
+    >>> found = assess_texts([Text.of("a", "Hello", [-1.5, -0.25]), Text.of("b", "Good day", [-2.5])])
+    >>> round(found.bits_per_byte, 3), round(found.perplexity, 3)
+    (0.472, 4.123)
+    """
+    confidence = checked_sampling(confidence, 0, 0).confidence
+    remarks = Remarks() if remarks is None else remarks
+    tally = texts if isinstance(texts, TextTally) else TextTally.count(_texts(texts, form, remarks))
+    if not tally.n_documents:
+        raise InputError(
+            "; ".join(["texts: no text with a log-probability", *remarks.sentences()])
+            + ". Questions and answers are assessed by assess_questions and assess_answers."
+        )
+    return _assessed(tally, confidence, remarks)
+
+
+def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
+    items = [given] if isinstance(given, str | Path | Text) else given
+    for each in items:
+        if isinstance(each, str | Path):
+            yield from (item for item in read_items(each, form=form, remarks=remarks) if isinstance(item, Text))
+        elif isinstance(each, Text):
+            yield each
+
+
+def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAssessment:
+    sums = tally.sums
+    greedy = sums.get("greedy")
+    return TextAssessment(
+        tally.n_documents,
+        {unit: _rate(unit, sums[unit], confidence) for unit in UNITS if unit in sums},
+        None if greedy is None else mean_of_sums(greedy, confidence, True),
+        _profile("token", sums, confidence),
+        _profile("document", sums, confidence),
+        _positions(sums, confidence),
+        tuple(tally.documents),
+        tuple(tally.tokens),
+        confidence,
+        remarks.sentences(),
+    )
+
+
+def _mapped(interval: Interval, function: Any) -> Interval:
+    low, high = map(function, interval)
+    return Interval(high, low) if high < low else Interval(low, high)
+
+
+def _exp(x: float) -> float:
+    return math.inf if x >= 709 else math.exp(x)
+
+
+def _rate(unit: str, sums: RatioSums, confidence: float) -> Rate:
+    found = sums.estimate()
+    low, high = found.interval(confidence)
+    interval, rate = Interval(low, high if math.isnan(high) else min(high, 0.0)), found.ratio
+    return Rate(
+        unit,
+        float(sums.y),
+        rate,
+        interval,
+        _exp(rate),
+        _mapped(interval, _exp),
+        _exp(-rate),
+        _mapped(interval, lambda x: _exp(-x)),
+        -rate / math.log(2) + 0.0,
+        _mapped(interval, lambda x: -x / math.log(2) + 0.0),
+    )
+
+
+def _profile(unit: str, sums: dict[str, RatioSums], confidence: float) -> tuple[ProfilePoint, ...]:
+    """Means of order r: the r-th root of the mean of r-th powers, with limits on the log scale."""
+    found = []
+    for r in ORDERS:
+        name = ("token" if unit == "token" else "document rate") if r == 0 else f"{unit} {r:.6f}"
+        if name not in sums or (unit == "token" and "token 1.000000" not in sums):
+            continue
+        mean, error, degrees = sums[name].estimate()
+        with np.errstate(all="ignore"):
+            log_mean = mean if r == 0 else float(np.log(mean) / r)
+            log_error = error if r == 0 else float(error / mean / abs(r))
+        low, high = map(_exp, UncertainRatio(log_mean, log_error, degrees).interval(confidence))
+        found.append(ProfilePoint(r, _exp(log_mean), Interval(low, high if math.isnan(high) else min(high, 1.0))))
+    return tuple(found)
+
+
+def _positions(sums: dict[str, RatioSums], confidence: float) -> tuple[PositionLoss, ...]:
+    found = []
+    whole = float(sums["token"].x) if "token" in sums else math.nan
+    for name, each in sums.items():
+        if name.startswith("position"):
+            at = int(name.split()[1])
+            first = 1 if at == 0 else 2 ** (at - 1) + 1
+            estimate = each.estimate()
+            found.append(
+                PositionLoss(
+                    first,
+                    max(2**at, 1) if at < 23 else None,
+                    round(float(each.y)),
+                    each.n,
+                    -estimate.ratio / math.log(2) + 0.0,
+                    _mapped(estimate.interval(confidence), lambda x: -x / math.log(2)),
+                    float(each.x) / whole if whole else math.nan,
+                )
+            )
+    return tuple(found)
+
+
+def rate_of(found: TextAssessment, units: Sequence[str] = ("byte", "token", "document")) -> Rate:
+    """Return the rate of the first unit that the logs have."""
+    return next(found.rates[unit] for unit in units if unit in found.rates)

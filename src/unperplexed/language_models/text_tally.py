@@ -1,0 +1,195 @@
+"""The mergeable state of scored texts: sums over documents, of a size that does not grow with them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from .._lib.typing import Floats
+from ..statistics.means import ROBUST
+from .clustered_ratios import RatioSums
+from .items import Text
+
+ORDERS = (-2.0, -1.0, ROBUST, -1 / 3, 0.0, 1 / 3, 2 / 3, 1.0, 2.0)
+"""Orders of the risk profiles."""
+
+UNITS = ("token", "byte", "word", "document")
+POSITIONS = 24
+"""Groups of positions: the first token, the second, 3 to 4, 5 to 8 ..., all beyond 2^22 together."""
+
+KEPT = 20
+"""Documents and tokens that are kept as examples."""
+
+_BATCH = 2048
+_CONTEXT = 60
+
+
+class WorstDocument(NamedTuple):
+    """A document to which the model assigned few bits of probability; the first field sorts."""
+
+    bits: float
+    """Bits in all: minus the logarithm of its probability."""
+    name: str
+    tokens: int | None
+    n_bytes: int | None
+
+
+class SurprisingToken(NamedTuple):
+    """A token with a low probability, after what comes before it."""
+
+    bits: float
+    document: str
+    position: int
+    """Counted from 0."""
+    token: str
+    context: str
+
+
+@dataclass
+class TextTally:
+    """Counts of scored texts, which add up: ``a + b`` is the tally of both, to the last digit in any order and split.
+
+    Its size does not grow with the number of documents or tokens.
+
+    Examples
+    --------
+    >>> from unperplexed.language_models import Text, TextTally
+    >>> texts = [Text.of("a", "Hello", [-1.5, -0.25]), Text.of("b", "Good day", [-2.5])]
+    >>> whole = TextTally.count(texts)
+    >>> whole.n_documents, whole.total("byte")
+    (2, 13.0)
+    >>> TextTally.count(texts[:1]) + TextTally.count(texts[1:]) == whole
+    True
+    """
+
+    n_documents: int = 0
+    sums: dict[str, RatioSums] = field(default_factory=dict)
+    """By name: what is summed per unit."""
+    documents: list[WorstDocument] = field(default_factory=list)
+    """Those with the most bits per byte, or per token where bytes are unknown."""
+    tokens: list[SurprisingToken] = field(default_factory=list)
+
+    @staticmethod
+    def count(texts: Iterable[Text]) -> TextTally:
+        """Count texts, in parts, so that only few are in memory.
+
+        Parameters
+        ----------
+        texts : iterable of Text
+            The texts of one model.
+
+        Returns
+        -------
+        TextTally
+        """
+        tally, rows = TextTally(), _Rows()
+        for text in texts:
+            rows.add(text)
+            if rows.n == _BATCH:
+                tally, rows = tally + rows.tally(), _Rows()
+        return tally + rows.tally()
+
+    def __add__(self, other: TextTally) -> TextTally:
+        """Add the counts of other texts."""
+        sums = dict(self.sums)
+        for name, each in other.sums.items():
+            sums[name] = sums.get(name, RatioSums()) + each
+        return TextTally(
+            self.n_documents + other.n_documents,
+            {name: sums[name] for name in sorted(sums)},
+            heapq.nlargest(KEPT, [*self.documents, *other.documents], key=_density),
+            heapq.nlargest(KEPT, [*self.tokens, *other.tokens]),
+        )
+
+    def total(self, unit: str) -> float:
+        """Return the number of tokens, bytes, words or documents."""
+        return float(self.sums[unit].y) if unit in self.sums else 0.0
+
+
+def _density(document: WorstDocument) -> tuple[float, str]:
+    return document.bits / (document.n_bytes or document.tokens or 1), document.name
+
+
+class _Rows:
+    """Figures of some documents, one row each."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._figures: list[list[float]] = []
+        self._powers: list[Floats] = []
+        self._positions: list[tuple[Floats, Floats]] = []
+        self._documents: list[WorstDocument] = []
+        self._tokens: list[SurprisingToken] = []
+        self._highest = np.inf
+        """Log-probability above which a token is not among the most surprising ones."""
+
+    def add(self, text: Text) -> None:
+        """Take a text's figures."""
+        self.n += 1
+        unknown = np.nan
+        own = [unknown if each is None else float(each) for each in (text.tokens, text.n_bytes, text.words)]
+        own = [each if each > 0 else unknown for each in own]
+        greedy = unknown if text.greedy is None else float(text.greedy)
+        self._figures.append([text.log_probability, *own, 1.0, greedy])
+        bits = -text.log_probability / np.log(2)
+        self._documents.append(WorstDocument(bits, text.name, text.tokens, text.n_bytes))
+        if text.log_probs is None:
+            self._powers.append(np.full(len(ORDERS), unknown))
+            self._positions.append(_NO_POSITIONS)
+            return
+        x = np.asarray(text.log_probs, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._powers.append(np.array([float(np.exp(r * x).sum()) if r else 0.0 for r in ORDERS]))
+        starts = _STARTS[: np.searchsorted(_STARTS, x.size)]
+        lost, counted = np.full(POSITIONS, unknown), np.full(POSITIONS, unknown)
+        lost[: starts.size] = np.add.reduceat(x, starts)
+        counted[: starts.size] = np.diff(np.append(starts, x.size))
+        self._positions.append((lost, counted))
+        if text.pieces is not None:
+            self._surprising(text, x)
+
+    def _surprising(self, text: Text, x: Floats) -> None:
+        pieces = text.pieces or ()
+        least = np.argpartition(x, KEPT)[:KEPT] if x.size > KEPT else np.arange(x.size)
+        for at in least[x[least] <= self._highest].tolist():
+            before = "".join(pieces[max(at - _CONTEXT, 0) : at])[-_CONTEXT:]
+            self._tokens.append(SurprisingToken(float(-x[at] / np.log(2)), text.name, at, pieces[at], before))
+        if len(self._tokens) > 4 * KEPT:
+            self._tokens = heapq.nlargest(KEPT, self._tokens)
+            self._highest = -self._tokens[-1].bits * np.log(2) * (1 - 1e-12)
+
+    def tally(self) -> TextTally:
+        """Sum over the documents."""
+        if not self.n:
+            return TextTally()
+        log_prob, *units, greedy = np.array(self._figures).T
+        sums = {unit: RatioSums.of(log_prob, each) for unit, each in zip(UNITS, units, strict=True)}
+        sums["greedy"] = RatioSums.of(greedy, units[-1])
+        powers = np.array(self._powers)
+        rate = log_prob / np.where(np.isnan(units[1]), units[0], units[1])  # per byte, else per token
+        for at, r in enumerate(ORDERS):
+            if r:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    sums[f"token {r:.6f}"] = RatioSums.of(powers[:, at], units[0])
+                    sums[f"document {r:.6f}"] = RatioSums.of(np.exp(r * rate), units[-1])
+        sums["document rate"] = RatioSums.of(rate, units[-1])
+        lost, counted = (np.array(each) for each in zip(*self._positions, strict=True))
+        for at in range(POSITIONS):
+            if not np.isnan(counted[:, at]).all():
+                sums[f"position {at:02}"] = RatioSums.of(lost[:, at], counted[:, at])
+        sums = {name: sums[name] for name in sorted(sums) if sums[name].n}
+        return TextTally(
+            self.n,
+            sums,
+            heapq.nlargest(KEPT, self._documents, key=_density),
+            heapq.nlargest(KEPT, self._tokens),
+        )
+
+
+_NO_POSITIONS = (np.full(POSITIONS, np.nan), np.full(POSITIONS, np.nan))
+_STARTS = np.array([0, *(2**k for k in range(POSITIONS - 1))])
+"""First position of each group, from 0: 0, 1, 2, 4, 8 ..."""

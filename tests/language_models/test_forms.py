@@ -1,0 +1,289 @@
+"""Forms of logs: what is read, and what is left out or named because it makes figures wrong."""
+
+import gzip
+import json
+import math
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import InputError
+from unperplexed.language_models import Remarks, Text, assess_texts, read_items
+from unperplexed.language_models.forms import forms
+
+
+def read(tmp_path, record, name="log.json", **options):
+    path = tmp_path / name
+    records = record if isinstance(record, list) else [record]
+    path.write_text("\n".join(json.dumps(each) for each in records), "utf-8")
+    remarks = Remarks()
+    return [*read_items(path, remarks=remarks, **options)], " ".join(remarks.sentences())
+
+
+def chat(entries, text, **more):
+    content = [dict(zip(("token", "logprob", "bytes"), each, strict=False)) for each in entries]
+    return {"choices": [{"message": {"content": text}, "logprobs": {"content": content}}], **more}
+
+
+def legacy(tokens, values, text):
+    return {"choices": [{"text": text, "logprobs": {"tokens": tokens, "token_logprobs": values}}]}
+
+
+def test_the_plain_form_whatever_holds_it(tmp_path):
+    rows = [
+        {"doc": "a", "text": "né", "logprobs": [-1.0, -0.5], "tokens": ["n", "é"]},
+        {"doc": "b", "bytes": 7, "logprobs": [-2.0]},
+    ]
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "a.json").write_text(json.dumps(rows, indent=1))
+    numbers = [
+        {"doc": each["doc"], "bytes": size, "logprobs": each["logprobs"]}
+        for each, size in zip(rows, (3, 7), strict=True)
+    ]
+    pl.DataFrame(numbers).write_parquet(tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.jsonl.gz", "a.json", "a.parquet"):
+        found = [*read_items(tmp_path / name)]
+        assert [(each.name, each.n_bytes, each.tokens) for each in found] == [("a", 3, 2), ("b", 7, 1)]
+        assert assess_texts(found).rates["byte"].log_probability == pytest.approx(-0.35)
+    assert len([*read_items([tmp_path / "a.jsonl", tmp_path / "a.parquet"])]) == 4
+
+
+def test_missing_log_probabilities_leave_the_document_out(tmp_path):
+    for value in (None, -9999.0):
+        plain = {"doc": "a", "text": "ab", "logprobs": [-1.0, value]}
+        for record in (plain, chat([("a", -1.0, [97]), ("b", value, [98])], "ab")):
+            found, said = read(tmp_path, record)
+            assert found == []
+            assert "1 document left out: a token has no log-probability" in said
+
+
+def test_a_scored_beginning_is_left_out(tmp_path):
+    [found], said = read(tmp_path, legacy(["<s>", "a", "b"], [-10.8, -1.0, -2.0], "ab"))
+    assert (found.log_probability, found.tokens, found.n_bytes) == (-3.0, 2, 2)
+    assert "the beginning-of-sequence token has a log-probability of its own" in said
+    [found], said = read(tmp_path, legacy(["<s>", "a", "b"], [None, -1.0, -2.0], "ab"))
+    assert (found.log_probability, found.tokens, found.n_bytes, said) == (-3.0, 2, 2, "")
+
+
+def test_the_bytes_of_a_first_token_without_a_log_probability_are_not_counted(tmp_path):
+    [found], said = read(tmp_path, legacy(["né", "b"], [None, -2.0], "néb"))
+    assert (found.log_probability, found.tokens, found.n_bytes) == (-2.0, 1, 1)
+    assert "its bytes are not counted either" in said
+
+
+def test_a_scored_ending_has_no_bytes(tmp_path):
+    [found], said = read(tmp_path, chat([("a", -1.0, [97]), ("<|im_end|>", -0.5, [])], "a"))
+    assert (found.log_probability, found.tokens, found.n_bytes) == (-1.5, 2, 1)
+    assert "it adds bits but no bytes" in said
+
+
+def test_split_characters(tmp_path):
+    whole = list("é".encode())
+    pieces = [("\ufffd", -1.0, whole[:1]), ("\ufffd", -1.0, whole[1:])]
+    [found], said = read(tmp_path, chat(pieces, "é"))
+    assert found.n_bytes == 2
+    assert "its true bytes were counted" in said
+    replaced = [("\ufffd", -1.0, [239, 191, 189])] * 2
+    [found], said = read(tmp_path, chat(replaced, "é"))
+    assert found.n_bytes == 2
+    assert "those of the replacement character U+FFFD" in said
+    prompt = {"choices": [{"prompt_logprobs": [None, {"5": {"logprob": -1.0, "decoded_token": "\ufffd"}}]}]}
+    [found], said = read(tmp_path, prompt)
+    assert found.n_bytes is None
+    assert "figures per byte are unknown" in said
+
+
+def test_tokens_that_are_not_those_of_the_text_are_left_out(tmp_path):
+    for raw in ([120], [288]):  # 288 is no byte
+        found, said = read(tmp_path, chat([("x", -1.0, raw)], "a"))
+        assert found == []
+        assert "the tokens do not join to the text" in said
+
+
+def test_the_token_of_a_prompt_is_found_by_its_id(tmp_path):
+    tops = {"3": {"logprob": -0.1, "decoded_token": "no"}, "7": {"logprob": -2.0, "decoded_token": "so"}}
+    [found], _ = read(tmp_path, {"choices": [{"prompt_logprobs": [None, tops], "prompt_token_ids": [1, 7]}]})
+    assert (found.log_probability, found.n_bytes, found.pieces) == (-2.0, 2, ["so"])
+    found, said = read(tmp_path, {"choices": [{"prompt_logprobs": [None, tops]}]})
+    assert found == []
+    assert "return_token_ids" in said
+
+
+def test_failed_requests_of_a_batch_are_counted(tmp_path):
+    good = {"custom_id": "b", "response": {"status_code": 200, "body": chat([("a", -1.0, [97])], "a")}, "error": None}
+    bad = {"custom_id": "a", "response": None, "error": {"code": "batch_expired"}}
+    [found], said = read(tmp_path, [bad, good])
+    assert found.name == "b"
+    assert "1 request left out: the request failed (batch_expired)" in said
+
+
+def test_responses_and_refusals(tmp_path):
+    part = {"type": "output_text", "text": "a", "logprobs": [{"token": "a", "logprob": -1.0, "bytes": [97]}]}
+    [found], said = read(tmp_path, {"object": "response", "output": [{"content": [part]}]})
+    assert found.n_bytes == 1
+    found, said = read(tmp_path, chat([], "a"))
+    assert found == []
+    assert "without log-probabilities" in said
+
+
+def rolling(**more):
+    record = {
+        "doc_id": 0,
+        "arguments": {"gen_args_0": {"arg_0": " two  words"}},
+        "resps": [["-8.0"]],
+        "filtered_resps": ["-8.0"],
+        "filter": "none",
+        "target": "x",
+        "metrics": ["bits_per_byte"],
+    }
+    return record | more
+
+
+def test_rolling_texts_of_lm_evaluation_harness(tmp_path):
+    [found], said = read(tmp_path, rolling())
+    assert (found.n_bytes, found.words, said) == (11, 3, "")  # white space in front makes an empty word
+    [found], said = read(tmp_path, rolling(bits_per_byte=[-8.0, 5], word_perplexity=[-8.0, 2]))
+    assert (found.n_bytes, found.words) == (5, 2)
+    assert "not those of the scored text" in said
+    [found], said = read(tmp_path, [rolling(), rolling(filter="other")])
+    assert "the same document after another filter" in said
+
+
+def question(target, **more):
+    options = [" Paris", " Rome", " Bern"]
+    record = {
+        "doc_id": 0,
+        "arguments": [("Capital?", each) for each in options],
+        "resps": [[(-1.0, False)], [(-2.0, False)], [(-3.0, False)]],
+        "filtered_resps": [(-1.0, False), (-2.0, False), (-3.0, False)],
+        "filter": "none",
+        "target": target,
+        "metrics": ["acc"],
+    }
+    return record | more
+
+
+@pytest.mark.parametrize(
+    ("target", "correct"),
+    [("1", (1,)), (1, (1,)), ("Rome", (1,)), (" Rome", (1,)), ("[0, 2]", (0, 2)), ([0, 2], (0, 2))],
+)
+def test_correct_options(tmp_path, target, correct):
+    [found], _ = read(tmp_path, question(target))
+    assert found.correct == correct
+    assert found.options == ("Paris", "Rome", "Bern")
+    assert found.log_probs.tolist() == [-1.0, -2.0, -3.0]
+
+
+def test_unknown_correct_options_are_left_out(tmp_path):
+    found, said = read(tmp_path, question("Vienna"))
+    assert found == []
+    assert "does not contain which option is correct" in said
+    contexts = [("A", " it"), ("B", " it"), ("C", " it")]
+    found, said = read(tmp_path, question("1", arguments=contexts))
+    assert found == []
+
+
+def test_unconditional_log_probabilities_are_no_options(tmp_path):
+    more = [("", each) for each in (" Paris", " Rome", " Bern")]
+    record = question("0")
+    record["arguments"] = [*record["arguments"], *more]
+    record["filtered_resps"] = [*record["filtered_resps"], (-4.0, False), (-5.0, False), (-6.0, False)]
+    [found], _ = read(tmp_path, record)
+    assert len(found.options) == 3
+    assert found.unconditional.tolist() == [-4.0, -5.0, -6.0]
+
+
+def test_folders_are_searched_hidden_ones_too(tmp_path):
+    run = tmp_path / "out" / ".__tiny"
+    run.mkdir(parents=True)
+    (run / "samples_x_2026-01-01T00-00-00.jsonl").write_text(json.dumps(rolling()))
+    (run / "results_2026-01-01T00-00-00.json").write_text(
+        json.dumps({"tokenizer_bos_token": ["<s>", "1"], "tokenizer_eos_token": ["</s>", "2"], "max_length": 64})
+    )
+    said, remarks = [], Remarks()
+    [found] = read_items(tmp_path / "out", say=said.append, remarks=remarks)
+    assert found.name == "x/0"
+    assert "lie in a hidden folder such as .__tiny" in said[0]
+    assert "add_bos_token" in " ".join(remarks.sentences())
+    assert "windows of 64 tokens" in " ".join(remarks.sentences())
+
+
+def inspect_log(**more):
+    sample = {"id": 1, "epoch": 1, "scores": {"s": {"value": "C", "metadata": {"p": 0.9}}}, "output": {}}
+    return {"status": "success", "eval": {}, "plan": {}, "samples": [sample | more]}
+
+
+def test_logs_of_inspect(tmp_path):
+    [found], said = read(tmp_path, inspect_log(), stated="metadata.p")
+    assert (found.grade, found.confidence, said) == (1.0, 0.9, "")
+    [found], said = read(tmp_path, inspect_log(epoch=2), stated="metadata.q")
+    assert "from the first epoch alone" in said
+    assert "without a stated confidence" in said
+    found, said = read(tmp_path, inspect_log(error={"message": "x"}))
+    assert found == []
+    [found], said = read(tmp_path, inspect_log() | {"status": "error"})
+    assert "the log's status is error" in said
+    with zipfile.ZipFile(tmp_path / "a.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        log = inspect_log()
+        archive.writestr("samples/1_epoch_1.json", json.dumps(log.pop("samples")[0]))
+        archive.writestr("header.json", json.dumps(log))
+    [found] = read_items(tmp_path / "a.eval")
+    assert found.grade == 1.0
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (b"", {}, "the file is empty"),
+        (b'{"a": 1}', {}, "no known form of a log; its first record has the keys a"),
+        (b'{"doc": "a", "logprobs": [-1]}\n{"doc"', {}, "line 2: no valid JSON"),
+        (b'{"doc": "a", "logprobs": [-1]}\n[1]', {}, "line 2: expected a JSON object"),
+        (b"[1]", {}, "entry 1 is no JSON object"),
+        (b"no JSON", {}, "no valid JSON"),
+        (b"PK\x03\x04 broken", {}, "damaged zip file"),
+        (b"PAR1 broken", {}, "cannot be read as Parquet"),
+        (b'{"doc": "a", "logprobs": [0.5]}', {}, r"line 1: document 'a': token 0 .* log-probability 0.5"),
+        (b'{"doc": "a", "logprobs": "x"}', {}, "expected a list of numbers"),
+        (b'{"doc": "a", "bytes": "x", "logprobs": [-1]}', {}, "bytes: expected a whole number"),
+        (b'{"doc": "a", "text": 1, "logprobs": [-1]}', {}, "text: expected a string"),
+        (b'{"doc": "a", "logprobs": [-1]}', {"form": "lm-eval"}, "not in the form lm-eval"),
+        (b'{"doc": "a", "logprobs": [-1]}', {"form": "helm"}, "form 'helm': known are"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path, content, options, message):
+    (tmp_path / "log").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        list(read_items(tmp_path / "log", **options))
+
+
+def test_missing_files_and_empty_folders_are_refused(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        list(read_items(tmp_path / "none.json"))
+    with pytest.raises(InputError, match="no logs in this folder"):
+        list(read_items(tmp_path))
+
+
+def test_forms_are_all_named_by_the_help():
+    from unperplexed.cli.parser import _parser
+
+    help_text = (
+        _parser().format_help()
+        and next(
+            action
+            for action in _parser()._actions
+            if hasattr(action, "choices") and action.choices and "lm" in action.choices
+        )
+        .choices["lm"]
+        .format_help()
+    )
+    words = help_text.replace("\n", " ")
+    assert all(name in words for name in forms())
+
+
+def test_texts_of_answers_to_nothing_are_none():
+    assert math.isnan(assess_texts([Text("a", -1.0, tokens=2)]).bits_per_byte)
+    assert np.isnan(assess_texts([Text("a", -1.0, n_bytes=2)]).perplexity)

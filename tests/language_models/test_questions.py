@@ -1,0 +1,150 @@
+"""Options of questions and graded answers: metrics against formulas, missing options, and the command line."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from unperplexed import InputError, assess
+from unperplexed.cli import main
+from unperplexed.language_models import (
+    Answer,
+    Question,
+    Remarks,
+    assess_answers,
+    assess_questions,
+    option_probabilities,
+    question_events,
+)
+
+
+def some_questions(rng, n=200, k=4):
+    logits = rng.normal(size=(n, k))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    right = [int(rng.choice(k, p=row)) for row in p]
+    log_probs = np.log(p) - rng.exponential(size=(n, 1))  # a part of the probability is on no option
+    options = ("short", "longer one", "é", "four")[:k]
+    return [Question(f"q{at}", options, x, (y,)) for at, (x, y) in enumerate(zip(log_probs, right, strict=True))]
+
+
+def test_metrics_are_their_formulas(rng):
+    questions = some_questions(rng)
+    found = assess_questions(questions, resamples=0).metrics
+    x = np.array([each.log_probs for each in questions])
+    y = np.array([each.correct[0] for each in questions])
+    p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    expected = {
+        "acc": (x.argmax(axis=1) == y).mean(),
+        "acc_norm": ((x / [5, 10, 1, 4]).argmax(axis=1) == y).mean(),
+        "acc_bytes": ((x / [5, 10, 2, 4]).argmax(axis=1) == y).mean(),
+        "brier_score": ((p - np.eye(4)[y]) ** 2).sum(axis=1).mean(),
+        "probability_of_correct": p[np.arange(200), y].mean(),
+    }
+    assert {name: each.value for name, each in found.items()} == pytest.approx(expected)
+    for each in found.values():
+        assert 0 <= each.interval.low < each.value < each.interval.high
+    assert [name for name, each in found.items() if not each.larger_is_better] == ["brier_score"]
+
+
+def test_the_assessment_is_that_of_the_forecasts(rng):
+    questions = some_questions(rng)
+    for which in ("each-option", "top-option"):
+        events = question_events(questions, which)
+        own = assess(events.happened.astype(int), events.probability, groups=events.question)
+        found = assess_questions(questions, events=which).assessment
+        assert found.reported == own.reported
+        assert found.verdict == own.verdict
+        assert found.n_rows == (800 if which == "each-option" else 200)
+
+
+def test_what_is_outside_the_options_is_an_explicit_choice():
+    question = Question("q", ("A", "B"), np.log([0.6, 0.2]), (0,))
+    assert option_probabilities(question) == pytest.approx([0.75, 0.25])
+    assert option_probabilities(question, "none-of-these") == pytest.approx([0.6, 0.2])
+    # The rest, 0.2, is an option that is never correct.
+    brier = assess_questions([question] * 2, outside="none-of-these", resamples=0).metrics["brier_score"].value
+    assert brier == pytest.approx(0.4**2 + 0.2**2 + 0.2**2)
+    lengths = Question("q", ("A", "B"), np.array([-1e-3, -1e-3]), (0,))
+    with pytest.raises(InputError, match=r"sum to 1.998.*--outside renormalize"):
+        option_probabilities(lengths, "none-of-these")
+
+
+def test_missing_options_are_an_explicit_choice():
+    missing = Question("q", ("A", "B"), np.array([math.nan, math.log(0.2)]), (0,))
+    whole = Question("r", ("A", "B"), np.log([0.5, 0.5]), (1,))
+    with pytest.raises(InputError, match=r"question 'q': option 0 .* has no log-probability.*--missing zero"):
+        assess_questions([missing, whole])
+    assert option_probabilities(missing, missing="zero").tolist() == [0.0, 1.0]
+    assert option_probabilities(missing, missing="leave-out") is None
+    remarks = Remarks()
+    found = assess_questions([missing, whole], missing="leave-out", resamples=0, remarks=remarks)
+    assert (found.n, found.remarks) == (1, ("1 question left out: an option without a log-probability",))
+    assert assess_questions([missing, whole], missing="zero", resamples=0).n == 2
+    nothing = Question("q", ("A", "B"), np.array([-math.inf, -math.inf]), (0,))
+    with pytest.raises(InputError, match="all options have a probability of 0"):
+        option_probabilities(nothing)
+    for more in ({"outside": "x"}, {"missing": "x"}):
+        with pytest.raises(InputError, match="expected one of"):
+            option_probabilities(whole, **more)
+    with pytest.raises(InputError, match="events: expected one of"):
+        question_events([whole], "all")
+    with pytest.raises(InputError, match="questions: none"):
+        assess_questions([])
+
+
+def test_answers_are_clustered_by_question():
+    answers = [Answer(f"q{at % 10}", float(at % 3 == 0), 0.4, epoch=at // 10) for at in range(40)]
+    found = assess_answers(answers, resamples=0)
+    assert found.metrics["mean grade"].value == pytest.approx(14 / 40)
+    assert found.assessment.n_rows == 40
+    # The same answer four times is as one.
+    once, often = ([Answer(f"q{at}", at % 2, 0.4) for at in range(10)] * times for times in (1, 4))
+    first, second = (assess_answers(each, resamples=0).metrics["mean grade"] for each in (once, often))
+    assert second.interval == pytest.approx(first.interval)
+
+
+def test_partial_and_missing_grades():
+    answers = [Answer("a", 1.0, 0.9), Answer("b", 0.5, 0.5), Answer("c", math.nan, 0.5), Answer("d", 0.0, 0.2)]
+    found = assess_answers(answers, resamples=0)
+    assert found.metrics["brier_score"].value == pytest.approx((0.01 + 0.0 + 0.04) / 3)
+    assert found.assessment.n_rows == 2
+    assert any("not graded" in each for each in found.remarks)
+    assert any("neither right nor wrong" in each for each in found.remarks)
+    with pytest.raises(InputError, match=r"stated confidence of 90; expected a probability"):
+        assess_answers([Answer("a", 1.0, 90.0)])
+    with pytest.raises(InputError, match="none with a grade"):
+        assess_answers([Answer("a", math.nan)])
+
+
+def test_command_line(tmp_path, capsys, rng):
+    def line(at, length, hard):
+        values = (-hard * rng.exponential(size=length)).tolist()
+        return json.dumps({"doc": f"d{at}", "text": f"{'w' * 3 * length} {at}", "logprobs": values})
+
+    logs = {}
+    for name, hard in (("small", 1.2), ("large", 1.0)):
+        lines = [line(at, 5 + at % 40, hard) for at in range(60)]
+        logs[name] = tmp_path / f"{name}.jsonl"
+        logs[name].write_text("\n".join(lines))
+    small, large = map(str, logs.values())
+    assert main(["lm", small]) == 0
+    printed = capsys.readouterr()
+    assert "read as plain" in printed.err
+    for words in ("bits per byte (95% CI", "per token", "geometric accuracy", "Loss by position", "60 documents"):
+        assert words in printed.out
+    assert main(["lm", small, "--compare", large, "--json", "-", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["names"] == ["small", "large"]
+    assert found["verdict"].startswith("large needs")
+    report = tmp_path / "report.html"
+    assert main(["lm", small, "--compare", large, "--report", str(report), "--confidence", "0.9"]) == 0
+    assert "90% CI" in capsys.readouterr().out
+    assert "large needs" in report.read_text("utf-8")
+    logs["large"].write_text("\n".join(logs["large"].read_text().splitlines()[:-1]))
+    assert main(["lm", small, "--compare", large]) == 2
+    assert "--common" in capsys.readouterr().err
+    assert main(["lm", small, "--compare", large, "--common"]) == 0
+    assert "1 document left out" in capsys.readouterr().out
+    assert main(["lm", small, "--form", "x"]) == 2
+    assert main(["lm", small, "--report", small]) == 2

@@ -1,0 +1,117 @@
+"""Two models on the same texts: the difference in bits per byte, its interval, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from unperplexed import InputError
+from unperplexed.language_models import Text, compare_texts
+
+
+def two_models(rng, n=40):
+    """Texts that two models cut into tokens of their own."""
+    first, second = [], []
+    for at in range(n):
+        text = "".join(rng.choice(list("abc é東"), size=rng.integers(5, 200)))
+        hard = rng.normal()
+        for log, pieces, mean in ((first, rng.integers(2, 30), 1.2), (second, rng.integers(2, 30), 1.0)):
+            total = -len(text.encode()) * math.exp(0.2 * hard + 0.05 * rng.normal()) * mean
+            log.append(Text.of(f"d{at}", text, np.full(pieces, total / pieces)))
+    return first, second
+
+
+def test_the_difference_is_that_of_the_models(rng):
+    first, second = two_models(rng)
+    found = compare_texts(first, second, names=("small", "large"))
+    n_bytes = sum(each.n_bytes for each in first)
+    bits = [-sum(each.log_probability for each in log) / n_bytes / math.log(2) for log in (first, second)]
+    assert found.bits_per_byte == pytest.approx(bits, rel=1e-12)
+    assert found.difference == pytest.approx(bits[0] - bits[1], rel=1e-12)
+    assert found.geometric_accuracy_ratio == pytest.approx(2 ** (bits[1] - bits[0]))
+    assert found.significant
+    assert found.verdict.startswith("large needs 0.")
+    assert found.interval.low < found.difference < found.interval.high
+    assert found.p_value < 0.001
+    reverse = compare_texts(second[::-1], first, names=("large", "small"))
+    assert reverse.difference == pytest.approx(-found.difference, rel=1e-12)
+    assert reverse.interval == pytest.approx((-found.interval.high, -found.interval.low), rel=1e-9)
+    assert reverse.verdict == found.verdict
+
+
+def test_pairing_narrows_the_interval(rng):
+    """Documents are hard for both models, so that their difference varies less than either."""
+    from unperplexed.language_models import assess_texts
+
+    first, second = two_models(rng)
+    width = np.diff(compare_texts(first, second).interval)[0]
+    alone = assess_texts(first).rates["byte"].bits_interval
+    assert width < 0.5 * (alone.high - alone.low)
+
+
+def test_the_standard_error_is_that_of_the_delete_one_jackknife(rng):
+    first, second = two_models(rng, 12)
+    found = compare_texts(first, second, confidence=0.9)
+
+    def difference(kept):
+        return compare_texts([first[k] for k in kept], [second[k] for k in kept]).difference
+
+    without = np.array([difference([k for k in range(12) if k != out]) for out in range(12)])
+    error = math.sqrt(11 / 12 * ((without - without.mean()) ** 2).sum())
+    from scipy.stats import t
+
+    half = error * t.ppf(0.95, found.effective_documents - 1)
+    assert found.interval == pytest.approx((found.difference - half, found.difference + half), rel=1e-9)
+
+
+def test_documents_are_paired_by_text_where_names_differ(rng):
+    first, second = two_models(rng)
+    renamed = [Text.of(f"other {k}", None, each.log_probs, n_bytes=each.n_bytes) for k, each in enumerate(second)]
+    with pytest.raises(InputError, match="80 documents occur in one of the logs only"):
+        compare_texts(first, renamed)
+    by_text = [type(each)(f"other {k}", *list(vars(each).values())[1:]) for k, each in enumerate(second)]
+    assert compare_texts(first, by_text).difference == compare_texts(first, second).difference
+
+
+def test_other_texts_are_refused_with_the_reason(rng):
+    first, second = two_models(rng)
+    other = [*second[:-1], Text.of("d39", "another text", [-3.0])]
+    with pytest.raises(InputError, match=r"the texts differ in 1 document, for example 'd39' \(\d+ and 12 bytes\)"):
+        compare_texts(first, other)
+    same_size = [*second[:-1], Text.of("d39", "x" * first[-1].n_bytes, [-3.0])]
+    with pytest.raises(InputError, match="the texts differ in 1 document"):
+        compare_texts(first, same_size)
+    with pytest.raises(InputError, match=r"1 document occur.*'d39'.*--common"):
+        compare_texts(first, second[:-1])
+    common = compare_texts(first, second[:-1], common=True)
+    assert (common.n_documents, common.left_out) == (39, 1)
+    assert common.difference == compare_texts(first[:-1], second[:-1]).difference
+    with pytest.raises(InputError, match="'d0' occurs twice"):
+        compare_texts([*first, first[0]], second)
+    unknown = [Text(each.name, each.log_probability) for each in first]
+    with pytest.raises(InputError, match="neither log has the bytes of 40 documents"):
+        compare_texts(unknown, unknown)
+    with pytest.raises(InputError, match="a probability of 0 in 1 document"):
+        compare_texts([Text.of("d0", "ab", [-math.inf])], [Text.of("d0", "ab", [-1.0])])
+    with pytest.raises(InputError, match="at least two documents"):
+        compare_texts(first[:1], second[:1])
+    with pytest.raises(InputError, match="names"):
+        compare_texts(first, second, names=("a", "a"))
+
+
+@pytest.mark.slow
+def test_the_interval_covers_the_difference_where_that_of_tokens_does_not(rng):
+    """500 corpora of 40 documents of uneven length; both models' tokens depend on one another within a document."""
+    from unperplexed.language_models.text_comparison import jackknife
+    from unperplexed.statistics.means import t_quantile
+
+    runs, n, truth, covered, by_token = 500, 40, -0.02, 0, 0
+    for _ in range(runs):
+        n_bytes = np.exp(rng.normal(7, 0.8, n)).round()
+        noise = 0.8
+        bits = n_bytes * (truth + 0.05 * rng.normal(size=n)) + noise * np.sqrt(n_bytes) * rng.normal(size=n)
+        difference, error, degrees = jackknife(bits, n_bytes)
+        covered += abs(difference - truth) <= error * t_quantile(0.95, degrees)
+        by_token += abs(difference - truth) <= 1.96 * noise / math.sqrt(n_bytes.sum())
+    assert 0.93 * runs <= covered <= 0.975 * runs
+    assert by_token < 0.7 * runs

@@ -1,0 +1,164 @@
+"""Figures of texts: against formulas written out, whatever the order and the split, and coverage of the intervals."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unperplexed import InputError
+from unperplexed.language_models import Text, TextTally, assess_texts
+from unperplexed.language_models.clustered_ratios import RatioSums
+from unperplexed.statistics import generalized_mean
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+
+
+def some_texts(rng, n=30, longest=40):
+    found = []
+    for at in range(n):
+        x = np.log(rng.beta(2, 3, size=rng.integers(1, longest)))
+        found.append(Text.of(f"d{at}", "x y" * x.size, x, pieces=[f"t{k}" for k in range(x.size)]))
+    return found
+
+
+def test_rates_are_their_formulas(rng):
+    texts = some_texts(rng)
+    found = assess_texts(texts)
+    total = sum(each.log_probability for each in texts)
+    counts = {
+        "token": sum(each.log_probs.size for each in texts),
+        "byte": sum(each.n_bytes for each in texts),
+        "word": sum(each.words for each in texts),
+        "document": len(texts),
+    }
+    assert found.rates.keys() == counts.keys()
+    for unit, n in counts.items():
+        rate = found.rates[unit]
+        assert rate.total == n
+        assert rate.log_probability == pytest.approx(total / n, rel=1e-13)
+        assert rate.geometric_accuracy == pytest.approx(math.exp(total / n), rel=1e-12)
+        assert rate.perplexity == pytest.approx(math.exp(-total / n), rel=1e-12)
+        assert rate.bits == pytest.approx(-total / n / math.log(2), rel=1e-13)
+        for value, (low, high) in (
+            (rate.geometric_accuracy, rate.geometric_accuracy_interval),
+            (rate.perplexity, rate.perplexity_interval),
+            (rate.bits, rate.bits_interval),
+        ):
+            assert low < value < high
+
+
+def test_standard_errors_are_those_of_clustered_means(rng):
+    """The mean of all tokens with documents as clusters."""
+    texts = some_texts(rng)
+    x = np.concatenate([each.log_probs for each in texts])
+    document = np.repeat(np.arange(len(texts)), [each.log_probs.size for each in texts])
+    mean = uncertain_mean(x, np.ones(x.size), Dependence(document))
+    own = assess_texts(texts).rates["token"]
+    assert own.log_probability == pytest.approx(mean.mean, rel=1e-12)
+    half = (own.interval.high - own.interval.low) / 2
+    assert half == pytest.approx(mean.half_width(0.95), rel=1e-9)
+
+
+def test_profiles_are_generalized_means(rng):
+    texts = some_texts(rng)
+    found = assess_texts(texts)
+    p = np.exp(np.concatenate([each.log_probs for each in texts]))
+    rates = np.array([math.exp(each.log_probability / each.n_bytes) for each in texts])
+    for profile, values in ((found.token_profile, p), (found.document_profile, rates)):
+        assert [point.mean for point in profile] == pytest.approx(
+            [generalized_mean(values, point.order) for point in profile], rel=1e-12
+        )
+        assert all(point.interval.low <= point.mean <= point.interval.high for point in profile)
+
+
+def test_the_loss_by_position_adds_up(rng):
+    texts = some_texts(rng)
+    found = assess_texts(texts)
+    assert sum(each.tokens for each in found.positions) == found.rates["token"].total
+    assert sum(each.share for each in found.positions) == pytest.approx(1)
+    third = next(each for each in found.positions if each.first == 3)
+    own = np.concatenate([each.log_probs[2:4] for each in texts])
+    assert (third.last, third.tokens) == (4, own.size)
+    assert third.bits_per_token == pytest.approx(-own.mean() / math.log(2))
+
+
+def test_the_most_surprising_tokens_and_documents_are_found(rng):
+    texts = some_texts(rng, 200)
+    found = TextTally.count(texts)
+    tokens = sorted(((-x / math.log(2), t.name, k) for t in texts for k, x in enumerate(t.log_probs)), reverse=True)
+    assert [(each.document, each.position) for each in found.tokens] == [each[1:] for each in tokens[:20]]
+    first = found.tokens[0]
+    assert first.token == f"t{first.position}"
+    assert first.context.endswith(f"t{first.position - 1}" if first.position else "")
+    worst = sorted(texts, key=lambda each: (each.log_probability / each.n_bytes, each.name))[:5]
+    assert [each.name for each in found.documents[:5]] == [each.name for each in worst]
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30))
+def test_tallies_add_up_in_any_order_and_split(seed, cut):
+    rng = np.random.default_rng(seed)
+    texts = some_texts(rng, 31, 5)
+    whole = TextTally.count(texts)
+    parts = [texts[cut:], texts[:cut]]
+    assert TextTally.count(parts[0]) + TextTally.count(parts[1]) == whole
+    assert TextTally.count([texts[at] for at in rng.permutation(31)]) == whole
+    assert whole + TextTally() == whole == TextTally() + whole
+
+
+def test_impossible_tokens_make_the_figures_infinite_and_no_error():
+    found = assess_texts([Text.of("a", "ab", [-1.0, -math.inf]), Text.of("b", "cd", [-1.0])])
+    assert found.perplexity == math.inf
+    assert found.rates["token"].geometric_accuracy == 0
+    assert math.isnan(found.rates["token"].interval.low)
+    assert {point.mean for point in found.token_profile if point.order <= 0} == {0.0}
+    assert next(point.mean for point in found.token_profile if point.order == 1) == pytest.approx(2 / 3 * math.exp(-1))
+    assert "∞ bits per byte" in str(found)
+
+
+def test_one_document_has_no_interval():
+    found = assess_texts([Text.of("a", "ab", [-1.0, -2.0])])
+    assert math.isnan(found.rates["byte"].interval.low)
+    assert "one document has no interval" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([-1.0, 0.5], r"document 'a': token 1 \(counted from 0\) has the log-probability 0.5"),
+        ([math.nan], "token 0"),
+        ([], "expected a list of log-probabilities"),
+        ([[-1.0]], "expected a list of log-probabilities"),
+        (["x"], "log-probabilities are numbers"),
+    ],
+)
+def test_what_is_no_log_probability_is_refused(values, message):
+    with pytest.raises(InputError, match=message):
+        Text.of("a", "text", values)
+
+
+def test_nothing_to_assess_is_refused():
+    with pytest.raises(InputError, match="no text with a log-probability"):
+        assess_texts([])
+    with pytest.raises(InputError, match="confidence"):
+        assess_texts([Text.of("a", "ab", [-1.0])], confidence=95)
+
+
+def test_equal_documents_have_no_spread():
+    """Terms of the variance cancel: sums are exact, so that only the rounding of squares is left of them."""
+    sums = RatioSums.of(np.full(1000, -0.1), np.full(1000, 0.3))
+    assert sums.estimate().standard_error < 1e-9
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_bits_per_byte(rng):
+    """Documents of uneven length, tokens that share the difficulty of their document."""
+    n, covered, runs = 60, 0, 400
+    for _ in range(runs):
+        sizes = np.exp(rng.normal(6, 0.8, n)).round() + 5
+        rate = 0.6 + 0.1 * rng.normal(size=n)
+        sums = RatioSums.of(sizes * rate, sizes)
+        low, high = sums.estimate().interval(0.95)
+        covered += low <= 0.6 <= high
+    assert 0.92 * runs <= covered <= 0.98 * runs

@@ -1,0 +1,135 @@
+"""Logs that evaluation tools wrote for two tiny models, beside the tools' own figures."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from unperplexed.cli import main
+from unperplexed.language_models import (
+    Question,
+    Remarks,
+    Text,
+    assess_answers,
+    assess_questions,
+    assess_texts,
+    compare_texts,
+    read_items,
+)
+
+SAMPLES = Path(os.environ["UNPERPLEXED_DATA"]).parent / "language_models" / "samples"
+EXPECTED = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
+RUNS = [
+    (run, task, {name.partition(",")[0]: value for name, value in found.items() if "_stderr" not in name})
+    for run, tasks in EXPECTED["lm_eval"].items()
+    for task, found in tasks.items()
+    if task not in ("up_gen", "upx_b", "upx_d")
+]
+API = sorted(path.name for path in (SAMPLES / "api_shapes").iterdir())
+
+
+def samples(run, task):
+    [path] = (SAMPLES / "lm_eval" / run).glob(f"samples_{task}_2*")
+    return path
+
+
+@pytest.mark.parametrize(("run", "task", "expected"), RUNS, ids=[f"{run}-{task}" for run, task, _ in RUNS])
+def test_figures_are_those_of_lm_evaluation_harness(run, task, expected):
+    items = [*read_items(samples(run, task))]
+    if isinstance(items[0], Question):
+        found = {name: each.value for name, each in assess_questions(items, resamples=0).metrics.items()}
+    else:
+        rates = assess_texts(items).rates
+        found = {
+            "bits_per_byte": rates["byte"].bits,
+            "byte_perplexity": rates["byte"].perplexity,
+            "word_perplexity": rates["word"].perplexity,
+            "perplexity": rates["document"].perplexity,
+        }
+        greedy = assess_texts(items).greedy
+        found |= {} if greedy is None else {"acc": greedy.value}
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("run", "task"), [("plug_b", "upx_b"), ("plug_d", "upx_d")])
+def test_tasks_with_functions_of_their_own_hold_the_same_questions(run, task):
+    plain = assess_questions(read_items(samples("gpt2", "up_mc_plain")), resamples=0).metrics
+    own = assess_questions(read_items(samples(run, task)), resamples=0).metrics
+    assert {name: each.value for name, each in own.items()} == pytest.approx(
+        {name: each.value for name, each in plain.items()}, rel=1e-6
+    )
+
+
+def test_generated_answers_are_graded_by_filter():
+    metrics = assess_answers(read_items(samples("gpt2", "up_gen"))).metrics
+    expected = {name: value for name, value in EXPECTED["lm_eval"]["gpt2"]["up_gen"].items() if "stderr" not in name}
+    assert {name: metrics[f"mean grade ({name})"].value for name in expected} == expected
+
+
+@pytest.mark.parametrize("name", API)
+def test_servers_log_the_same_text(name):
+    expected = EXPECTED["api_shapes"]
+    found = assess_texts(SAMPLES / "api_shapes" / name)
+    assert found.rates["token"].total == expected["n_scored_tokens"]
+    assert found.rates["token"].log_probability == pytest.approx(-expected["nll_per_token"], rel=1e-12)
+    assert found.perplexity == pytest.approx(expected["perplexity"], rel=1e-12)
+    said = " ".join(found.remarks)
+    if name.startswith(("sglang", "vllm")):  # no text, and bytes of split characters unknown
+        assert math.isnan(found.bits_per_byte)
+        assert "figures per byte are unknown" in said
+    else:
+        assert found.rates["byte"].total == expected["n_bytes"]
+        assert found.bits_per_byte == pytest.approx(expected["bits_per_byte"], rel=1e-12)
+        assert "tokens split a character" in said
+    if "batch" in name:
+        assert "failed (status 400)" in said
+        assert "failed (batch_expired)" in said
+
+
+@pytest.mark.parametrize("name", ["stated_1epoch.json", "stated_2epochs.eval", "mc.eval", "mc_1sample.json"])
+def test_inspect(name):
+    remarks = Remarks()
+    items = [*read_items(SAMPLES / "inspect" / name, stated="metadata.confidence", remarks=remarks)]
+    assert not any(isinstance(each, Text) for each in items)
+    metrics = assess_answers(items, resamples=0).metrics
+    expected = EXPECTED["inspect"].get(name, {"accuracy": 0.0})
+    assert next(iter(metrics.values())).value == pytest.approx(expected["accuracy"], rel=1e-12)
+    said = " ".join(remarks.sentences())
+    if "upx_brier" in expected:
+        assert metrics["brier_score"].value == pytest.approx(expected["upx_brier"], rel=1e-12)
+    else:
+        assert "the tokens do not join to the text" in said
+        assert "no answer could be read" in said
+    assert ("from the first epoch alone" in said) == ("2epochs" in name)
+
+
+def test_lighteval():
+    found = assess_questions(read_items(SAMPLES / "lighteval" / "details_upmc_0.parquet"), resamples=0)
+    assert found.metrics["acc"].value == EXPECTED["lighteval"]["details_upmc_0.parquet"]["acc"]
+
+
+def test_runs_of_two_models_are_compared_on_the_same_texts():
+    logs = {run: samples(run, "up_roll") for run in ("gpt2", "llama", "llama_nobos", "llama_len16")}
+    bits = {run: EXPECTED["lm_eval"][run]["up_roll"]["bits_per_byte,none"] for run in logs}
+    found = compare_texts(logs["gpt2"], logs["llama_nobos"])
+    assert found.bits_per_byte == pytest.approx((bits["gpt2"], bits["llama_nobos"]), rel=1e-12)
+    assert found.difference == pytest.approx(bits["gpt2"] - bits["llama_nobos"], rel=1e-12)
+    # The same model, once with a scored beginning-of-sequence token, once with shorter windows.
+    scored = " ".join(compare_texts(logs["llama"], logs["llama_nobos"]).remarks)
+    assert scored.count("add_bos_token=False") == 1
+    windows = " ".join(compare_texts(logs["llama"], logs["llama_len16"]).remarks)
+    assert "windows of 64 tokens" in windows
+    assert "windows of 16 tokens" in windows
+
+
+def test_one_command_for_each_log(tmp_path, capsys):
+    logs = [path for path in SAMPLES.rglob("*") if path.is_file() and "recipe" not in path.parts]
+    logs = [path for path in logs if path.name not in ("README.md", "expected.json") and "results" not in path.name]
+    assert len(logs) == 26
+    for path in logs:
+        assert main(["lm", str(path), "--resamples", "0", "--report", str(tmp_path / "report.html")]) == 0
+        printed = capsys.readouterr()
+        assert " read as " in printed.err
+        assert printed.out
