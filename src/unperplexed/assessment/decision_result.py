@@ -119,6 +119,8 @@ class Decision:
     weighted: bool
     notes: dict[str, Notes]
     """What was left out or rescaled on the way in."""
+    bound: float = 0.0
+    """By at most how much the cost at the threshold differs from that of the rows, where a tally counts in cells."""
     warnings: tuple[str, ...] = ()
     version: str = __version__
 
