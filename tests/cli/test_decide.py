@@ -53,8 +53,8 @@ def test_text_and_picture(cases, capsys, tmp_path):
     benefits = ("--benefit-tp", "1", "--benefit-tn", "0.5")
     assert main(["decide", "cases.csv", *COLUMNS, *COSTS, *benefits, "--plot", "curve.svg"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Act where the probability of 'yes' is at least 0.231:")
-    assert "true positive -1, true negative -0.5" in out
+    assert out.startswith("Act where the probability of 'yes' is at least 0.231.")
+    assert "benefit of a true positive 1, benefit of a true negative 0.5" in " ".join(out.split())
     assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
 
 

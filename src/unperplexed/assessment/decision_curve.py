@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
+from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
@@ -34,10 +35,10 @@ MODEL, ALL, NONE = "model", "all", "none"
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionCurve(ReadOnlyArrays):
+class DecisionCurve(ReadOnlyArrays, Reported):
     """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
 
-    ``print`` it, ``.plot()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
     """
 
     thresholds: Floats
@@ -103,9 +104,22 @@ class DecisionCurve(ReadOnlyArrays):
 
     def __str__(self) -> str:
         """Return the decision curve as text for a terminal."""
-        from .decision_text import decision_curve_text
+        from ..report.terminal import text
+        from .describe_decision_curve import decision_curve_document
 
-        return decision_curve_text(self)
+        return text(decision_curve_document(self))
+
+    def _repr_html_(self) -> str:
+        from ..report.html import card
+        from .describe_decision_curve import decision_curve_document
+
+        return card(decision_curve_document(self))
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe_decision_curve import decision_curve_document
+
+        return page(decision_curve_document(self, name=name, command=command))
 
 
 def decision_curve(

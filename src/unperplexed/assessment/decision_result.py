@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats
 from .._version import __version__
@@ -84,7 +85,7 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(Reported):
     """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
 
     costs: Costs
@@ -132,7 +133,7 @@ class Decision:
     @property
     def verdict(self) -> str:
         """What to do, in words."""
-        from .decision_text import decision_verdict
+        from .describe_decisions import decision_verdict
 
         return decision_verdict(self)
 
@@ -147,6 +148,19 @@ class Decision:
 
     def __str__(self) -> str:
         """Return the decision as text for a terminal."""
-        from .decision_text import decision_text
+        from ..report.terminal import text
+        from .describe_decisions import decision_document
 
-        return decision_text(self)
+        return text(decision_document(self))
+
+    def _repr_html_(self) -> str:
+        from ..report.html import card
+        from .describe_decisions import decision_document
+
+        return card(decision_document(self))
+
+    def _page(self, name: str, command: str, recalibrate: str) -> str:
+        from ..report.html import page
+        from .describe_decisions import decision_document
+
+        return page(decision_document(self, name=name, command=command))

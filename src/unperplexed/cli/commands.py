@@ -168,6 +168,13 @@ def decide(arguments: argparse.Namespace) -> None:
     decide(arguments)
 
 
+def pool(arguments: argparse.Namespace) -> None:
+    """Fit a pool of several forecasters, or apply one."""
+    from .pool import pool
+
+    pool(arguments)
+
+
 def skill(arguments: argparse.Namespace) -> None:
     """Give skill scores against a baseline."""
     from .skill import skill

@@ -26,6 +26,7 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     options.add_json(command)
     text = "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf"
     command.add_argument("--plot", type=Path, metavar="PATH", help=text)
+    options.add_report(command)
 
 
 def decide(arguments: argparse.Namespace) -> None:
@@ -36,7 +37,7 @@ def decide(arguments: argparse.Namespace) -> None:
     from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
     from .counting import naming_files
-    from .outputs import check_outputs, picture_bytes, write_outputs
+    from .outputs import check_outputs, picture_bytes, report_bytes, write_outputs
 
     a = arguments
     check_outputs(a)
@@ -51,7 +52,7 @@ def decide(arguments: argparse.Namespace) -> None:
     pictures = {}
     if a.plot is not None:
         pictures = picture_bytes(a.plot, curve_of(columns, beside, checked_thresholds(None), a.confidence).plot)
-    write_outputs(a, found.to_json, str(found), pictures)
+    write_outputs(a, found.to_json, str(found), pictures | report_bytes(a, found))
 
 
 def _rows(a: argparse.Namespace) -> CountedRows:

@@ -18,6 +18,7 @@ from .._version import __version__
 from ..kernels.compiled import KERNEL
 from . import options
 from .decide import add_decide
+from .pool import add_pool
 from .skill import add_skill
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     recalibrate.having(
         partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
     )
+    add_pool(_command(commands, "pool", "combine several forecasters into one, or apply such a pool to new forecasts"))
     add_decide(_command(commands, "decide", "choose a threshold from costs, and see what decisions there cost"))
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(options.add_input, options.add_scores, options.add_counting, options.add_tally_output)
@@ -166,7 +168,7 @@ class _Completion(argparse.Action):
         parser.exit()
 
 
-_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP")
+_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP", "POOL")
 """What stands for the name of a file."""
 
 

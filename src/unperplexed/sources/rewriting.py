@@ -41,7 +41,15 @@ class ForecastFile:
     said: list[str] = field(default_factory=list)
     """Sentences that say what was chosen unasked."""
 
-    def write(self, path: Path, change: Change, suffix: str = "", progress: Progress | None = None) -> int:
+    def write(
+        self,
+        path: Path,
+        change: Change,
+        new: Sequence[str],
+        progress: Progress | None = None,
+        option: str = "--suffix",
+        after: Callable[[], None] = lambda: None,
+    ) -> int:
         """Write the file with other probabilities, whole or not at all; return the number of rows.
 
         Parameters
@@ -50,16 +58,18 @@ class ForecastFile:
             The new file, in the format that its suffix names: one of `TABLES`.
         change : callable
             Gives the new probabilities of successive rows.
-        suffix : str, default ""
-            Without one the new probabilities replace the old ones; with one they are added in columns whose names end
-            in it.
+        new : sequence of str
+            Names of the new columns. If they are those of the old ones, they replace these; else they are added.
         progress : callable, optional
             Called with the number of rows so far, and how many bytes of how many are behind.
+        option : str, default "--suffix"
+            What an error calls the option that names the new columns.
+        after : callable, optional
+            Called when all rows have been written; if it raises an error, there is no new file.
         """
-        new = [name + suffix for name in self.plan.prob]
-        both = [name for name in new if suffix and name in self.source.names]
+        both = [name for name in new if tuple(new) != self.plan.prob and name in self.source.names]
         if both:
-            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another --suffix.")
+            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another {option}.")
         form, rows = TABLES[path.suffix.lower()], 0
         spelled = (self.reading.separator, self.reading.decimal_comma) if self.form == "csv" else (",", False)
         with (
@@ -73,6 +83,7 @@ class ForecastFile:
                 rows += batch.n_rows
                 if progress is not None:
                     progress(rows, batch.position, self.source.size)
+            after()
         return rows
 
     def _batches(self, form: str) -> Iterator[tuple[Batch, Rows]]:
