@@ -131,9 +131,9 @@ def test_every_form_has_the_same_figures(small):
 def test_text_names_the_useful_thresholds(rng):
     y, p = calibrated(rng, 20_000)
     first = str(decision_curve(y, p, thresholds=[0.1, 0.2, 0.3])).splitlines()[0]
-    assert first == "model: significantly better than acting on all rows and on none at thresholds"
+    assert first == "The model is significantly better than acting on all rows and on none at"
     noise = str(decision_curve(y, rng.random(20_000), thresholds=[0.5]))
-    assert noise.startswith("model: at no threshold significantly better than both")
+    assert noise.startswith("The model is at no threshold significantly better than both")
 
 
 @pytest.mark.parametrize("thresholds", [[0], [1.0], [0.5, np.nan], "x", []])

@@ -53,8 +53,8 @@ def test_text_and_picture(cases, capsys, tmp_path):
     benefits = ("--benefit-tp", "1", "--benefit-tn", "0.5")
     assert main(["decide", "cases.csv", *COLUMNS, *COSTS, *benefits, "--plot", "curve.svg"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Act where the probability of 'yes' is at least 0.231:")
-    assert "true positive -1, true negative -0.5" in out
+    assert out.startswith("Act where the probability of 'yes' is at least 0.231.")
+    assert "benefit of a true positive 1, benefit of a true negative 0.5" in " ".join(out.split())
     assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
 
 
@@ -72,11 +72,34 @@ def test_bad_arguments_are_refused(cases, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
-def test_tallies_and_more_classes_are_refused(cases, capsys, tmp_path):
+def test_tallies_give_what_their_rows_give(cases, capsys, tmp_path):
+    y, p = cases
+    assert main(["decide", "cases.csv", *COLUMNS, *COSTS, "--json", "-"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    for name, here in (("a.tally", slice(0, 90)), ("b.tally", slice(90, None))):
+        Tally.of(y[here], p[here], labels=["no", "yes"]).save(tmp_path / name)
+    assert main(["decide", "a.tally", "b.tally", *COSTS, "--json", "-", "--plot", "curve.svg"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == expected["verdict"]
+    for field in ("cost", "recalibrated", "miscalibration", "best_cost_cross_fitted"):
+        assert found[field]["value"] == pytest.approx(expected[field]["value"], abs=1e-12)
+    assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
+
+
+def test_tallies_beside_rows_or_options_of_rows_are_refused(cases, capsys, tmp_path):
     y, p = cases
     Tally.of(y, p, pos_label="yes").save(tmp_path / "x.tally")
-    assert main(["decide", "x.tally", *COSTS]) == 2
-    assert "decide needs the file that they came from" in capsys.readouterr().err
+    for arguments, message in (
+        (["x.tally", "cases.csv"], "cases.csv: holds rows, beside tallies; count them first"),
+        (["x.tally", "--truth", "fraud"], "x.tally: --truth is for the reading of rows"),
+        (["x.tally", "--groups", "shop"], "x.tally: --groups is for the reading of rows"),
+    ):
+        assert main(["decide", *arguments, *COSTS]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_more_classes_are_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "three.csv").write_text("y,a,b,c\na,0.2,0.3,0.5\nb,0.1,0.8,0.1\n")
     assert main(["decide", "three.csv", "--truth", "y", "--prob", "a", "b", "c", *COSTS]) == 2
     assert "three.csv: y_prob: a decision at a threshold needs two classes, got 3" in capsys.readouterr().err

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -12,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tests.metadata_routing_common import ConsumingClassifier, ConsumingSplitter, _Registry
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -146,3 +150,127 @@ def test_bad_input_is_refused():
         RecalibratedClassifier(GaussianNB(), method="platt").fit(X, y)
     with pytest.raises(InputError, match="neither"):
         RecalibratedClassifier(StandardScaler()).fit(X, y)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+ROUTED = np.arange(60)
+WEIGHT, METADATA = 1.0 + ROUTED, ROUTED % 7
+
+
+def routed_fit(classifier, cv=3, **given):
+    """Fit to few rows, by a classifier that records what it is given."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    return RecalibratedClassifier(classifier, method="bias", cv=cv).fit(X, ROUTED % 2, **given)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "metadata"])
+def test_metadata_that_the_classifier_neither_requests_nor_refuses_is_an_error(routing, name):
+    with pytest.raises(UnsetMetadataPassedError, match=name):
+        routed_fit(ConsumingClassifier(), **{name: WEIGHT})
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "metadata"])
+def test_requested_metadata_reach_the_classifier_in_every_fit(routing, name):
+    seen = _Registry()
+    classifier = ConsumingClassifier(registry=seen).set_fit_request(**{name: True})
+    routed_fit(classifier, **{name: WEIGHT})
+    sizes = sorted(len(each._records["fit"]["fit"][-1][name]) for each in seen)
+    assert sizes == [40, 40, 40, 60]  # three folds, and all rows
+
+
+def test_refused_weights_reach_the_recalibrator_alone(routing):
+    seen = _Registry()
+    classifier = ConsumingClassifier(registry=seen).set_fit_request(sample_weight=False)
+    weight = np.where(ROUTED % 2, 9.0, 1.0)
+    routed_fit(classifier, sample_weight=weight)
+    assert all(each._records["fit"]["fit"][-1].get("sample_weight") is None for each in seen)
+    naive = GaussianNB().set_fit_request(sample_weight=False)
+    weighted, plain = routed_fit(naive, sample_weight=weight), routed_fit(naive)
+    X = np.zeros((3, 2))
+    assert np.array_equal(weighted.estimator_.predict_proba(X), plain.estimator_.predict_proba(X))
+    assert (weighted.predict_proba(X)[:, 1] > plain.predict_proba(X)[:, 1] + 0.1).all()
+
+
+def test_metadata_may_have_an_alias(routing):
+    seen = _Registry()
+    classifier = ConsumingClassifier(registry=seen).set_fit_request(sample_weight="importance")
+    routed_fit(classifier, importance=WEIGHT)
+    sizes = sorted(len(each._records["fit"]["fit"][-1]["sample_weight"]) for each in seen)
+    assert sizes == [40, 40, 40, 60]
+
+
+def test_the_splitter_gets_what_it_requests(routing):
+    seen = _Registry()
+    splitter = ConsumingSplitter(registry=seen).set_split_request(metadata=True)
+    classifier = ConsumingClassifier().set_fit_request(metadata=False)
+    routed_fit(classifier, cv=splitter, metadata=METADATA)
+    records = [record for each in seen for calls in each._records["split"].values() for record in calls]
+    assert records
+    assert all((record["metadata"] == METADATA).all() for record in records)
+
+
+def test_groups_are_kept_together_with_routing_too(routing):
+    X, y, _, _ = data(400)
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(len(y)), 3))
+    X, y = X[groups], y[groups]
+    tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
+    divided = RecalibratedClassifier(tree, method="temperature").fit(X, y)
+    for cv in (5, GroupKFold(3)):
+        together = RecalibratedClassifier(tree, method="temperature", cv=cv).fit(X, y, groups=groups)
+        assert together.gain_.log_loss > divided.gain_.log_loss + 0.3
+
+
+def test_a_pipeline_routes_weights_and_groups(routing):
+    X, y, X_new, _ = data(600)
+    weight, groups = np.where(y == 1, 3.0, 1.0), np.arange(len(y)) // 2
+    inner = make_pipeline(
+        StandardScaler().set_fit_request(sample_weight=False), LogisticRegression().set_fit_request(sample_weight=True)
+    )
+    model = RecalibratedClassifier(inner, method="bias")
+    with pytest.raises(UnsetMetadataPassedError):
+        make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model).fit(X, y, sample_weight=weight)
+    model = model.set_fit_request(sample_weight=True, groups=True)
+    outer = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+    weighted = outer.fit(X, y, sample_weight=weight, groups=groups)
+    alone = clone(model).fit(StandardScaler().fit_transform(X), y, sample_weight=weight, groups=groups)
+    q = weighted.predict_proba(X_new)
+    np.testing.assert_allclose(q, alone.predict_proba(weighted[0].transform(X_new)), atol=1e-12)
+    assert q[:, 1].mean() > clone(outer).fit(X, y).predict_proba(X_new)[:, 1].mean() + 0.1
+
+
+def test_what_nobody_requests_is_refused(routing):
+    with pytest.raises(TypeError, match="unexpected argument.*other"):
+        routed_fit(ConsumingClassifier(), other=WEIGHT)
+    frozen = FrozenEstimator(GaussianNB().fit(*data(200)[:2]))
+    X, y, _, _ = data(200)
+    assert RecalibratedClassifier(frozen, method="bias").fit(X, y, sample_weight=np.ones(len(y))).gain_ is not None
+    with pytest.raises(TypeError, match="unexpected argument.*other"):
+        RecalibratedClassifier(frozen, method="bias").fit(X, y, other=np.ones(len(y)))
+
+
+def test_it_can_be_frozen_itself():
+    X, y, X_new, _ = data(400)
+    model = RecalibratedClassifier(GaussianNB(), method="bias").fit(X, y)
+    frozen = clone(FrozenEstimator(model)).fit(X_new, np.zeros(len(X_new)))
+    assert np.array_equal(frozen.predict_proba(X_new), model.predict_proba(X_new))
+    tuned = TunedThresholdClassifierCV(frozen, cv="prefit", refit=False).fit(X, y)
+    assert np.array_equal(tuned.predict_proba(X_new), model.predict_proba(X_new))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning", "ignore::UserWarning")
+def test_checks_of_scikit_learn_hold_with_routing(routing):
+    model = RecalibratedClassifier(LogisticRegression().set_fit_request(sample_weight=True), method="logistic", cv=3)
+    failed = []
+    for estimator, check in estimator_checks_generator(model, expected_failed_checks=EXPECTED, mark="skip"):
+        try:
+            check(estimator)
+        except Exception as error:
+            if type(error).__name__ not in ("SkipTest", "Skipped"):
+                failed.append(f"{check}: {error!r:.200}")
+    assert not failed

@@ -288,7 +288,8 @@ def test_what_needs_outcomes_is_refused_without():
 def test_text_says_what_was_gained(rng):
     y, a, b = experts(rng, 2000)
     text = str(pool({"a": a, "b": b}, y, method="logarithmic"))
-    assert text.startswith("The pool is better than its best forecaster, 'a': log loss")
+    assert text.startswith("The pool is better than its best forecaster, 'a'.\nIts log loss on held-out rows is")
     assert "(extremized)" in text
     same = str(pool({"a": a, "copy": a}, y, method="logarithmic"))
-    assert same.startswith("No evidence that the pool is better than its best forecaster, 'a':")
+    assert same.startswith("No evidence that the pool is better than its best forecaster, 'a'.")
+    assert "Use 'a' alone, or equal weights." in same

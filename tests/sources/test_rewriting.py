@@ -36,7 +36,7 @@ def halved(columns, _first_row):
 
 def rewritten(path, out, prob=("p",), suffix="", change=halved, **reading):
     file = forecast_file(str(path), prob, FileReading(**reading))
-    return file.write(out, change, suffix)
+    return file.write(out, change, [name + suffix for name in file.plan.prob])
 
 
 def written(frame, path):

@@ -12,16 +12,20 @@ from numpy.typing import ArrayLike
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.serialize import json_text, plain_values
-from .._lib.typing import AnyFloats, Floats, ReadOnlyArrays
+from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import checked_sampling
-from ..statistics.threshold_cells import threshold_cells
+from ..tally.tally import Tally
+from ..tally.views import refuse_rows
+from .counted_rows import CountedRows, rows_of_tally, rows_one_by_one
 from .net_benefit import NetBenefit, exactly_zero, net_benefit
-from .recalibrated import RECALIBRATED, recalibrated_beside
+from .recalibrated import RECALIBRATED, Reader, Recalibrated, recalibrated_beside, same_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,10 +36,10 @@ MODEL, ALL, NONE = "model", "all", "none"
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionCurve(ReadOnlyArrays):
+class DecisionCurve(ReadOnlyArrays, Result):
     """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
 
-    ``print`` it, ``.plot()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
     """
 
     thresholds: Floats
@@ -57,6 +61,9 @@ class DecisionCurve(ReadOnlyArrays):
     weighted: bool
     notes: dict[str, Notes]
     """What was left out or rescaled on the way in, by forecaster."""
+    bounds: Floats
+    """By at most how much a net benefit of the predicted probabilities differs from that of the rows at each threshold,
+    where a tally counts in cells; else 0."""
     warnings: tuple[str, ...] = ()
     version: str = __version__
 
@@ -96,16 +103,15 @@ class DecisionCurve(ReadOnlyArrays):
         """Name it in one line."""
         return f"<DecisionCurve of {', '.join(self.models)} at {number_of(self.thresholds.size, 'threshold')}>"
 
-    def __str__(self) -> str:
-        """Return the decision curve as text for a terminal."""
-        from .decision_text import decision_curve_text
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_decision_curve import decision_curve_document
 
-        return decision_curve_text(self)
+        return decision_curve_document(self, name=naming.name, command=naming.command)
 
 
 def decision_curve(
     y_true: Any,
-    y_prob: Any,
+    y_prob: Any = None,
     *,
     thresholds: ArrayLike | None = None,
     recalibrated: Any = None,
@@ -120,8 +126,8 @@ def decision_curve(
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, 2)
-        Outcomes of two classes.
+    y_true : array_like of shape (n,) or (n, 2), or Tally
+        Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
     y_prob : array_like of shape (n,) or (n, 2), or mapping from name to such
         Predicted probabilities of one forecaster, or of several on the same rows.
     thresholds : array_like, optional
@@ -146,7 +152,7 @@ def decision_curve(
     ------
     InputError
         As `Forecasts`; for more than two classes; for a threshold outside (0, 1); for recalibrated probabilities of
-        other rows.
+        other rows; for a tally of rows in clusters.
 
     Notes
     -----
@@ -154,7 +160,8 @@ def decision_curve(
     divided by the observed frequency. Net interventions avoided: ``(NB - NB of acting on all) / (t/(1 - t))``. Each is
     a share minus a multiple of another. Its interval joins their Wilson limits (MOVER, Zou and Donner 2008), so that it
     stays honest where false positives, or false negatives, are rare; effective numbers of rows stand for weights and
-    clusters. Intervals are pointwise, not simultaneous.
+    clusters. Intervals are pointwise, not simultaneous. A tally gives what its rows would, or where it counts in cells,
+    net benefits within ``bounds`` of theirs.
 
     Examples
     --------
@@ -167,18 +174,19 @@ def decision_curve(
     """
     checked_sampling(confidence, 0, 0)
     at = checked_thresholds(thresholds)
-    forecasters = dict(y_prob) if isinstance(y_prob, Mapping) else {MODEL: y_prob}
-    refuse_names(forecasters)
-    rows = gathered("decision_curve", forecasters, y_true, reading)
-    refuse_classes(rows)
-    columns: dict[str, AnyFloats] = {}
-    single = not isinstance(y_prob, Mapping)
-    beside, warnings = recalibrated_beside(recalibrated, y_true, rows, reading, single)
-    for name, p in rows.probabilities.items():
-        columns[name] = p[:, 1]
-        if name in beside:
-            columns[RECALIBRATED if single else f"{name} {RECALIBRATED}"] = beside[name]
-    return curve_of(rows, columns, at, confidence, warnings)
+    read: Reader | None = None
+    if isinstance(y_true, Tally):
+        refuse_rows({"y_prob": y_prob, **reading})
+        columns = {MODEL: rows_of_tally(y_true)}
+    else:
+        forecasters = dict(y_prob) if isinstance(y_prob, Mapping) else {MODEL: y_prob}
+        refuse_names(forecasters)
+        found = gathered("decision_curve", forecasters, y_true, reading)
+        refuse_classes(found)
+        columns = {name: rows_one_by_one(found, name) for name in found.probabilities}
+        read = same_rows(y_true, found, reading)
+    beside, warnings = recalibrated_beside(recalibrated, columns, read)
+    return curve_of(columns, beside, at, confidence, warnings, single=not isinstance(y_prob, Mapping))
 
 
 def checked_thresholds(thresholds: ArrayLike | None) -> Floats:
@@ -211,25 +219,51 @@ def refuse_classes(rows: GatheredRows) -> None:
 
 
 def curve_of(
-    rows: GatheredRows, columns: Mapping[str, AnyFloats], at: Floats, confidence: float, warnings: tuple[str, ...] = ()
+    columns: Mapping[str, CountedRows],
+    beside: Mapping[str, Recalibrated],
+    at: Floats,
+    confidence: float,
+    warnings: tuple[str, ...] = (),
+    single: bool = True,
 ) -> DecisionCurve:
-    """Return the decision curve of probabilities of the positive class, by name, for gathered rows."""
+    """Return the decision curve of the same rows by several forecasters, each followed by its recalibrated one."""
 
-    def rule(p: AnyFloats) -> NetBenefit:
-        return net_benefit(threshold_cells(p, rows.truth, rows.weights, at, rows.groups), at, confidence)
+    def rule(rows: CountedRows) -> NetBenefit:
+        return net_benefit(rows.at(at), at, confidence)
 
-    ones = np.ones(rows.n_rows)
+    models = {}
+    for name, rows in columns.items():
+        models[name] = rule(rows)
+        if name in beside:
+            models[RECALIBRATED if single else f"{name} {RECALIBRATED}"] = rule(beside[name].curve)
+    rows = next(iter(columns.values()))
+    ones = np.ones(rows.p.size)
+    everything, nothing = (rule(rows.with_probabilities(p)) for p in (ones, 0 * ones))
+    negative, positive = rows.in_cell_of(at).T
+    bounds = np.maximum(negative * at / (1 - at), positive)
     return DecisionCurve(
         thresholds=at,
-        models={name: rule(p) for name, p in columns.items()},
-        all=exactly_zero(rule(ones), "avoided_low", "avoided_high"),
-        none=exactly_zero(rule(0 * ones), "low", "high", "standardized_low", "standardized_high"),
-        frequency=float(rows.weights @ rows.truth / rows.weights.sum()),
+        models=models,
+        all=exactly_zero(everything, "avoided_low", "avoided_high"),
+        none=exactly_zero(nothing, "low", "high", "standardized_low", "standardized_high"),
+        frequency=rows.frequency,
         n_rows=rows.n_rows,
         labels=rows.labels,
         confidence=confidence,
-        n_clusters=None if rows.groups is None else int(rows.groups.max()) + 1,
+        n_clusters=rows.n_clusters,
         weighted=rows.weighted,
-        notes=rows.notes,
-        warnings=warnings,
+        notes={name: each.notes for name, each in columns.items()},
+        bounds=bounds,
+        warnings=(*warnings, *_of_cells(bounds, at)),
+    )
+
+
+def _of_cells(bounds: Floats, at: Floats) -> tuple[str, ...]:
+    """Warn of what counting in cells may change."""
+    if not bounds.any():
+        return ()
+    worst = int(np.argmax(bounds))
+    return (
+        f"the tally counted probabilities in cells: net benefits are exact to ±{bounds[worst]:.2g} (at threshold"
+        f" {at[worst]:.3g}; bounds has each); use the rows for more digits",
     )

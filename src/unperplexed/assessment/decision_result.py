@@ -13,6 +13,8 @@ from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import Interval
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE
 
@@ -84,7 +86,7 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(Result):
     """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
 
     costs: Costs
@@ -119,6 +121,8 @@ class Decision:
     weighted: bool
     notes: dict[str, Notes]
     """What was left out or rescaled on the way in."""
+    bound: float = 0.0
+    """By at most how much the cost at the threshold differs from that of the rows, where a tally counts in cells."""
     warnings: tuple[str, ...] = ()
     version: str = __version__
 
@@ -130,7 +134,7 @@ class Decision:
     @property
     def verdict(self) -> str:
         """What to do, in words."""
-        from .decision_text import decision_verdict
+        from .describe_decisions import decision_verdict
 
         return decision_verdict(self)
 
@@ -143,8 +147,7 @@ class Decision:
         """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
         return json_text(self.to_dict(), indent)
 
-    def __str__(self) -> str:
-        """Return the decision as text for a terminal."""
-        from .decision_text import decision_text
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_decisions import decision_document
 
-        return decision_text(self)
+        return decision_document(self, name=naming.name, command=naming.command)

@@ -8,29 +8,29 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.gathered import GatheredRows, gathered
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from ..forecasts.gathered import gathered
 from ..forecasts.reading import RowReading
-from ..recalibration.held_out import held_out, independent_units
 from ..statistics.intervals import Interval, checked_sampling, wilson
 from ..statistics.means import t_quantile
-from ..statistics.standard_errors import Dependence, uncertain_mean
 from ..statistics.threshold_cells import (
     FALSE_NEGATIVE,
     FALSE_POSITIVE,
     TRUE_NEGATIVE,
     TRUE_POSITIVE,
     ThresholdCells,
-    threshold_cells,
 )
+from ..tally.tally import Tally
+from ..tally.views import refuse_rows
+from .counted_rows import CountedRows, folds_in_turn, rows_of_tally, rows_one_by_one
 from .decision_curve import MODEL, refuse_classes
 from .decision_result import Confusion, Costs, Decision, MeanCost, Share
-from .recalibrated import FEWEST_UNITS, FOLDS, recalibrated_beside
+from .recalibrated import Reader, Recalibrated, recalibrated_beside, same_rows
 
 
 def decide(
     y_true: Any,
-    y_prob: Any,
+    y_prob: Any = None,
     *,
     cost_false_positive: float,
     cost_false_negative: float,
@@ -49,8 +49,8 @@ def decide(
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, 2)
-        Outcomes of two classes.
+    y_true : array_like of shape (n,) or (n, 2), or Tally
+        Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
     y_prob : array_like of shape (n,) or (n, 2)
         Predicted probabilities of the positive class, or of both.
     cost_false_positive, cost_false_negative : float
@@ -59,7 +59,8 @@ def decide(
         Benefits of acting on a positive row, and of not acting on a negative one, in the same unit.
     recalibrated : True, None, array_like or object with ``transform``, default True
         Recalibrated probabilities, to see what miscalibration costs: True for cross-fitted ones (each row's from the
-        other folds), probabilities, or a `Recalibrator` that was fitted on other rows; None for none.
+        other folds), probabilities, or a `Recalibrator` that was fitted on other rows; None for none. For a tally
+        there are no rows to pass probabilities of.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     seed : int, default 0
@@ -78,13 +79,15 @@ def decide(
     Raises
     ------
     InputError
-        As `Forecasts`; for more than two classes; for costs by which acting, or not acting, would never be right.
+        As `Forecasts`; for more than two classes; for costs by which acting, or not acting, would never be right; for a
+        tally of rows in clusters.
 
     Notes
     -----
     With costs and benefits the threshold is ``(c_fp + b_tn) / (c_fp + b_tn + c_fn + b_tp)`` (Elkan 2001). Mean costs
     have sandwich standard errors, of clusters where there are ``groups``. The threshold that is best on the rows
-    themselves looks better than it is; its optimism is the cross-fitted cost minus that cost.
+    themselves looks better than it is; its optimism is the cross-fitted cost minus that cost. A tally gives what its
+    rows would, or where it counts in cells, costs within ``bound`` of theirs.
 
     Examples
     --------
@@ -101,21 +104,27 @@ def decide(
     """
     checked_sampling(confidence, 0, seed)
     costs = checked_costs(cost_false_positive, cost_false_negative, benefit_true_positive, benefit_true_negative)
-    rows = gathered("decide", {MODEL: y_prob}, y_true, reading)
-    refuse_classes(rows)
-    beside, warnings = recalibrated_beside(recalibrated, y_true, rows, reading, single=True, seed=seed)
+    read: Reader | None = None
+    if isinstance(y_true, Tally):
+        refuse_rows({"y_prob": y_prob, **reading})
+        rows = rows_of_tally(y_true)
+    else:
+        found = gathered("decide", {MODEL: y_prob}, y_true, reading)
+        refuse_classes(found)
+        rows, read = rows_one_by_one(found, MODEL), same_rows(y_true, found, reading)
+    beside, warnings = recalibrated_beside(recalibrated, {MODEL: rows}, read, seed)
     return decided(rows, costs, beside.get(MODEL), confidence, seed, warnings)
 
 
 def decided(
-    rows: GatheredRows,
+    rows: CountedRows,
     costs: Costs,
-    recalibrated: Floats | None,
+    recalibrated: Recalibrated | None,
     confidence: float,
     seed: int,
     warnings: tuple[str, ...] = (),
 ) -> Decision:
-    """Decide by gathered rows of a single forecaster, with recalibrated probabilities of the positive class or none."""
+    """Decide by the rows of a forecaster, with recalibrated probabilities or none."""
     return _Deciding(rows, costs, confidence).decision(recalibrated, seed, warnings)
 
 
@@ -146,70 +155,85 @@ def checked_costs(false_positive: float, false_negative: float, true_positive: f
 class _Deciding:
     """What all figures of a decision are made from."""
 
-    def __init__(self, rows: GatheredRows, costs: Costs, confidence: float) -> None:
+    def __init__(self, rows: CountedRows, costs: Costs, confidence: float) -> None:
         self.rows, self.costs, self.confidence = rows, costs, confidence
-        self.p: AnyFloats = rows.probabilities[MODEL][:, 1]
-        self.dependence = Dependence(rows.groups)
 
-    def decision(self, recalibrated: Floats | None, seed: int, warnings: tuple[str, ...]) -> Decision:
+    def decision(self, recalibrated: Recalibrated | None, seed: int, warnings: tuple[str, ...]) -> Decision:
         rows, at = self.rows, self.costs.threshold
-        cost = self.row_costs(self.acts(self.p, at))
-        best = best_threshold(self.p, rows.truth, rows.weights, self.costs)
-        changed = None if recalibrated is None else self.row_costs(recalibrated >= at)
+        cells = rows.at(np.array([at]))
+        best = best_threshold(rows.p, rows.positive, rows.weight, self.costs)
+        after, difference = (None, None) if recalibrated is None else self.compared(recalibrated)
+        bound, of_cell = self.bound(at)
         return Decision(
             costs=self.costs,
             threshold=at,
-            cost=self.mean(cost),
-            cost_all=self.mean(self.row_costs(np.ones(rows.n_rows, dtype=np.bool_))),
-            cost_none=self.mean(self.row_costs(np.zeros(rows.n_rows, dtype=np.bool_))),
-            confusion=self.confusion(at),
+            cost=self.mean(rows, rows.acts(at)),
+            cost_all=self.mean(rows, np.ones(rows.p.size, dtype=np.bool_)),
+            cost_none=self.mean(rows, np.zeros(rows.p.size, dtype=np.bool_)),
+            confusion=self.confusion(cells),
             best_threshold=best,
-            best_cost=self.mean(self.row_costs(self.acts(self.p, best))).value,
+            best_cost=self.mean(rows, rows.acts(best)).value,
             best_cost_cross_fitted=self.cross_fitted(seed),
-            recalibrated=None if changed is None else self.mean(changed),
-            miscalibration=None if changed is None else self.mean(cost - changed),
-            frequency=float(rows.weights @ rows.truth / rows.weights.sum()),
+            recalibrated=after,
+            miscalibration=difference,
+            frequency=rows.frequency,
             n_rows=rows.n_rows,
             labels=rows.labels,
             confidence=self.confidence,
-            n_clusters=None if rows.groups is None else self.dependence.units(rows.n_rows),
+            n_clusters=rows.n_clusters,
             weighted=rows.weighted,
-            notes=rows.notes,
-            warnings=warnings,
+            notes={MODEL: rows.notes},
+            bound=bound,
+            warnings=(*warnings, *of_cell),
         )
 
-    @staticmethod
-    def acts(p: AnyFloats, threshold: float) -> np.ndarray:
-        """Rows to act on; the threshold is compared in the probabilities' precision."""
-        return np.asarray(p >= p.dtype.type(threshold))
+    def costs_of(self, rows: CountedRows, acted: Bools) -> Floats:
+        """Cost of a row of each lot."""
+        return np.asarray(self.costs.by_kind[2 * acted + rows.positive])
 
-    def row_costs(self, acted: np.ndarray) -> Floats:
-        """Cost of each row."""
-        return np.asarray(self.costs.by_kind[2 * acted + self.rows.truth])
+    def mean(self, rows: CountedRows, acted: Bools) -> MeanCost:
+        """Mean cost of acting on some lots, with its interval."""
+        return self.interval(rows, self.costs_of(rows, acted))
 
-    def mean(self, x: Floats) -> MeanCost:
-        """Mean cost with its interval."""
-        found = uncertain_mean(x, self.rows.weights, self.dependence)
+    def interval(self, rows: CountedRows, x: Floats) -> MeanCost:
+        """Mean of one value a lot, with its interval."""
+        found = rows.mean(x)
         half = found.half_width(self.confidence)
         return MeanCost(found.mean, Interval(found.mean - half, found.mean + half))
 
+    def compared(self, recalibrated: Recalibrated) -> tuple[MeanCost, MeanCost]:
+        """Cost by the recalibrated probabilities, and the paired difference from that by the predicted ones."""
+        rows, at = recalibrated.rows, self.costs.threshold
+        before, after = (self.costs_of(rows, acted) for acted in (rows.acts(at), recalibrated.p >= at))
+        return self.interval(rows, after), self.interval(rows, before - after)
+
+    def bound(self, at: float) -> tuple[float, tuple[str, ...]]:
+        """By how much counting in cells may change the cost at the threshold, and a warning if it may."""
+        c, (negative, positive) = self.costs, self.rows.in_cell_of(np.array([at]))[0].tolist()
+        bound = max(negative * (c.false_positive - c.true_negative), positive * (c.false_negative - c.true_positive))
+        if not bound:
+            return 0.0, ()
+        return bound, (
+            f"the tally counted probabilities in cells, and that of the threshold has {negative + positive:.2%} of the"
+            f" rows: the cost is exact to ±{bound:.2g}; decide by the rows for more digits",
+        )
+
     def cross_fitted(self, seed: int) -> MeanCost | None:
         """Cost with thresholds chosen on other folds."""
-        rows = self.rows
-        if independent_units(rows) < FEWEST_UNITS:
+        dealt = self.rows.in_folds(seed)
+        if dealt is None:
             return None
-        acted = np.zeros(rows.n_rows, dtype=np.bool_)
-        for out in held_out(rows, FOLDS, seed):
-            chosen = best_threshold(self.p[~out], rows.truth[~out], rows.weights[~out], self.costs)
-            acted[out] = self.acts(self.p[out], chosen)
-        return self.mean(self.row_costs(acted))
+        lots, fold = dealt
+        acted = np.zeros(fold.size, dtype=np.bool_)
+        for out in folds_in_turn(fold):
+            chosen = best_threshold(lots.p[~out], lots.positive[~out], lots.weight[~out], self.costs)
+            acted[out] = lots.acts(chosen)[out]
+        return self.mean(lots, acted)
 
-    def confusion(self, threshold: float) -> Confusion:
+    def confusion(self, cells: ThresholdCells) -> Confusion:
         """Count decisions by outcome."""
-        rows = self.rows
-        cells = threshold_cells(self.p, rows.truth, rows.weights, np.array([threshold]), rows.groups)
-        totals = cells.shares[0] * rows.weights.sum()
-        if not rows.weighted:
+        totals = cells.shares[0] * self.rows.weight.sum()
+        if not self.rows.weighted:
             totals = totals.round()
         return Confusion(
             true_positives=float(totals[TRUE_POSITIVE]),

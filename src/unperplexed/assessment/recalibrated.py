@@ -2,50 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._lib.errors import InputError, listed, rows_text
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import Bools, Floats
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
-from ..recalibration.held_out import held_out, independent_units
+from ..recalibration.fitting import FitSettings, state_of_counts
+from .counted_rows import FEWEST_UNITS, FOLDS, CountedRows, folds_in_turn
 
 RECALIBRATED = "recalibrated"
-
-FOLDS = 5
-FEWEST_UNITS = 10
-"""Rows, or clusters, from which on recalibrated probabilities are cross-fitted."""
 
 _FORMS = ("percent", "from_logits", "from_log_probs", "renormalize", "drop_invalid")
 """How the forecasters' probabilities are read; the recalibrated ones are probabilities."""
 
 
-def recalibrated_beside(
-    given: Any, y_true: Any, rows: GatheredRows, reading: Mapping[str, Any], single: bool, seed: int = 0
-) -> tuple[dict[str, Floats], tuple[str, ...]]:
-    """Return recalibrated probabilities of the positive class by forecaster, as far as there are any, and warnings.
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """Rows with their predicted probabilities, and with recalibrated ones."""
 
-    ``reading`` has the options of `Forecasts` by which the rows were read.
+    rows: CountedRows
+    p: Floats
+    """Recalibrated probability of the positive class, of each lot of the rows."""
+
+    @property
+    def curve(self) -> CountedRows:
+        """The rows with recalibrated probabilities."""
+        return self.rows.with_probabilities(self.p)
+
+
+Reader = Callable[[Any], Floats]
+"""Reads recalibrated probabilities of the positive class that a user passes for the same rows."""
+
+
+def recalibrated_beside(
+    given: Any, columns: Mapping[str, CountedRows], read: Reader | None = None, seed: int = 0
+) -> tuple[dict[str, Recalibrated], tuple[str, ...]]:
+    """Return recalibrated probabilities by forecaster, as far as there are any, and warnings.
+
+    ``given`` is what `decide` takes as ``recalibrated``. Without ``read`` no probabilities may be passed.
     """
-    forecasters = rows.probabilities
     if given is None or given is False:
         return {}, ()
     if given is True:
-        found = {name: cross_fitted(p, rows, seed) for name, p in rows.probabilities.items()}
-        return {name: p for name, p in found.items() if p is not None}, _warnings(rows, found)
-    if single and not isinstance(given, Mapping):
-        given = {next(iter(forecasters)): given}
-    if not isinstance(given, Mapping) or (unknown := [name for name in given if name not in forecasters]):
+        found = {name: cross_fitted(rows, seed) for name, rows in columns.items()}
+        return {name: each for name, each in found.items() if each is not None}, _warnings(found.values())
+    if len(columns) == 1 and not isinstance(given, Mapping):
+        given = {next(iter(columns)): given}
+    if not isinstance(given, Mapping) or (unknown := [name for name in given if name not in columns]):
         named = "a mapping by the forecasters' names" if not isinstance(given, Mapping) else f"no {unknown[0]!r}"
-        raise InputError(f"recalibrated: expected {named}; they are {', '.join(map(repr, forecasters))}.")
-    return {name: _of_one(each, name, y_true, rows, reading) for name, each in given.items()}, ()
+        raise InputError(f"recalibrated: expected {named}; they are {', '.join(map(repr, columns))}.")
+    return {name: _of_one(each, columns[name], read) for name, each in given.items()}, ()
 
 
-def _warnings(rows: GatheredRows, found: Mapping[str, Floats | None]) -> tuple[str, ...]:
-    if all(p is not None for p in found.values()):
+def _of_one(given: Any, rows: CountedRows, read: Reader | None) -> Recalibrated:
+    """Return probabilities by a fitted map, or those handed over for the same rows."""
+    if hasattr(given, "transform"):
+        _check_classes(getattr(given, "labels_", ()), rows.labels)
+        p = given.transform(np.stack([1 - rows.p, rows.p], axis=1))[:, 1]
+        return Recalibrated(rows, np.asarray(p, dtype=np.float64))
+    if read is None:
+        raise InputError("recalibrated: a tally has no rows to pass probabilities of; pass True, or a Recalibrator.")
+    return Recalibrated(rows, read(given))
+
+
+def _warnings(found: Iterable[Recalibrated | None]) -> tuple[str, ...]:
+    if all(each is not None for each in found):
         return ()
     return (
         f"nothing was recalibrated: {FOLDS} folds of fewer than {FEWEST_UNITS} independent units determine no map; pass"
@@ -53,18 +79,19 @@ def _warnings(rows: GatheredRows, found: Mapping[str, Floats | None]) -> tuple[s
     )
 
 
-def _of_one(given: Any, name: str, y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Floats:
-    """Return probabilities by a fitted map, or those handed over for the same rows."""
-    if hasattr(given, "transform"):
-        _check_classes(getattr(given, "labels_", ()), rows.labels)
-        return np.asarray(given.transform(rows.probabilities[name]), dtype=np.float64)[:, 1]
-    plain = {key: value for key, value in reading.items() if key not in _FORMS}
-    read = gathered("recalibrated", {RECALIBRATED: given}, y_true, plain, RECALIBRATED)
-    at = np.searchsorted(read.index, rows.index)
-    same = np.append(read.index, -1)[at] == rows.index
-    if not same.all():
-        raise InputError(f"recalibrated: no probability in {rows_text(rows.index[~same])}.")
-    return np.asarray(read.probabilities[RECALIBRATED][at, 1], dtype=np.float64)
+def same_rows(y_true: Any, rows: GatheredRows, reading: Mapping[str, Any]) -> Reader:
+    """Return what reads probabilities for the same rows, which were read with the options ``reading``."""
+
+    def read(given: Any) -> Floats:
+        plain = {key: value for key, value in reading.items() if key not in _FORMS}
+        found = gathered("recalibrated", {RECALIBRATED: given}, y_true, plain, RECALIBRATED)
+        at = np.searchsorted(found.index, rows.index)
+        same = np.append(found.index, -1)[at] == rows.index
+        if not same.all():
+            raise InputError(f"recalibrated: no probability in {rows_text(rows.index[~same])}.")
+        return np.asarray(found.probabilities[RECALIBRATED][at, 1], dtype=np.float64)
+
+    return read
 
 
 def _check_classes(fitted: Iterable[Label | None], labels: Sequence[Label | None]) -> None:
@@ -76,22 +103,33 @@ def _check_classes(fitted: Iterable[Label | None], labels: Sequence[Label | None
         )
 
 
-def cross_fitted(p: AnyFloats, rows: GatheredRows, seed: int = 0) -> Floats | None:
-    """Recalibrate each row by a `Recalibrator` fitted on the other folds; None for too few rows.
-
-    Returns the probability of the positive class. Clusters stay together.
-    """
-    from ..recalibration.recalibrator import Recalibrator
-
-    if independent_units(rows) < FEWEST_UNITS:
+def cross_fitted(rows: CountedRows, seed: int = 0) -> Recalibrated | None:
+    """Recalibrate rows by maps fitted on the other folds; None for too few rows. Clusters stay together."""
+    dealt = rows.in_folds(seed)
+    if dealt is None:
         return None
-    found = np.empty(rows.n_rows)
-    for out in held_out(rows, FOLDS, seed):
-        fitted = Recalibrator(seed=seed).fit(rows.truth[~out], p[~out], **_known(rows, ~out))
-        found[out] = fitted.transform(p[out])[:, 1]
-    return found
+    lots, fold = dealt
+    found = np.empty(lots.p.size)
+    for out in folds_in_turn(fold):
+        found[out] = _fitted(lots, ~out, seed, lots.p[out].astype(np.float64))
+    return Recalibrated(lots, found)
 
 
-def _known(rows: GatheredRows, kept: np.ndarray) -> dict[str, Any]:
-    groups: Ints | None = None if rows.groups is None else rows.groups[kept]
-    return {"labels": [0, 1], "sample_weight": rows.weights[kept] if rows.weighted else None, "groups": groups}
+def _fitted(rows: CountedRows, kept: Bools, seed: int, p: Floats) -> Floats:
+    """Fit a map to some of the rows, and apply it to other probabilities."""
+    if rows.groups is not None:
+        from ..recalibration.recalibrator import Recalibrator
+
+        weight = rows.weight[kept] if rows.weighted else None
+        reading: dict[str, Any] = {"labels": [0, 1], "sample_weight": weight, "groups": rows.groups[kept]}
+        return Recalibrator(seed=seed).fit(rows.positive[kept], rows.p[kept], **reading).transform(p)
+    some = rows.only(kept)
+    values, place = np.unique(some.p, return_inverse=True)
+    at = some.positive * values.size + place.reshape(-1)
+    total, squared = (
+        np.asarray(np.bincount(at, x, 2 * values.size).reshape(2, -1), dtype=np.float64)
+        for x in (some.weight, some.squared)
+    )
+    settings = FitSettings("auto", single=False, folds=5, seed=seed)
+    state = state_of_counts(values.astype(np.float64), total, squared, some.n_rows, settings)
+    return state.probabilities(np.stack([1 - p, p], axis=1))[:, 1]

@@ -12,36 +12,36 @@ from ..sources.files import FileReading
 
 
 def order_of_classes(
-    labels: Sequence[Label | None], n_columns: int, plan: Plan, reading: FileReading
+    labels: Sequence[Label | None], n_columns: int, plan: Plan, reading: FileReading, what: str = "recalibration map"
 ) -> tuple[list[int], str]:
-    """Find the column of each class of a map.
+    """Find the column of each class of a map, or of a pool (``what``).
 
     Labels named with the columns or with ``--labels`` decide, then the columns' own names. Without either the columns
     are taken in the order of the map's classes, and the sentence returned says so.
     """
     if n_columns == 1:
-        _check_positive(labels, plan, reading)
+        _check_positive(labels, plan, reading, what)
         return [0], ""
     if n_columns != len(labels):
         raise InputError(
-            f"{n_columns} probability columns, but the recalibration map is of {len(labels)} classes:"
+            f"{n_columns} probability columns, but the {what} is of {len(labels)} classes:"
             f" {_names(labels)}. Name the columns of these classes."
         )
     named = plan.labels or (None if reading.labels is None else tuple(reading.labels))
     if named is not None:
         texts, wanted = _spelled(named, labels)
         if set(texts) != set(wanted):
-            raise InputError(_other(labels, named))
+            raise InputError(_other(labels, named, what))
         return [texts.index(label) for label in wanted], ""
     for read in readings(plan.prob):
         texts, wanted = _spelled(read, labels)
         if set(texts) == set(wanted):
             return [texts.index(label) for label in wanted], ""
         if set(texts) & set(wanted):
-            raise InputError(_other(labels, plan.prob))
+            raise InputError(_other(labels, plan.prob, what))
     if len(plan.prob) == 1:
         return list(range(n_columns)), ""
-    return list(range(n_columns)), f"columns read in the order of the map's classes: {_names(labels)}"
+    return list(range(n_columns)), f"columns read in the order of the {_short(what)}'s classes: {_names(labels)}"
 
 
 def refuse_other_classes(labels: Sequence[Label | None], others: Sequence[Label | None]) -> None:
@@ -55,25 +55,25 @@ def refuse_other_classes(labels: Sequence[Label | None], others: Sequence[Label 
         )
 
 
-def _check_positive(labels: Sequence[Label | None], plan: Plan, reading: FileReading) -> None:
+def _short(what: str) -> str:
+    return what.rpartition(" ")[2]
+
+
+def _check_positive(labels: Sequence[Label | None], plan: Plan, reading: FileReading, what: str) -> None:
     """Refuse one column of another class than the map's positive one."""
     if len(labels) != 2:
-        raise InputError(
-            f"one probability column, but the recalibration map is of {len(labels)} classes: {_names(labels)}."
-        )
+        raise InputError(f"one probability column, but the {what} is of {len(labels)} classes: {_names(labels)}.")
     positive = plan.pos_label if reading.pos_label is None else reading.pos_label
     named = list(reading.labels) if reading.labels is not None else [positive]
     if named[-1] is not None and labels[1] is not None and not _same(named[-1], labels[1]):
-        raise InputError(
-            f"the recalibration map is of the probability of {labels[1]!r}, the column of that of {named[-1]!r}."
-        )
+        raise InputError(f"the {what} is of the probability of {labels[1]!r}, the column of that of {named[-1]!r}.")
     if len(named) == 2 and labels[0] is not None and not _same(named[0], labels[0]):
-        raise InputError(_other(labels, [str(name) for name in named]))
+        raise InputError(_other(labels, [str(name) for name in named], what))
 
 
-def _other(labels: Sequence[Label | None], named: Sequence[str]) -> str:
+def _other(labels: Sequence[Label | None], named: Sequence[str], what: str) -> str:
     return (
-        f"the recalibration map is of the classes {_names(labels)}, the columns of {listed(list(named))}. Fit a map to"
+        f"the {what} is of the classes {_names(labels)}, the columns of {listed(list(named))}. Fit a {_short(what)} to"
         " these forecasts, or name the class of each column (--prob label=COLUMN)."
     )
 

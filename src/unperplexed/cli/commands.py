@@ -187,6 +187,13 @@ def lm(arguments: argparse.Namespace) -> None:
     lm(arguments)
 
 
+def pool(arguments: argparse.Namespace) -> None:
+    """Fit a pool of several forecasters, or apply one."""
+    from .pool import pool
+
+    pool(arguments)
+
+
 def skill(arguments: argparse.Namespace) -> None:
     """Give skill scores against a baseline."""
     from .skill import skill

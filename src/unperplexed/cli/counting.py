@@ -120,7 +120,7 @@ def counted_by(
 
 def selection_of(arguments: argparse.Namespace) -> Selection:
     """Columns as the options name them."""
-    shards_by = () if arguments.command in ("compare", "skill") else getattr(arguments, "groups", ())
+    shards_by = () if arguments.command in ("compare", "skill", "pool") else getattr(arguments, "groups", ())
     keys = getattr(arguments, "by", ())
     return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
 

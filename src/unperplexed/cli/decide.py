@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import options
+
+if TYPE_CHECKING:
+    from ..assessment.counted_rows import CountedRows
 
 
 def add_decide(command: argparse.ArgumentParser) -> None:
@@ -22,37 +26,51 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     options.add_json(command)
     text = "write the decision curve, also of recalibrated probabilities: .png, .svg or .pdf"
     command.add_argument("--plot", type=Path, metavar="PATH", help=text)
+    options.add_report(command)
 
 
 def decide(arguments: argparse.Namespace) -> None:
-    """Decide by the forecasts of files."""
+    """Decide by the forecasts of files, or by tallies of them."""
     from .._lib.errors import InputError
-    from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of, refuse_classes
+    from ..assessment.decision_curve import MODEL, checked_thresholds, curve_of
     from ..assessment.decisions import checked_costs, decided
-    from ..assessment.recalibrated import RECALIBRATED, recalibrated_beside
-    from ..forecasts.gathered import gathered_chunks
-    from ..sources.readers.formats import matching
+    from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
-    from .counting import file_chunks, naming_files, tally_names
-    from .outputs import check_outputs, picture_bytes, write_outputs
+    from .counting import naming_files
+    from .outputs import check_outputs, picture_bytes, report_bytes, write_outputs
 
     a = arguments
     check_outputs(a)
     checked_sampling(a.confidence, 0, a.seed)
     costs = checked_costs(a.cost_fp, a.cost_fn, a.benefit_tp, a.benefit_tn)
-    if tallies := tally_names(matching(a.files), a):
-        raise InputError(f"{tallies[0]}: its rows are counted already; decide needs the file that they came from.")
     try:
-        rows = gathered_chunks(file_chunks(a)(), MODEL)
-        refuse_classes(rows)
-        beside, warnings = recalibrated_beside(True, None, rows, {}, single=True, seed=a.seed)
-        found = decided(rows, costs, beside.get(MODEL), a.confidence, a.seed, warnings)
+        columns = {MODEL: _rows(a)}
+        beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
+        found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
     except InputError as error:
         raise InputError(naming_files(a.files, error)) from None
-    columns = {MODEL: rows.probabilities[MODEL][:, 1]}
-    if MODEL in beside:
-        columns[RECALIBRATED] = beside[MODEL]
     pictures = {}
     if a.plot is not None:
-        pictures = picture_bytes(a.plot, curve_of(rows, columns, checked_thresholds(None), a.confidence).plot)
-    write_outputs(a, found.to_json, str(found), pictures)
+        pictures = picture_bytes(a.plot, curve_of(columns, beside, checked_thresholds(None), a.confidence).plot)
+    write_outputs(a, found.to_json, str(found), pictures | report_bytes(a, found))
+
+
+def _rows(a: argparse.Namespace) -> CountedRows:
+    """Read rows, or take those of tallies."""
+    from .._lib.errors import InputError
+    from ..assessment.counted_rows import rows_of_tally, rows_one_by_one
+    from ..assessment.decision_curve import MODEL, refuse_classes
+    from ..forecasts.gathered import gathered_chunks
+    from ..sources.readers.formats import matching
+    from .counting import file_chunks, merged_tallies, refuse_reading, tally_names
+
+    names = matching(a.files)
+    tallies = tally_names(names, a)
+    if not tallies:
+        rows = gathered_chunks(file_chunks(a)(), MODEL)
+        refuse_classes(rows)
+        return rows_one_by_one(rows, MODEL)
+    if others := [name for name in names if name not in tallies]:
+        raise InputError(f"{others[0]}: holds rows, beside tallies; count them first (unperplexed tally).")
+    refuse_reading(a, tallies[0])
+    return rows_of_tally(merged_tallies(tallies))

@@ -107,7 +107,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
     add("--master", metavar="URL", help="of Spark (default: this machine)")
 
 
-def add_pairing(command: argparse.ArgumentParser) -> None:
+def add_pairing(command: argparse.ArgumentParser, lag: bool = True) -> None:
     """Add how rows of several forecasters are matched."""
     group = command.add_argument_group("which rows belong together")
     add = group.add_argument
@@ -119,7 +119,8 @@ def add_pairing(command: argparse.ArgumentParser) -> None:
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
     add("--where", metavar="EXPRESSION", help="compare only rows for which this SQL expression of columns is true")
-    add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
+    if lag:
+        add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
     add_groups(command)
 
 

@@ -19,6 +19,7 @@ from .._version import __version__
 from . import options
 from .decide import add_decide
 from .lm import add_lm
+from .pool import add_pool
 from .skill import add_skill
 from .terminal import print_error
 
@@ -157,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     recalibrate.having(
         partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json
     )
+    add_pool(_command(commands, "pool", "combine several forecasters into one, or apply such a pool to new forecasts"))
     add_decide(_command(commands, "decide", "choose a threshold from costs, and see what decisions there cost"))
     add_lm(
         _command(commands, "lm", "logs of language models: perplexity, bits per byte, questions, two models compared")
@@ -193,7 +195,7 @@ class _Completion(argparse.Action):
         parser.exit()
 
 
-_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP")
+_FILE_NAMES = ("FILE", "PATH", "TALLY", "MAP", "POOL")
 """What stands for the name of a file."""
 
 

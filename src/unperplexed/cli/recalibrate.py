@@ -116,19 +116,23 @@ def _apply(arguments: argparse.Namespace) -> None:
         gone = shown(lambda: print_text(arguments, _written(arguments, file, change, rows)))
 
     with progress_bar() as report:
-        file.write(arguments.output, change, arguments.suffix or "", report, show)
+        file.write(arguments.output, change, _new(arguments, file), report, done=show)
     if gone is not None:
         raise gone
 
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: Change, rows: int) -> str:
     """Say what was written."""
-    new = [name + (arguments.suffix or "") for name in file.plan.prob]
+    new = _new(arguments, file)
     more = f" and {len(new) - _MOST_NAMED:,} more" if len(new) > _MOST_NAMED else ""
     where = f"column{'s' * (len(new) > 1)} {', '.join(new[:_MOST_NAMED])}{more}"
     left_out = f"; {number_of(change.invalid, 'row')} without valid probabilities left empty" if change.invalid else ""
-    unit = _unit(file.reading, change.n_columns)
+    unit = unit_of(file.reading, change.n_columns)
     return f"{arguments.output}: {number_of(rows, 'row')} recalibrated, {where}{unit}{left_out}"
+
+
+def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
+    return [name + (arguments.suffix or "") for name in file.plan.prob]
 
 
 _MOST_NAMED = 3
@@ -170,7 +174,7 @@ class Change:
             self.invalid += sum(block.notes.dropped.values())
             summed = bool(options.get("renormalize")) and columns.n_columns > 1
             found = self._recalibrated(block.probabilities if summed else raw[at], {} if summed else form)
-            new[at] = _in_form(found, form)
+            new[at] = in_form(found, form)
         return new
 
     def _recalibrated(self, rows: AnyFloats, form: dict[str, bool]) -> Floats:
@@ -184,7 +188,7 @@ class Change:
         return found[:, np.argsort(order)]
 
 
-def _in_form(rows: Floats, form: Mapping[str, bool]) -> Floats:
+def in_form(rows: Floats, form: Mapping[str, bool]) -> Floats:
     """Give probabilities as the file had them: percentages, log-probabilities, or logits.
 
     The logits of one column are log-odds; those of several are log-probabilities, whose softmax they are.
@@ -198,7 +202,7 @@ def _in_form(rows: Floats, form: Mapping[str, bool]) -> Floats:
     return rows
 
 
-def _unit(reading: FileReading, n_columns: int) -> str:
+def unit_of(reading: FileReading, n_columns: int) -> str:
     """Name the form of the new columns, where it is not probabilities."""
     if reading.options["percent"]:
         return " in percent"

@@ -18,6 +18,13 @@ try:
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
     from sklearn.utils import get_tags, indexable
+    from sklearn.utils.metadata_routing import (
+        MetadataRouter,
+        MethodMapping,
+        _routing_enabled,
+        get_routing_for_object,
+        process_routing,
+    )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 except ImportError as error:  # pragma: no cover - depends on the installation
@@ -79,6 +86,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     ``predict`` returns the class with the largest recalibrated probability. For other costs of errors put the
     classifier into `sklearn.model_selection.TunedThresholdClassifierCV`.
 
+    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``) the classifier gets what it requests by
+    ``set_fit_request``, the splitter what it requests, and the recalibrator ``sample_weight`` and ``groups`` as
+    ``set_fit_request`` of this estimator says. Without routing a classifier that takes weights gets them.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -127,11 +138,13 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         X, y : array_like
             Features, and the observed class of each row.
         sample_weight : array_like of shape (n,), optional
-            Non-negative weights of the rows, for the recalibrator and for a classifier that takes weights.
+            Non-negative weights of the rows, for the recalibrator and for a classifier that takes weights (with
+            metadata routing: that requests them).
         groups : array_like of shape (n,), optional
             Clusters of rows that may depend on one another. No fold divides them.
         **fit_params
-            Passed to the ``fit`` of the classifier.
+            Passed to the ``fit`` of the classifier; with metadata routing to the classifier and the splitter, as they
+            request.
 
         Returns
         -------
@@ -143,15 +156,12 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         y = column_or_1d(y, warn=True)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         frozen = isinstance(self.estimator, FrozenEstimator)
-        params = dict(fit_params)
-        if weight is not None and not frozen:
-            if has_fit_parameter(self.estimator, "sample_weight"):
-                params["sample_weight"] = weight
-            else:
-                name = type(self.estimator).__name__
-                warnings.warn(f"{name} takes no sample_weight; only its recalibration is weighted.", stacklevel=2)
+        given = fit_params | {"sample_weight": weight, "groups": groups}
+        given = {name: value for name, value in given.items() if value is not None}
+        routed = process_routing(self, "fit", **given) if _routing_enabled() else None
+        params = self._unrouted(weight, fit_params) if routed is None else dict(routed.estimator.fit)
         self.estimator_ = self.estimator if frozen else clone(self.estimator)
-        found = self._frozen_outputs(X, y) if frozen else self._held_out_outputs(X, y, groups, params)
+        found = self._frozen_outputs(X, y) if frozen else self._held_out_outputs(X, y, given, params)
         recalibrator = Recalibrator(self.method, single=self.single, folds=self.folds, seed=self.random_state)
         reading: dict[str, Any] = {"sample_weight": weight, "groups": groups, "labels": self.classes_.tolist()}
         self.recalibrator_ = recalibrator.fit(y, found.values, from_logits=found.from_logits, **reading)
@@ -160,6 +170,16 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    def _unrouted(self, weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Give what the classifier is fitted with where nothing is routed: weights too, if it takes any."""
+        if weight is None or isinstance(self.estimator, FrozenEstimator):
+            return fit_params
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return fit_params | {"sample_weight": weight}
+        name = type(self.estimator).__name__
+        warnings.warn(f"{name} takes no sample_weight; only its recalibration is weighted.", stacklevel=3)
+        return fit_params
 
     def _frozen_outputs(self, X: Any, y: Any) -> _Outputs:
         check_is_fitted(self.estimator)
@@ -170,18 +190,25 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         response = _response(self.estimator)
         return _Outputs(getattr(self.estimator, response)(X), response == "decision_function")
 
-    def _held_out_outputs(self, X: Any, y: Any, groups: Any, params: dict[str, Any]) -> _Outputs:
+    def _held_out_outputs(self, X: Any, y: Any, given: dict[str, Any], params: dict[str, Any]) -> _Outputs:
+        """Predict each row by a classifier that was not fitted to it, and fit the classifier to all rows.
+
+        ``given`` is what `fit` was given beside X and y, ``params`` what the classifier is fitted with.
+        """
         self.classes_ = np.unique(y)
         if self.classes_.size < 2:
             raise InputError(f"y: a classifier needs two classes or more, got one class: {self.classes_.tolist()!r}.")
         cv = 5 if self.cv is None else self.cv
-        if groups is not None and isinstance(cv, int | np.integer):
+        if "groups" in given and isinstance(cv, int | np.integer):
             cv = StratifiedGroupKFold(int(cv))
         cv = check_cv(cv, y, classifier=True)
         response = _response(self.estimator)
-        values = cross_val_predict(
-            self.estimator, X, y, groups=groups, cv=cv, method=response, params=params, n_jobs=self.n_jobs
-        )
+        keywords: dict[str, Any] = {"params": params, "groups": given.get("groups")}
+        if _routing_enabled():  # cross_val_predict routes once more, and refuses what nobody requests
+            wanted = get_routing_for_object(self.estimator).consumes("fit", given)
+            wanted |= get_routing_for_object(cv).consumes("split", given)
+            keywords = {"params": {name: given[name] for name in wanted}}
+        values = cross_val_predict(self.estimator, X, y, cv=cv, method=response, n_jobs=self.n_jobs, **keywords)
         self.estimator_.fit(X, y, **params)
         return _Outputs(values, response == "decision_function")
 
@@ -198,6 +225,17 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """Return the class with the largest recalibrated probability for each row."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def get_metadata_routing(self) -> Any:
+        """Return what this estimator, its classifier and its splitter request of the metadata of a fit.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        fits, splits = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=fits).add(splitter=self.cv, method_mapping=splits)
 
     def __sklearn_tags__(self) -> Any:
         """Take from the classifier what input it takes."""

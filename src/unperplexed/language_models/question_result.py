@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._lib.formatting import confidence_interval, number_of
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
 from ..assessment.result import Assessment
 from ..report.document import Column, Document, Table
 from ..report.numbers import between, number
+from ..report.result import Naming, Result
 from .metric_means import Mean
 
 
 @dataclass(frozen=True)
-class GradedAssessment(Reported):
+class GradedAssessment(Result):
     """Metrics of questions or graded answers, and the assessment of their probabilities.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``. Made by `assess_questions` and
@@ -83,23 +83,22 @@ class GradedAssessment(Reported):
             warnings=self.remarks,
         )
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
-
-        if self.assessment is None:
-            return page(self.document())
-        return self.assessment.to_html(name=name, command=command, recalibrate=recalibrate)
-
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<GradedAssessment of {number_of(self.n, self.what)}>"
 
-    def __str__(self) -> str:
-        """Give it as text for a terminal."""
-        from ..report.terminal import text
-
-        own = text(self.document())
-        return own if self.assessment is None else f"{own}\n\nAssessment, {self.events}:\n\n{self.assessment}"
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        own = self.document()
+        if self.assessment is None:
+            return own
+        found = self.assessment._document(naming, brief=brief)
+        return replace(
+            found,
+            title=own.title,
+            facts=f"{own.facts}, {self.events}",
+            summary=[metric_table(self), *found.summary],
+            warnings=[*own.warnings, *found.warnings],
+        )
 
 
 def metric_table(found: GradedAssessment) -> Table:

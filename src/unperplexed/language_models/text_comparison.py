@@ -12,10 +12,11 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats
 from .._version import __version__
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
 from .items import Item, Remarks, Text
@@ -39,7 +40,7 @@ class PairedDocument(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TextComparison(Reported):
+class TextComparison(Result):
     """Difference between two models in bits per byte on the same texts, paired by document.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -118,28 +119,14 @@ class TextComparison(Reported):
             ]
         )
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
-        from .describe_text_comparison import comparison_document
-
-        return page(comparison_document(self, command=command))
-
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<TextComparison of {' and '.join(self.names)} in {number_of(self.n_documents, 'document')}>"
 
-    def __str__(self) -> str:
-        """Give it as text for a terminal."""
-        from ..report.terminal import text
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe_text_comparison import comparison_document
 
-        return text(comparison_document(self))
-
-    def _repr_html_(self) -> str:
-        from ..report.html import card
-        from .describe_text_comparison import comparison_document
-
-        return card(comparison_document(self))
+        return comparison_document(self, command=naming.command)
 
 
 def compare_texts(

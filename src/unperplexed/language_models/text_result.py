@@ -12,9 +12,10 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import Interval, checked_sampling
 from .clustered_ratios import RatioSums, UncertainRatio
 from .items import Item, Remarks, Text
@@ -72,7 +73,7 @@ class PositionLoss:
 
 
 @dataclass(frozen=True)
-class TextAssessment(Reported):
+class TextAssessment(Result):
     """How probable a model finds texts, with confidence intervals that take documents as clusters.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -145,28 +146,14 @@ class TextAssessment(Reported):
         ]
         return pl.DataFrame(rows)
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
-        from .describe_texts import text_document
-
-        return page(text_document(self, name=name, command=command))
-
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<TextAssessment of {number_of(self.n_documents, 'document')}>"
 
-    def __str__(self) -> str:
-        """Give it as text for a terminal."""
-        from ..report.terminal import text
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe_texts import text_document
 
-        return text(text_document(self))
-
-    def _repr_html_(self) -> str:
-        from ..report.html import card
-        from .describe_texts import text_document
-
-        return card(text_document(self))
+        return text_document(self, name=naming.name, command=naming.command)
 
 
 def assess_texts(

@@ -123,19 +123,24 @@ def rows_of_tally(tally: Tally, folds: int, seed: int) -> BinaryRows:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
     total = np.stack([columns.total - columns.positive, columns.positive])
     squared = np.stack([columns.squared - columns.squared_positive, columns.squared_positive])
+    return rows_of_counts(columns.p, total, squared, tally.n_weighing, folds, seed)
+
+
+def rows_of_counts(p: Floats, total: Floats, squared: Floats, n_rows: int, folds: int, seed: int) -> BinaryRows:
+    """Deal counts into folds: weights and squared weights, (2, m), of rows at probabilities of the positive class."""
     some = total.sum(axis=0) > 0
-    floor = _floor(columns.p[some], tally.n_weighing)
-    missed = np.stack([columns.p == 1, columns.p == 0]) & (squared > 0)
+    floor = _floor(p[some], n_rows)
+    missed = np.stack([p == 1, p == 0]) & (squared > 0)
     zeros = int(np.rint(total[missed] ** 2 / squared[missed]).sum())
-    values, entry = np.unique(log_odds(columns.p[some], floor), return_inverse=True)
+    scale = float(total.sum() / squared.sum())
+    values, entry = np.unique(log_odds(p[some], floor), return_inverse=True)
     total, squared = (np.maximum(_joined(x[:, some], entry.reshape(-1), values.size), 0) for x in (total, squared))
     # Rows of one value and outcome are taken to weigh the same.
     with np.errstate(divide="ignore", invalid="ignore"):
         counts = np.where(squared > 0, np.maximum(np.rint(total**2 / squared), 1), 0).astype(np.int64)
     dealt = folds_of_counts(counts.reshape(-1), folds, seed).reshape(folds, *counts.shape)
     share = dealt / np.maximum(counts, 1)
-    scale = tally.effective_rows / tally.weight
-    return BinaryRows(values, share * total * scale, share * squared * scale**2, tally.n_weighing, floor, zeros=zeros)
+    return BinaryRows(values, share * total * scale, share * squared * scale**2, n_rows, floor, zeros=zeros)
 
 
 def _joined(x: Floats, entry: Ints, size: int) -> Floats:

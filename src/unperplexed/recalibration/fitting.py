@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.errors import InputError, check_choice, check_whole
+from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..tally.tally import Tally, common_labels
 from .averaging import average
 from .binary_maps import BINARY_METHODS
-from .binary_rows import BinaryRows, rows_in_clusters, rows_of_tally
+from .binary_rows import BinaryRows, rows_in_clusters, rows_of_counts, rows_of_tally
 from .class_maps import CLASS_METHODS
 from .class_rows import rows_of_chunks
 from .state import Facts, State
@@ -71,7 +72,7 @@ def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
     if not grouped:
         return state_of_tally(tally, settings)
     _check_rows(tally.n_weighing)
-    return _state_of_binary(tally, rows_in_clusters(chunks(), settings.folds, settings.seed), settings)
+    return _state_of_binary(tally.labels, rows_in_clusters(chunks(), settings.folds, settings.seed), settings)
 
 
 def state_of_tally(tally: Tally, settings: FitSettings) -> State:
@@ -84,7 +85,14 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
             " files that hold them."
         )
     _check_rows(tally.n_weighing)
-    return _state_of_binary(tally, rows_of_tally(tally, settings.folds, settings.seed), settings)
+    return _state_of_binary(tally.labels, rows_of_tally(tally, settings.folds, settings.seed), settings)
+
+
+def state_of_counts(p: Floats, total: Floats, squared: Floats, n_rows: int, settings: FitSettings) -> State:
+    """Fit to weights and squared weights, (2, m), of rows at probabilities of the positive class."""
+    _check_rows(n_rows)
+    rows = rows_of_counts(p, total, squared, n_rows, settings.folds, settings.seed)
+    return _state_of_binary((None, None), rows, settings)
 
 
 def _check_rows(n: int) -> None:
@@ -92,9 +100,9 @@ def _check_rows(n: int) -> None:
         raise InputError("y_true: a recalibration needs at least two rows of positive weight.")
 
 
-def _state_of_binary(tally: Tally, rows: BinaryRows, settings: FitSettings) -> State:
+def _state_of_binary(labels: tuple[Label | None, ...], rows: BinaryRows, settings: FitSettings) -> State:
     names, only = settings.names(BINARY_METHODS)
-    facts = Facts(tally.labels, tally.n_weighing, rows.observed, rows.floor)
+    facts = Facts(labels, rows.n_rows, rows.observed, rows.floor)
     return State.of(facts, average(rows, names, settings.single, only))
 
 

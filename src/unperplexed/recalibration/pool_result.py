@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -14,14 +13,16 @@ import numpy as np
 
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError, listed, rows_text
-from .._lib.formatting import number_of, short_name
+from .._lib.formatting import number_of
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.labels import Label
 from ..kernels.devices import device_columns
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..statistics.intervals import Interval
 from .new_forecasts import new_forecasts
 from .pool_models import PoolModel
@@ -54,7 +55,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool(ReadOnlyArrays):
+class Pool(ReadOnlyArrays, Result):
     """Forecasters combined into one. Made by `pool`; all fields are final.
 
     ``transform`` applies it to new forecasts, ``save`` and `Pool.load` keep it.
@@ -170,9 +171,10 @@ class Pool(ReadOnlyArrays):
         fitted = f", fitted to {number_of(self.n_rows, 'row')}" if self.n_rows else ""
         return f"<Pool ({self.method}) of {number_of(len(self.weights), 'forecaster')}{fitted}>"
 
-    def __str__(self) -> str:
-        """Return the conclusion, the forecasters with their weights, and the other parameters."""
-        return "\n".join(_lines(self))
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_pool import pool_document
+
+        return pool_document(self, name=naming.name, command=naming.command)
 
 
 def log_probabilities(p: list[Any], floor: float) -> Floats:
@@ -181,13 +183,14 @@ def log_probabilities(p: list[Any], floor: float) -> Floats:
         return np.log(np.maximum(np.stack([np.asarray(each, dtype=np.float64) for each in p]), floor))
 
 
-def pooled(model: PoolModel, log_p: Floats) -> Floats:
-    """Combine; rows in which every class has probability 0 are refused."""
+def pooled(model: PoolModel, log_p: Floats, number: Ints | None = None) -> Floats:
+    """Combine; rows in which every class has probability 0 are refused by their number."""
     with np.errstate(invalid="ignore"):
         q = model.probabilities(log_p)
     if (nothing := np.isnan(q).any(axis=1)).any():
+        rows = np.flatnonzero(nothing) if number is None else number[nothing]
         raise InputError(
-            f"forecasters: in {rows_text(np.flatnonzero(nothing))} every class has probability 0 from one of them, so"
+            f"forecasters: in {rows_text(rows)} every class has probability 0 from one of them, so"
             " that their product is 0. Use method='linear', or clip the probabilities from below."
         )
     return q
@@ -214,34 +217,3 @@ def _probabilities(name: str, read: Any, labels: Sequence[Label | None], forms: 
         raise InputError(f"{name}: {classes} classes, and the pool is of {len(labels)}.")
     blocks = [block.probabilities for block in new_forecasts(read, labels, forms, name).blocks()]
     return np.concatenate(blocks or [np.empty((0, classes))]).astype(np.float64)
-
-
-_NAME = 24
-
-
-def _lines(p: Pool) -> list[str]:
-    h = p.held_out
-    lines = [] if h is None else [*_conclusion(p, h), ""]
-    lines.append(f"{'forecaster':{_NAME}}{'weight':>8}" + ("" if h is None else f"{'log loss':>10}"))
-    for name, weight in p.weights.items():
-        loss = "" if h is None else f"{h.members[name]:>10.4g}"
-        lines.append(f"{short_name(name, _NAME):{_NAME}}{weight:>8.3f}{loss}")
-    if h is not None:
-        lines.append(f"{'pool (cross-fitted)':{_NAME}}{'':8}{h.log_loss:>10.4g}")
-    lines.append("")
-    words = f"{p.method} pool, order {p.order:.3g}, power {p.power:.3g}"
-    words += {True: " (extremized)", False: " (moderated)"}[p.power > 1] if abs(p.power - 1) > 0.005 else ""
-    if p.beta is not None:
-        words += f", beta map with parameters {p.beta[0]:.3g} and {p.beta[1]:.3g}"
-    lines.append(words + (f"; fitted to {number_of(p.n_rows, 'row')}" if p.n_rows else ""))
-    return lines + [f"warning: {warning}" for warning in p.warnings]
-
-
-def _conclusion(p: Pool, h: HeldOut) -> list[str]:
-    interval = "" if math.isnan(h.interval.low) else f" (95% CI {h.interval.low:.2g} to {h.interval.high:.2g})"
-    best = short_name(h.best)
-    if h.significant:
-        first = f"The pool is better than its best forecaster, {best!r}: log loss"
-        return [first, f"{h.log_loss:.4g} on held-out rows, {h.gain:.2g} nats a row lower{interval}."]
-    first = f"No evidence that the pool is better than its best forecaster, {best!r}:"
-    return [first, f"log loss {h.log_loss:.4g} on held-out rows, a gain of {h.gain:.2g} nats a row{interval}."]

@@ -117,6 +117,31 @@ def pool(
     if y_true is None:
         return _unfitted(forecasters, start, method, order, recalibrate, reading)
     rows = gathered("pool", forecasters, y_true, reading, next(iter(forecasters)))
+    return pool_of_rows(
+        rows,
+        method=method,
+        order=order,
+        weights=weights,
+        power=power,
+        recalibrate=recalibrate,
+        folds=folds,
+        seed=seed,
+    )
+
+
+def pool_of_rows(
+    rows: GatheredRows,
+    *,
+    method: Method,
+    order: float | None,
+    weights: Mapping[str, float] | Sequence[float] | Literal["equal"] | None,
+    power: float | None,
+    recalibrate: Recalibration,
+    folds: int,
+    seed: int,
+) -> Pool:
+    """Fit a pool to gathered rows; the settings are those of `pool`."""
+    start = _start([*rows.probabilities], method, order, weights, power)
     beta = _beta(recalibrate, method, power, rows.n_classes)
     free = Free(
         weights=weights is None,

@@ -65,7 +65,7 @@ def readable(kind: str) -> Iterator[None]:
     except (FileNotFoundError, PermissionError):
         raise
     except UnicodeDecodeError as error:
-        raise unreadable(kind, ValueError(f"a name in it is not UTF-8: {error.object!r:.80}")) from None
+        raise unreadable_file(kind, ValueError(f"a name in it is not UTF-8: {error.object!r:.80}")) from None
     except (pa.ArrowException, OSError) as error:
         raise unreadable_file(kind, error) from None
 

@@ -45,8 +45,9 @@ class ForecastFile:
         self,
         path: Path,
         change: Change,
-        suffix: str = "",
+        new: Sequence[str],
         progress: Progress | None = None,
+        option: str = "--suffix",
         done: Callable[[int], None] = lambda _: None,
     ) -> int:
         """Write the file with other probabilities, whole or not at all; return the number of rows.
@@ -57,18 +58,19 @@ class ForecastFile:
             The new file, in the format that its suffix names: one of `TABLES`.
         change : callable
             Gives the new probabilities of successive rows.
-        suffix : str, default ""
-            Without one the new probabilities replace the old ones; with one they are added in columns whose names end
-            in it.
+        new : sequence of str
+            Names of the new columns. If they are those of the old ones, they replace these; else they are added.
         progress : callable, optional
             Called with the number of rows so far, and how many bytes of how many are behind.
+        option : str, default "--suffix"
+            What an error calls the option that names the new columns.
         done : callable, optional
-            Called with the number of rows when all are written, before the file takes its place.
+            Called with the number of rows when all are written, before the file takes its place; if it raises an error,
+            there is no new file.
         """
-        new = [name + suffix for name in self.plan.prob]
-        both = [name for name in new if suffix and name in self.source.names]
+        both = [name for name in new if tuple(new) != self.plan.prob and name in self.source.names]
         if both:
-            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another --suffix.")
+            raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another {option}.")
         form, rows = TABLES[path.suffix.lower()], 0
         spelled = (self.reading.separator, self.reading.decimal_comma) if self.form == "csv" else (",", False)
         with whole_file(path) as temporary:

@@ -108,7 +108,12 @@ def _wilson(share: Floats, rows: Floats, reach: float) -> tuple[Floats, Floats]:
 
 
 def threshold_cells(
-    p: AnyFloats, positive: Ints, weights: Floats, thresholds: Floats, groups: Ints | None = None
+    p: AnyFloats,
+    positive: Ints,
+    weights: Floats,
+    thresholds: Floats,
+    groups: Ints | None = None,
+    counted: tuple[Floats, int] | None = None,
 ) -> ThresholdCells:
     """Count rows by action and outcome at ascending thresholds.
 
@@ -124,17 +129,21 @@ def threshold_cells(
         Ascending.
     groups : ndarray of shape (n,), optional
         Number of each row's cluster, from 0.
+    counted : tuple of ndarray of shape (n,) and int, optional
+        Where each element stands for several independent rows: the sums of their squared weights, and the number of
+        all rows.
     """
     place = np.searchsorted(thresholds.astype(p.dtype), p, side="right")  # thresholds at which the row is acted on
-    w = weights / weights.sum()
-    of_unit = w if groups is None else np.bincount(groups, w).astype(np.float64)
-    if groups is None:
-        shares, squares = (_by_kind(place, positive, x, thresholds.size) for x in (w, w * w))
-        moments = squares[:, :, None] * np.eye(4)
-    else:
-        shares = _by_kind(place, positive, w, thresholds.size)
+    whole = float(weights.sum())
+    w = weights / whole
+    shares = _by_kind(place, positive, w, thresholds.size)
+    if groups is not None:
+        of_unit = np.bincount(groups, w).astype(np.float64)
         moments = np.stack([_moments(place > t, positive, w, groups) for t in range(thresholds.size)])
-    return ThresholdCells(shares, moments, of_unit.size, effective_number(of_unit), groups is not None)
+        return ThresholdCells(shares, moments, of_unit.size, effective_number(of_unit), clustered=True)
+    squared, units = (w * w, w.size) if counted is None else (counted[0] / whole**2, counted[1])
+    moments = _by_kind(place, positive, squared, thresholds.size)[:, :, None] * np.eye(4)
+    return ThresholdCells(shares, moments, units, 1 / float(squared.sum()))
 
 
 def _by_kind(place: Ints, positive: Ints, x: Floats, n: int) -> Floats:

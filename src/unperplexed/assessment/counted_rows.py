@@ -1,0 +1,208 @@
+"""Rows of two classes for decisions, one by one or counted by a tally: lots of rows that are alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
+from ..forecasts.forecasts import Notes
+from ..forecasts.gathered import GatheredRows
+from ..forecasts.labels import Label
+from ..recalibration.folds import folds_of_clusters, folds_of_counts
+from ..statistics.standard_errors import Dependence, UncertainMean, uncertain_mean
+from ..statistics.threshold_cells import ThresholdCells, threshold_cells
+from ..tally.tables import Cells
+from ..tally.tally import Tally
+
+FOLDS = 5
+FEWEST_UNITS = 10
+"""Rows, or clusters, from which on figures are cross-fitted."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Lots of rows with the same outcome and probability: single rows, or what a tally counted.
+
+    Rows in clusters are single.
+    """
+
+    p: AnyFloats
+    """Probability of the positive class, in the precision in which thresholds are compared with it."""
+    positive: Ints
+    """Outcome, 0 or 1."""
+    weight: Floats
+    squared: Floats
+    """Summed weights, and summed squared weights, of the rows of a lot."""
+    groups: Ints | None
+    """Number of the cluster of each lot; None for independent rows."""
+    n_rows: int
+    """Number of rows of positive weight."""
+    weighted: bool
+    labels: tuple[Label | None, ...]
+    notes: Notes
+    ends: tuple[AnyFloats, AnyFloats] | None = None
+    """Smallest and largest probability of each lot where a tally counted in cells, and ``p`` is a mean."""
+
+    @property
+    def units(self) -> int:
+        """Number of independent units: rows, or their clusters."""
+        return self.n_rows if self.groups is None else int(self.groups.max()) + 1
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters; None for independent rows."""
+        return None if self.groups is None else self.units
+
+    @property
+    def frequency(self) -> float:
+        """Observed frequency of the positive class."""
+        return float(self.weight @ self.positive / self.weight.sum())
+
+    def acts(self, threshold: float) -> Bools:
+        """Lots that are acted on; the threshold is compared in the probabilities' precision."""
+        return np.asarray(self.p >= self.p.dtype.type(threshold))
+
+    def at(self, thresholds: Floats) -> ThresholdCells:
+        """Count rows by action and outcome at ascending thresholds."""
+        counted = None if self.groups is not None else (self.squared, self.n_rows)
+        return threshold_cells(self.p, self.positive, self.weight, thresholds, self.groups, counted)
+
+    def with_probabilities(self, p: AnyFloats) -> CountedRows:
+        """Return the same lots with other probabilities."""
+        return replace(self, p=p, ends=None)
+
+    def mean(self, x: Floats) -> UncertainMean:
+        """Mean of one value a lot over the rows, and its sandwich standard error."""
+        if self.groups is not None:
+            return uncertain_mean(x, self.weight, Dependence(self.groups))
+        whole, squares = float(self.weight.sum()), float(self.squared.sum())
+        mean = float(self.weight @ x) / whole
+        degrees = whole**2 / squares - 1
+        variance = float(self.squared @ (x - mean) ** 2) / whole**2
+        alike = float(self.weight @ np.abs(x - mean)) / whole <= 2.0**-40 * max(1.0, abs(mean))
+        if alike or self.n_rows < 2:
+            return UncertainMean(mean, 0.0 if self.n_rows > 1 else math.nan, degrees, math.inf)
+        return UncertainMean(mean, math.sqrt(variance * self.n_rows / (self.n_rows - 1)), degrees, math.nan)
+
+    def in_cell_of(self, thresholds: Floats) -> Floats:
+        """Share of the rows of each outcome whose lot contains each threshold, (thresholds, 2): 0 for single rows."""
+        found = np.zeros((thresholds.size, 2))
+        if self.ends is not None:
+            low, high = self.ends
+            for place, t in enumerate(thresholds.astype(low.dtype)):
+                here = (low < t) & (t <= high)
+                found[place] = np.bincount(self.positive[here], self.weight[here], 2)
+        return found / float(self.weight.sum())
+
+    def in_folds(self, seed: int) -> tuple[CountedRows, Ints] | None:
+        """Deal the rows into folds at random, and return the lots of all folds with the fold of each; None for few.
+
+        Independent rows of one probability and outcome are alike, and taken to weigh the same, so that the folds
+        depend neither on the order of the rows nor on whether a tally has counted them. Clusters stay together.
+        """
+        if self.units < FEWEST_UNITS:
+            return None
+        if self.groups is not None:
+            return self, folds_of_clusters(self.groups, FOLDS, seed)
+        values, place = np.unique(self.p, return_inverse=True)
+        place = 2 * place.reshape(-1) + self.positive
+        weight, squared = (np.bincount(place, x, 2 * values.size) for x in (self.weight, self.squared))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            counts = np.where(squared > 0, np.maximum(np.rint(weight**2 / squared), 1), 0).astype(np.int64)
+        dealt = folds_of_counts(counts, FOLDS, seed)
+        fold, lot = np.nonzero(dealt)
+        share = dealt[fold, lot] / counts[lot]
+        rows = replace(
+            self,
+            p=values[lot // 2],
+            positive=lot % 2,
+            weight=share * weight[lot],
+            squared=share * squared[lot],
+            ends=None,
+        )
+        return rows, fold
+
+    def only(self, here: Bools) -> CountedRows:
+        """Return some of the lots of independent rows."""
+        weight, squared = self.weight[here], self.squared[here]
+        rows = int(np.rint(weight**2 / squared).sum())
+        return replace(self, p=self.p[here], positive=self.positive[here], weight=weight, squared=squared, n_rows=rows)
+
+
+def rows_one_by_one(rows: GatheredRows, name: str) -> CountedRows:
+    """Take the gathered rows of a forecaster as they are."""
+    p = rows.probabilities[name][:, 1]
+    return CountedRows(
+        p=_in_precision(p, _single(p)),
+        positive=rows.truth,
+        weight=rows.weights,
+        squared=rows.weights**2,
+        groups=rows.groups,
+        n_rows=rows.n_rows,
+        weighted=rows.weighted,
+        labels=rows.labels,
+        notes=rows.notes[name],
+    )
+
+
+def rows_of_tally(tally: Tally) -> CountedRows:
+    """Take what a tally counted; refuse one that does not keep what decisions need."""
+    if tally.n_classes > 2:
+        raise InputError(
+            f"a decision at a threshold needs two classes, and the tally has {tally.n_classes}. Count the probability"
+            " of one class, and whether it occurred."
+        )
+    if not tally.weight > 0:
+        raise InputError("the tally has no rows of positive weight.")
+    if tally.binary is None:
+        raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
+    if tally.grouped:
+        raise InputError(
+            "the tally does not keep the decisions of each cluster of dependent rows; decide by the rows, or by the"
+            " files that hold them."
+        )
+    tables = [table.only(table.happened > 0) for table in (tally.binary.negative, tally.binary.positive)]
+    ends: tuple[AnyFloats, AnyFloats] | None = None
+    p: AnyFloats
+    both = tables[0] + tables[1]
+    if isinstance(both, Cells):
+        means = both.centre_and_spread(tally.grid, np.arange(both.key.size))[0]
+        lots = [np.searchsorted(both.key, table.key) for table in tables]
+        p, low, high = (np.concatenate([x[lot] for lot in lots]) for x in (means, both.low, both.high))
+        single = _single(low, high)
+        p, ends = _in_precision(p, single), (_in_precision(low, single), _in_precision(high, single))
+    else:
+        p = np.concatenate([table.values for table in tables])
+        p = _in_precision(p, _single(p))
+    return CountedRows(
+        p=p,
+        positive=np.repeat([0, 1], [table.key.size for table in tables]),
+        weight=np.concatenate([table.happened for table in tables]),
+        squared=np.concatenate([table.squared for table in tables]),
+        groups=None,
+        n_rows=tally.n_weighing,
+        weighted=tally.weighted,
+        labels=tally.labels,
+        notes=tally.notes,
+        ends=ends,
+    )
+
+
+def _single(*values: AnyFloats) -> bool:
+    """Whether probabilities came in single precision, in which thresholds are then compared, so that 0.7 is 0.7."""
+    return all(bool((x.astype(np.float32) == x).all()) for x in values)
+
+
+def _in_precision(p: AnyFloats, single: bool) -> AnyFloats:
+    return p.astype(np.float32, copy=False) if single else p.astype(np.float64, copy=False)
+
+
+def folds_in_turn(fold: Ints) -> Iterator[Bools]:
+    """Yield which lots each fold holds out."""
+    for each in range(FOLDS):
+        yield fold == each

@@ -1,0 +1,199 @@
+"""New forecasts of several forecasters, combined by a saved pool batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._lib.arrays import Columns
+from .._lib.errors import InputError, listed
+from .._lib.typing import AnyFloats, Floats
+from ..forecasts.forecasts import Forecasts
+from ..recalibration.pool_result import Pool, log_probabilities, pooled
+from ..sources.columns import Plan, probability_columns
+from ..sources.files import FileReading, named
+from ..sources.readers import Wanted
+from ..sources.rewriting import ForecastFile, forecast_file
+from .classes import order_of_classes
+from .recalibrate import in_form
+
+Sayer = Callable[[str], None]
+
+
+class PooledRows:
+    """Pools the rows of a file, in which all forecasters stand or beside which others are read in the same order."""
+
+    def __init__(
+        self,
+        made: Pool,
+        file: ForecastFile,
+        plans: Mapping[str, Plan],
+        others: Mapping[str, ForecastFile],
+        say: Sayer,
+    ) -> None:
+        self.file, self._pool, self._plans, self._say = file, made, dict(plans), say
+        self._others = {name: _InOrder(name, each) for name, each in others.items()}
+        self._orders: dict[str, list[int]] = {}
+        self.invalid = 0
+        """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
+        self.n_columns = 1
+        """New columns of probabilities; those of a column of lists are counted once rows are read."""
+
+    def names(self, column: str) -> list[str]:
+        """Name the new columns: one for two classes where the first forecaster has one, else one for each class."""
+        if len(next(iter(self._plans.values())).prob) == 1:
+            return [column]
+        return [f"{column}_{at if label is None else label}" for at, label in enumerate(self._pool.labels)]
+
+    def __call__(self, columns: Columns, first_row: int) -> Floats:
+        """Pool successive rows, (n, k), and give them in the form in which they come."""
+        read = self._by_forecaster(columns.rows(slice(None)))
+        checked = {name: self._checked(name, each, first_row) for name, each in read.items()}
+        p = [checked[name] for name in self._pool.weights]
+        valid = ~np.isnan(np.stack([each[:, 0] for each in p])).any(axis=0)
+        self.invalid += int(np.count_nonzero(~valid))
+        new = np.full((columns.n_rows, len(self._pool.labels)), np.nan)
+        at = np.flatnonzero(valid)
+        if at.size:
+            log_p = log_probabilities([each[at] for each in p], self._pool.floor)
+            new[at] = pooled(self._pool.model, log_p, at + first_row)
+        form = {name: self._options.get(name, False) for name in ("percent", "from_logits", "from_log_probs")}
+        if next(iter(read.values())).shape[1] == 1:
+            new = new[:, 1:]
+        self.n_columns = new.shape[1]
+        return in_form(new, form)
+
+    def _by_forecaster(self, rows: AnyFloats) -> dict[str, AnyFloats]:
+        """Give each forecaster's columns; of a column of lists, or a matrix, there are as many as classes."""
+        if self._others:
+            first = next(iter(self._plans))
+            return {first: rows, **{name: each.take(len(rows)) for name, each in self._others.items()}}
+        names = [len(plan.prob) for plan in self._plans.values()]
+        lists = sum(names) != rows.shape[1]
+        widths = [len(self._pool.labels)] * len(names) if lists else names
+        if sum(widths) != rows.shape[1]:
+            raise InputError(
+                f"{rows.shape[1]} probabilities in a row, and {len(names)} forecasters: name one column for"
+                " each class, or one of lists for each forecaster."
+            )
+        return dict(zip(self._plans, np.split(rows, np.cumsum(widths)[:-1], axis=1), strict=True))
+
+    def finish(self) -> None:
+        """Refuse other files that have more rows."""
+        for each in self._others.values():
+            each.finish()
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return dict(self.file.reading.options)
+
+    def _checked(self, name: str, p: AnyFloats, first_row: int) -> Floats:
+        """Check a forecaster's probabilities as `Forecasts` does; NaN where --drop-invalid leaves rows out."""
+        plan, labels = self._plans[name], self._pool.labels
+        if name not in self._orders:
+            order, said = order_of_classes(labels, p.shape[1], plan, self.file.reading, "pool")
+            self._orders[name] = order
+            if said:
+                self._say(f"{name}: {said}")
+        p = np.ascontiguousarray(p[:, self._orders[name]])
+        forecasts = Forecasts(
+            np.zeros(len(p), dtype=np.int8),
+            p[:, 0] if p.shape[1] == 1 else p,
+            known_labels=tuple(range(len(labels))),
+            first_row=first_row,
+            names=("", plan.prob[0] if len(plan.prob) == 1 else name, ""),
+            **self._options,
+        )
+        found = np.full((len(p), len(labels)), np.nan)
+        for block in forecasts.blocks():
+            found[block.index - first_row] = block.probabilities
+        return found
+
+
+class _InOrder:
+    """Successive rows of another forecaster's file."""
+
+    def __init__(self, name: str, file: ForecastFile) -> None:
+        self._name, self._file = name, file
+        self._rows = self._batches()
+        self._left: AnyFloats = np.empty((0, 0))
+        self._taken = 0
+
+    def _batches(self) -> Iterator[AnyFloats]:
+        with named(self._file.file.name):
+            for batch in self._file.source.batches(Wanted([self._file.plan.prob])):
+                if batch.n_rows:
+                    yield batch.probabilities[0].rows(slice(None))
+
+    def take(self, n: int) -> AnyFloats:
+        """Give the next n rows."""
+        parts, missing = [self._left] if len(self._left) else [], n - len(self._left)
+        while missing > 0:
+            batch = next(self._rows, None)
+            if batch is None:
+                raise InputError(
+                    f"{self._file.file.name} has only {self._taken + n - missing:,} rows, fewer than this file. Both"
+                    " need the same rows in the same order."
+                )
+            parts.append(batch)
+            missing -= len(batch)
+        rows = np.concatenate(parts) if parts else np.empty((0, len(self._file.plan.prob)))
+        self._left, self._taken = rows[n:], self._taken + n
+        return rows[:n]
+
+    def finish(self) -> None:
+        """Refuse rows that are left."""
+        if len(self._left) or next(self._rows, None) is not None:
+            raise InputError(
+                f"{self._file.file.name} has more rows than this file. Both need the same rows in the same order."
+            )
+
+
+def forecaster_files(
+    files: Mapping[str, str],
+    rivals: Mapping[str, Sequence[str]],
+    prob: Sequence[str],
+    in_order: bool,
+    made: Pool,
+    reading: FileReading,
+    say: Sayer,
+) -> PooledRows:
+    """Open the file in which all forecasters stand, or a file of each, for a pool of these forecasters."""
+    within = bool(rivals)
+    if within and (prob or in_order):
+        raise InputError(
+            "--forecast names the columns of each forecaster in one file; leave out --prob and --in-order."
+        )
+    if within and len(files) > 1:
+        raise InputError("--apply with --forecast writes the rows of one file to another; name one FILE.")
+    if not within and not in_order:
+        raise InputError(
+            "name the columns of each forecaster in one FILE with --forecast, or say --in-order if the files have the"
+            " same rows in the same order."
+        )
+    names = [*(rivals if within else files)]
+    if set(names) != set(made.weights):
+        raise InputError(
+            f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}. Name the same, with"
+            " --forecast NAME=COLUMN or NAME=FILE."
+        )
+    if not within:
+        opened = {name: forecast_file(path, prob, reading) for name, path in files.items()}
+        for name, each in opened.items():
+            for sentence in each.messages:
+                say(f"{name}: {sentence}")
+        first = next(iter(opened))
+        others = {name: each for name, each in opened.items() if name != first}
+        return PooledRows(made, opened[first], {name: each.plan for name, each in opened.items()}, others, say)
+    path, *_ = files.values()
+    file = forecast_file(path, next(iter(rivals.values())), reading)
+    with named(file.file.name):
+        plans = {
+            name: probability_columns(columns, file.source, reading.labels is not None)[0]
+            for name, columns in rivals.items()
+        }
+    every = tuple(column for plan in plans.values() for column in plan.prob)
+    return PooledRows(made, replace(file, plan=Plan((), every)), plans, {}, say)

@@ -1,0 +1,116 @@
+"""A pool as a document: whether it is better than its best member, the members' weights, its parameters."""
+
+from __future__ import annotations
+
+import math
+
+from .._lib.formatting import number_of, short_name
+from ..report.document import Action, Block, Code, Column, Document, Metric, Notes, Prose, Section, Table
+from ..report.numbers import MINUS, between, figure
+from .pool_result import HeldOut, Pool
+
+_NAME = 32
+"""Characters of a forecaster's name."""
+
+
+def pool_document(p: Pool, *, name: str = "", command: str = "") -> Document:
+    """Describe a pool.
+
+    Parameters
+    ----------
+    p : Pool
+        What is described.
+    name : str, optional
+        What the forecasts are called, such as their file.
+    command : str, optional
+        Command that makes the same report again.
+
+    Returns
+    -------
+    Document
+    """
+    headline, lead = _conclusion(p)
+    table = members_table(p)
+    notes: list[Block] = [Prose(f"Parameters: {_parameters(p)}.", quiet=True)]
+    notes += [Notes("Warnings", p.warnings)] if p.warnings else []
+    notes += [Code(command, "Make this report again")] if command else []
+    title = f"Pool of {number_of(len(p.weights), 'forecaster')}"
+    fitted = f"; fitted to {number_of(p.n_rows, 'row')}" if p.n_rows else ""
+    return Document(
+        title=f"{short_name(name, 200)}: {title[0].lower()}{title[1:]}" if name else title,
+        facts=f"{_parameters(p)}{fitted}",
+        headline=headline,
+        lead=lead,
+        calm=p.held_out is not None and p.held_out.significant,
+        actions=_advice(p.held_out),
+        metrics=_metrics(p.held_out),
+        first=Section("members", "Forecasters", [table], "Forecasters"),
+        sections=[Section("how", "How this was computed", notes, "Settings")],
+        summary=[table],
+        warnings=p.warnings,
+    )
+
+
+def members_table(p: Pool) -> Table:
+    """Return the weight and the log loss of each forecaster."""
+    names = [short_name(each, _NAME) for each in p.weights]
+    columns = [
+        Column("forecaster", names),
+        Column("weight", [f"{w:.3f}" for w in p.weights.values()], meaning="Share in the mean; all weights sum to 1."),
+    ]
+    if p.held_out is not None:
+        losses = [figure(p.held_out.members[each], 4) for each in p.weights]
+        columns.append(Column("log loss", losses, meaning="Nats a row on the same rows. Smaller is better."))
+    return Table("", columns, sortable=len(names) > 2)
+
+
+def _conclusion(p: Pool) -> tuple[str, str]:
+    h = p.held_out
+    if h is None:
+        kind = f"{p.method} pool of {number_of(len(p.weights), 'forecaster')}"
+        return kind[0].upper() + kind[1:], "Its parameters were chosen, not fitted."
+    best, size = short_name(h.best, _NAME), figure(abs(h.gain))
+    interval = f" (95% CI of the gain {between(*h.interval)})" if not math.isnan(h.interval.low) else ""
+    change = f"{size} nats a row {'lower' if h.gain > 0 else 'higher'} than that of {best!r}{interval}"
+    loss = f"Its log loss on held-out rows is {figure(h.log_loss)}, {change}."
+    if h.significant:
+        return f"The pool is better than its best forecaster, {best!r}", loss
+    return f"No evidence that the pool is better than its best forecaster, {best!r}", loss
+
+
+def _advice(h: HeldOut | None) -> list[Action]:
+    """Say what to use where the pool is not better."""
+    if h is None or h.significant:
+        return []
+    return [Action("What to do", f"Use {short_name(h.best, _NAME)!r} alone, or equal weights.", "Advice")]
+
+
+def _metrics(h: HeldOut | None) -> list[Metric]:
+    if h is None:
+        return []
+    best = f"best forecaster {figure(h.members[h.best])}"
+    gain = f"{MINUS}{figure(-h.gain)}" if h.gain < 0 else figure(h.gain)
+    return [
+        Metric(
+            "log loss",
+            "Mean of minus the logarithm of the probability assigned to the observed class, cross-fitted.",
+            figure(h.log_loss),
+            reference=best,
+            better="smaller",
+        ),
+        Metric(
+            "gain",
+            "Log loss of the best forecaster minus that of the pool, in nats a row, on held-out rows.",
+            gain,
+            between(*h.interval),
+            better="larger",
+        ),
+    ]
+
+
+def _parameters(p: Pool) -> str:
+    words = f"{p.method} pool, order {p.order:.3g}, power {p.power:.3g}"
+    words += {True: " (extremized)", False: " (moderated)"}[p.power > 1] if abs(p.power - 1) > 0.005 else ""
+    if p.beta is not None:
+        words += f", beta map with parameters {p.beta[0]:.3g} and {p.beta[1]:.3g}"
+    return words
