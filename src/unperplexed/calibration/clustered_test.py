@@ -108,7 +108,7 @@ def _independent(together: Floats, of: Floats, alike: float) -> Floats:
 
 
 def _alike(happened: Floats, total: Floats) -> float:
-    """Intraclass correlation of what happens in pairs of the same cell, of which shards have so many, one a row."""
+    """Intraclass correlation of the outcomes in pairs of the same cell, of which shards have so many, one a row."""
     # Pairs of rows that differ: expected of those of one shard are as many as of those of different ones.
     differ = (happened * (total - happened)).sum(axis=0)
     within = (total * (total - 1)).sum(axis=0) / 2

@@ -82,7 +82,7 @@ def _draw_ratios(ax: Axes, comparison: Comparison) -> None:
 
 
 _MOST_POINTS = 2000
-"""Of a line over rows; more cannot be told apart."""
+"""Points of a line over rows; more cannot be distinguished."""
 
 
 def plot_sequential(comparison: SequentialComparison, ax: Axes | None = None) -> Axes:

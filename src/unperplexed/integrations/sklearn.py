@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
-"""Names that `scorer` and `scorers` know. Of losses it is minus the loss, so that larger is always better."""
+"""Names that `scorer` and `scorers` know. For losses it is minus the loss, so that larger is always better."""
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """A figure of forecasts as scikit-learn calls it, when there is only what happened to tell the classes from."""
+    """A figure of forecasts as scikit-learn calls it, when only the outcomes name the classes."""
 
     __name__: str
 
@@ -132,7 +132,7 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
     which scores classes instead of probabilities, each counts as certain: scores that are then infinite take a
     ``floor``.
 
-    Of two classes scikit-learn hands over the probabilities of one; what is left to the other is rounded to multiples
+    For two classes scikit-learn hands over the probabilities of one; what is left to the other is rounded to multiples
     of 1e-16, at worst to 0, for which the log loss is infinite. A ``floor`` keeps it finite: ``scorer("neg_log_loss",
     floor=0.005)``.
 
@@ -254,7 +254,7 @@ class AssessmentDisplay:
         sample_weight : array_like of shape (n,), optional
             Non-negative importance weights.
         pos_label : label, optional
-            Of two classes the one that is the positive.
+            The positive one of two classes.
         name : str, optional
             Name of the curve; by default that of the class.
         ax, axes, kind
@@ -262,7 +262,7 @@ class AssessmentDisplay:
         curve_kwargs : dict, optional
             Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         **settings
-            Of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed`` ...
+            Options of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed`` ...
 
         Returns
         -------
@@ -404,7 +404,7 @@ class AssessmentDisplay:
 
 
 class RiskProfileDisplay:
-    """Generalized means of the probabilities given to what happened, over the orders, drawn.
+    """Generalized means of the probabilities assigned to the outcomes, over the orders, drawn.
 
     Made by `from_estimator`, `from_predictions` or `from_cv_results`, which draw; ``plot`` draws again.
 
@@ -456,7 +456,7 @@ class RiskProfileDisplay:
         estimator, X, y, sample_weight, pos_label, name, ax
             As in `AssessmentDisplay.from_estimator`.
         **settings
-            Of `risk_profile`: ``orders``, ``floor``, ``limit``.
+            Options of `risk_profile`: ``orders``, ``floor``, ``limit``.
 
         Returns
         -------

@@ -89,7 +89,7 @@ FRACTION_BITS = 9
 
 @dataclass(frozen=True, eq=False)
 class Tally(Result):
-    """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
+    """Counts of (predicted probability, was it observed) pairs: all that an assessment needs, in little space.
 
     Tallies add up: ``a + b`` is the tally of both data sets, in any order and any split, and ``Tally()`` adds
     nothing. With at most ``exact_limit`` distinct probabilities the counts are exact; beyond, they are kept in
@@ -131,7 +131,7 @@ class Tally(Result):
     """For each score x the sums of w x, w^2 x and w^2 x^2; of one column over rows of which counts do not tell it."""
     notes: Notes = field(default_factory=Notes)
     row_sample: RowSample | None = field(default=None, repr=False)
-    """Of more than two classes some rows, or all while they are few, in coarse cells."""
+    """With more than two classes some rows, or all while they are few, in coarse cells."""
     binary: BinaryRows | None = field(default=None, repr=False)
     """With two classes the rows by their outcome; None if a file of a version of the format before 6 is in it."""
     classes: Grouped | None = field(default=None, repr=False)
@@ -141,7 +141,7 @@ class Tally(Result):
     shards: Shards | None = field(default=None, repr=False)
     """The part of that name: sums and coarse counts of a thousand random parts of the rows."""
     surprises: tuple[Surprise, ...] | None = field(default=None, repr=False)
-    """The part of that name: the twenty rows in which what happened had been given least.
+    """The part of that name: the twenty rows whose outcomes were assigned the lowest probabilities.
 
     It may be missing in one of two tallies that add up; then it is not in the sum.
     """
@@ -173,14 +173,14 @@ class Tally(Result):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C)
-            What happened: labels or one-hot rows.
+            Outcomes: labels or one-hot rows.
         y_prob : array_like of shape (n,) or (n, C)
-            Reported probabilities of the positive class, or of each class.
+            Predicted probabilities of the positive class, or of each class.
         scores : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
-            twenty rows in which what happened had been given least; sums from which forecasts of more than two classes
+            twenty rows whose outcomes were assigned least; sums from which forecasts of more than two classes
             are diagnosed. The last is kept unasked for 3 to 20 classes.
         source : str, optional
             Name of where the rows come from.
@@ -429,7 +429,7 @@ class Tally(Result):
         return found
 
     def _told(self) -> Points:
-        """Probabilities of what happened of which counts tell the score: 1/2 as far as it was tied."""
+        """Probabilities of the outcomes whose counts determine the score: 1/2 as far as it was tied."""
         points = self.points()
         here, tied = ~self.grid.untold(points.p), self.top_tables.get(2, Table.empty())
         p, w, w2, entry = (
@@ -486,7 +486,7 @@ class Tally(Result):
 
     @property
     def grouped(self) -> bool:
-        """Whether it was said which rows belong together; then only those of different groups are independent."""
+        """Whether the rows have clusters; then only those of different groups are independent."""
         return self.shards is not None and self.shards.grouped
 
     @property
@@ -507,9 +507,9 @@ class Tally(Result):
         return self.effective_rows
 
     def pairs(self, view: PooledView = "all-classes") -> Pairs:
-        """Pairs of a view by reported probability: of cells, the mean of what happened there, or the middle.
+        """Pairs of a view by reported probability: of cells, the mean of the events there, or the middle.
 
-        Of two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
+        With two classes, values that only the rounding of 1 - p tells apart, such as 0.1 and 1 - 0.9, are one.
         """
         table = self._table(view)
         if not isinstance(table, Cells):
@@ -566,7 +566,7 @@ class Tally(Result):
         Parameters
         ----------
         part : {"classes", "predictions"}, default "classes"
-            "classes": for class j the probability given to it in each row, and whether it happened. "predictions":
+            "classes": for class j the probability assigned to it in each row, and whether it happened. "predictions":
             the highest probability of each row whose most probable class is j, and whether it happened, a k-way tie
             counting 1/k for each of the tied.
 
@@ -662,7 +662,7 @@ class Tally(Result):
         """How often each class happened, and how often it was said to: one row a class. Needs the part "classes".
 
         Columns: label; happened, the weight of the rows in which it happened; frequency, its share of all; and
-        mean_reported, the mean probability that the class was given, which of calibrated forecasts is about as large.
+        mean_reported, the mean probability assigned to the class, which is about as large for calibrated forecasts.
         """
         import polars as pl
 

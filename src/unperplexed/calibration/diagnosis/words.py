@@ -18,7 +18,7 @@ from .result import (
 )
 
 REST_LEVEL = 0.01
-"""At which a further error is said to be left."""
+"""Level at which a further error is reported."""
 
 
 @dataclass(frozen=True)
