@@ -86,7 +86,7 @@ def expected_calibration_error(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> float:
-    """Mean distance, over bins, from predicted probability to observed frequency: the ECE and its kin. Smaller is better.
+    """Mean distance, over bins, from predicted probability to observed frequency (ECE and others). Smaller is better.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ _SMOOTH = 25.0
 def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generator) -> tuple[Sample, bool]:
     """Draw samples, and say whether one class happens in each row of them; else pairs are drawn each by itself.
 
-    For two classes a cell determines the outcomes in its mirror image. For more, few rows are drawn one by one; of many, cells
-    are drawn together, with the correlations that they have in the rows that the tally kept.
+    For two classes a cell determines the outcomes in its mirror image. For more, few rows are drawn one by one; of
+    many, cells are drawn together, with the correlations that they have in the rows that the tally kept.
     """
     if counts.mirrored:
         return _mirrored(counts, n, rng), True

@@ -36,7 +36,8 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
     Returns
     -------
     callable
-        Function of predictions and data set; gives name, value and whether larger is better. Weights of the data set count.
+        Function of predictions and data set; gives name, value and whether larger is better. Weights of the data set
+        count.
 
     Raises
     ------
@@ -138,8 +139,8 @@ def xgboost_classifier_metric(figure: str, *, from_logits: bool = False, **setti
     Returns
     -------
     callable
-        Function of outcomes and predictions, and ``sample_weight``; gives the value, of which XGBoost takes smaller ones for
-        better, as `xgboost_metric` says.
+        Function of outcomes and predictions, and ``sample_weight``; gives the value, of which XGBoost takes smaller
+        ones for better, as `xgboost_metric` says.
 
     Raises
     ------

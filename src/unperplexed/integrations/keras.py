@@ -187,9 +187,9 @@ class BrierLoss(_RuleLoss):
 
     Notes
     -----
-    ``1 - 2 p_c + sum_j p_j^2`` with c the observed class (Brier 1950). Targets are numbers of classes, or the share that
-    each class has, as one-hot rows are; of shares it is the expectation. For targets that are no class it is NaN. Where
-    it has logarithms, probabilities below the smallest normal number of float32, 1.2e-38, are taken as that.
+    ``1 - 2 p_c + sum_j p_j^2`` with c the observed class (Brier 1950). Targets are numbers of classes, or the share
+    that each class has, as one-hot rows are; of shares it is the expectation. For targets that are no class it is NaN.
+    Where it has logarithms, probabilities below the smallest normal number of float32, 1.2e-38, are taken as that.
 
     Examples
     --------

@@ -53,9 +53,9 @@ class AssessmentCallback(Callback):
 
     Notes
     -----
-    The sanity check before training is not logged, and ``trainer.test`` is not assessed. With several validation loaders
-    each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Figures of a model
-    that has diverged are NaN, with a warning.
+    The sanity check before training is not logged, and ``trainer.test`` is not assessed. With several validation
+    loaders each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Figures of a
+    model that has diverged are NaN, with a warning.
 
     With several processes the counts of all are added up, and the first draws the picture. Lightning deals the rows so
     that all processes get equally many, which repeats some unless their number divides; with

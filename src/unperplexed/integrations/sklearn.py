@@ -262,7 +262,8 @@ class AssessmentDisplay:
         curve_kwargs : dict, optional
             Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         **settings
-            Options of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed`` ...
+            Options of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed``
+            ...
 
         Returns
         -------

@@ -407,7 +407,8 @@ class ForecastMetric(Metric):
         tally : Tally, optional
             What to assess instead of `whole`, or of what this process has counted where nothing was computed since.
         **settings
-            Options of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``, ``floor`` ...
+            Options of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``,
+            ``floor`` ...
 
         Raises
         ------

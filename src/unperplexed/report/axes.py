@@ -1,7 +1,7 @@
 """What pictures share: sizes, colours, marks, new axes, and names from outside.
 
-Colours are those of Okabe and Ito, distinguished by the colour-blind; the marks in vermillion and, as long as there is one
-kind of bubble, the bubbles in blue are distinct in greyscale too. No setting of matplotlib is changed.
+Colours are those of Okabe and Ito, distinguished by the colour-blind; the marks in vermillion and, as long as there is
+one kind of bubble, the bubbles in blue are distinct in greyscale too. No setting of matplotlib is changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A reliability chart drawn by matplotlib: the same marks as in the report. No setting of matplotlib is changed.
 
-Blue and vermillion are distinguished by the colour-blind. Curves on the same Axes differ by dash and marker too, so that
-they are distinct in greyscale.
+Blue and vermillion are distinguished by the colour-blind. Curves on the same Axes differ by dash and marker too, so
+that they are distinct in greyscale.
 """
 
 from __future__ import annotations

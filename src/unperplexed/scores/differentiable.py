@@ -27,7 +27,8 @@ class Rule:
     """A scoring rule to be minimised."""
 
     score: Callable[[Array, Array, Any, float], Array]
-    """Score of log-probabilities, those scored and all; then the library, and where the logarithms of powers are bent."""
+    """Score of log-probabilities, those scored and all; then the library, and where the logarithms of powers are
+    bent."""
     penalty: Callable[[int], float] | None = None
     """What is added for a wrong top class, by the number of classes."""
 

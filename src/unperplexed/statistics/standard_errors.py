@@ -71,8 +71,8 @@ class UncertainMean(NamedTuple):
 def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMean:
     """Weighted mean of rows of positive weight, and its sandwich standard error.
 
-    For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. With a lag it is that of
-    the Diebold-Mariano test with Bartlett's kernel and the factor of Harvey, Leybourne and Newbold (1997), which is
+    For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. With a lag it is that
+    of the Diebold-Mariano test with Bartlett's kernel and the factor of Harvey, Leybourne and Newbold (1997), which is
     (n - 1)/n without.
     """
     units, weight, degrees = dependence.units(x.size), float(w.sum()), dependence.independent(w) - 1

@@ -24,7 +24,8 @@ MOST = 20
 
 
 class Surprise(NamedTuple):
-    """A row. They go by the probability of the outcome, then by where they are, so that no order of counting matters."""
+    """A row. They go by the probability of the outcome, then by where they are, so that no order of counting
+    matters."""
 
     probability: float
     """Probability assigned to the outcome."""

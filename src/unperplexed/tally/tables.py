@@ -214,8 +214,8 @@ class DenseCells:
 def points_of(table: Table, grid: Grid | CoarseGrid) -> Points:
     """Values that happened as weighted points, by entry.
 
-    For counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight and
-    lie between its smallest and largest value, so that any mean of them is right to third order.
+    For counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight
+    and lie between its smallest and largest value, so that any mean of them is right to third order.
     """
     entry = np.flatnonzero(table.happened > 0)
     w, w2 = table.happened[entry], table.squared[entry]

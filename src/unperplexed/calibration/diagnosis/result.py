@@ -74,8 +74,8 @@ class Diagnosis(Result):
     alternatives: tuple[tuple[str, ...], ...] = ()
     """Names of other sets of errors that the data cannot tell apart from the findings."""
     p_value: float = math.nan
-    """p-value of the test whether anything is wrong (the gate W), at 5%, without the rows predicted as certain; NaN where
-    nothing could be tested. `overall_p_value` has those too."""
+    """p-value of the test whether anything is wrong (the gate W), at 5%, without the rows predicted as certain; NaN
+    where nothing could be tested. `overall_p_value` has those too."""
     statistic: float = math.nan
     """W itself."""
     gain: float = 0.0
