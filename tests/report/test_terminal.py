@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -100,6 +101,22 @@ def test_names_from_outside_are_printable():
     table = Table("\x1b[2J", [Column("\x07", ["\x1b]0;x\x07"]), Column("\u202e", ["\x9b31m"])])
     shown = text(Document("", "\x1b", "\x1b", "\r", summary=[table]))
     assert shown.replace("\n", "").isprintable()
+
+
+def columns_of(line):
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def test_characters_of_two_columns_take_two():
+    names = ["日本語の長い名前" * 4, "b", "한국"]
+    table = Table("表" * 60, [Column("名前", names), Column("値", ["1.5", "22.5", "3.5"]), Column("rate", ["10%"] * 3)])
+    for columns in (80, 60, 40):
+        shown = text(Document("", "事実" * 30, "判定", "", summary=[table]), columns)
+        lines = shown.splitlines()
+        assert max(map(columns_of, lines)) <= columns
+        flat = re.sub(r"\s", "", shown)
+        assert all(each in flat for each in (*names, "表" * 60, "事実" * 30))
+        assert len({columns_of(line) for line in lines if line.endswith("%")}) == 1
 
 
 @pytest.mark.parametrize(("columns", "expected"), [("200", 80), ("60", 60), ("10", 40)])

@@ -40,7 +40,7 @@ class Library(Protocol):
 
 
 class Torch:
-    """Of PyTorch."""
+    """Arrays of PyTorch."""
 
     def __init__(self, torch: Any) -> None:
         self.xp = torch
@@ -71,7 +71,7 @@ class Torch:
 
 
 class CuPy:
-    """Of CuPy, all on CUDA devices."""
+    """Arrays of CuPy, all on CUDA devices."""
 
     def __init__(self, cupy: Any) -> None:
         self.xp = cupy
@@ -97,7 +97,7 @@ class CuPy:
 
 
 class Jax:
-    """Of JAX, which has no float64 unless it is asked for."""
+    """Arrays of JAX, which has no float64 unless it is asked for."""
 
     def __init__(self, jax: Any) -> None:
         self._jax, self.xp = jax, jax.numpy

@@ -85,15 +85,15 @@ def assess(
     fraction_bits: int = FRACTION_BITS,
     n_jobs: int | None = None,
 ) -> Assessment:
-    """Assess reported probabilities against what happened: how good they are and what is wrong with them.
+    """Assess predicted probabilities against outcomes: how good they are and what is wrong with them.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        What happened: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, which already holds
+        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, which already holds
         forecasts and outcomes; then the arguments that concern the reading of rows are not accepted.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
-        Reported probabilities: of the positive class, or of each class.
+        Predicted probabilities: of the positive class, or of each class.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights: weight 2 is the row twice, but to an estimator of the measured probability that
         asks how many rows there are; it counts what they are worth in rows of equal weight.
@@ -131,12 +131,12 @@ def assess(
         What rows belong together (the match, the document): rows of a group, which have the same values in all
         columns, may depend on one another, and intervals take only different groups to be independent.
     confidence : float, default 0.95
-        Of the intervals.
+        Confidence level of the intervals, in (0, 1).
     resamples : int, default 400
         How many samples the intervals of what is measured, the bands and the calibration test are made from; 0 for
         none of these. They are drawn when first asked for.
     seed : int, default 0
-        Of the random numbers that draw them.
+        Random seed of the bootstrap replicates.
     exact_limit, fraction_bits, n_jobs : int, optional
         As in `Tally.of`.
 
@@ -151,7 +151,7 @@ def assess(
 
     Notes
     -----
-    Reported means are generalized means of order 1, 0 and -2/3 of the probabilities given to what happened;
+    Reported means are generalized means of order 1, 0 and -2/3 of the probabilities assigned to the outcomes;
     measured means are the same of the estimated frequencies. Sources: Nelson 2017 [N17]; the
     classifier-metrics-at-scale paper [CM].
 

@@ -18,7 +18,7 @@ from .profile_plots import MEANS
 from .result import Assessment
 
 _MOST_BUBBLES = 15
-"""Of the bins of many classes in each tenth of the reported axis; more cannot be told apart."""
+"""Largest number of bins of many classes in each tenth of the reported axis; more cannot be distinguished."""
 
 _LARGE_BUBBLES = 40
 """So many have room to be large."""
@@ -238,4 +238,4 @@ def _draw_beside(ax: Axes, assessment: Assessment, swapped: bool) -> None:
     # In the room that is left beyond the longest bar.
     style = {"x": 0.02, "y": 0.5, "rotation": 90, "ha": "left", "va": "center"}
     style = style if swapped else {"x": 0.5, "y": 0.98, "ha": "center", "va": "top"}
-    strip.text(s="of what happened", transform=strip.transAxes, fontsize="x-small", **style)
+    strip.text(s="of the events", transform=strip.transAxes, fontsize="x-small", **style)

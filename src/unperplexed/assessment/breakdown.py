@@ -50,7 +50,7 @@ class Shrinkage:
     within: float
     """Standard deviation of the log score of single rows of a group."""
     confidence: float
-    """Of the intervals."""
+    """Confidence level of the intervals."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class GroupAssessment:
 
     @property
     def standard_error(self) -> float:
-        """Of the reported geometric accuracy; NaN of rows worth fewer than two independent ones."""
+        """Standard error of the predicted geometric accuracy; NaN for an effective sample size below two."""
         return self.assessment.geometric_accuracy_standard_error
 
     @property
@@ -378,7 +378,8 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     within = pooled_variance(error, size)
     if math.isnan(within):
         raise InputError(
-            "shrink (--shrink): all groups are of one row each; how much rows of a group differ cannot be told."
+            "shrink (--shrink): all groups are of one row each; how much the rows of a group differ is unknown. Use"
+            " larger groups."
         )
     error = np.where(np.isnan(error), np.sqrt(within / size), error)  # where all rows depend on one another
     found = shrunk(np.log(accuracy), error, size, within)

@@ -38,11 +38,11 @@ class ClassTable(ReadOnlyArrays):
     frequency: Floats
     """Share of these rows among all."""
     mean_reported: Floats
-    """Mean probability that the class was given in all rows."""
+    """Mean probability assigned to the class in all rows."""
     gap: Floats
     """mean_reported - frequency: above 0, the class is overpredicted. 0 is best."""
     gap_standard_error: Floats
-    """Of the gap, were the forecasts calibrated. NaN of rows with weights or in groups."""
+    """Standard error of the gap if the forecasts are calibrated. NaN for weighted or clustered rows."""
     gap_p_value: Floats
     """How probable a gap at least as large would be then, on either side. NaN as above.
 
@@ -56,7 +56,7 @@ class ClassTable(ReadOnlyArrays):
     measured_decisiveness: Floats
     measured_geometric_accuracy: Floats
     measured_robustness: Floats
-    """The same means of how often the class happened where it was given such probabilities."""
+    """The same means of the measured probability: the observed frequency of the class given the prediction."""
     slope: Floats
     """(measured D - R) / (reported D - R): below 1 the side of overconfidence, above 1 of under-."""
     divergence_probability: Floats
@@ -109,7 +109,7 @@ class PredictedTable(ReadOnlyArrays):
     share: Floats
     """Share of these rows among all."""
     mean_confidence: Floats
-    """Mean probability that the class was given in these rows."""
+    """Mean probability assigned to the class in these rows."""
     right: Floats
     """Share of these rows in which it happened. Larger is better."""
     gap: Floats
@@ -128,13 +128,13 @@ class Bias:
 
     label: Label | None
     mean_reported: float
-    """Mean probability that it was given."""
+    """Mean probability assigned to it."""
     frequency: float
     """Share of the rows in which it happened."""
     gap: float
     """mean_reported - frequency: above 0, it is overpredicted. 0 is best."""
     standard_error: float
-    """Of the gap, were the forecasts calibrated. NaN for clusters of dependent rows."""
+    """Standard error of the gap if the forecasts are calibrated. NaN for clusters of dependent rows."""
 
 
 def bias_of(tally: Tally) -> Bias | None:
@@ -150,7 +150,7 @@ def bias_of(tally: Tally) -> Bias | None:
 def measured_each(each: ClassPairs, measure: Measure, mirrored: bool = False) -> Estimate:
     """Measure each group by itself; bins are numbered on from one to the next, and settings are those of all.
 
-    Of two groups that mirror one another the second alone is measured.
+    For two groups that mirror one another the second alone is measured.
     """
     if mirrored:
         size = int(each.first[1])

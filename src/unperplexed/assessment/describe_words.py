@@ -12,7 +12,7 @@ from .describe_charts import Event
 from .result import Assessment
 
 _RANGES = ((0.85, 0.95), (0.75, 0.85), (0.65, 0.75), (0.55, 0.65), (0.95, 0.995), (0.995, 1.0), (0.45, 0.55))
-"""Of probabilities that the evidence quotes: the first in which there are so many pairs."""
+"""Ranges of probabilities that the evidence quotes: the first in which there are so many pairs."""
 
 _FEWEST_PAIRS = 20
 _ONE_VALUE = 1e-9
@@ -143,7 +143,7 @@ _SETTINGS = {
 
 
 def settings_text(a: Assessment) -> str:
-    """Say what the estimator was told or found, each after a comma."""
+    """Give the settings of the estimator, each after a comma."""
     return "".join(
         f", {_SETTINGS.get(name, name + ' {:g}').format(value)}" for name, value in a.estimator_settings.items()
     )

@@ -173,7 +173,7 @@ class Draws(NamedTuple):
     reach: float
     """In standard deviations."""
     influences: Influences | None
-    """Of pairs on the means, where rows are in groups or have weights."""
+    """Influences of pairs on the means, where rows are in groups or have weights."""
     growth: Callable[[Floats, Floats], Floats]
     """By how much more figures vary than in the samples, by the influence of pairs that occurred and did not."""
 

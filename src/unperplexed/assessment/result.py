@@ -76,9 +76,9 @@ class BinTable(ReadOnlyArrays):
     total: Floats
     """Weight of the bin's pairs that happened, and of all its pairs."""
     contribution: Floats
-    """Share of what happened in the bin times ln(geometric accuracy); the bins' sum is that of the whole.
+    """Share of the events in the bin times ln(geometric accuracy); the bins' sum is that of the whole.
 
-    In the top-label view, of what happened among the top classes.
+    In the top-label view, among the top classes.
     """
     label: tuple[Label | None, ...] = ()
     """In the each-class view of more than two classes the class of each bin, which go by class and then by probability.
@@ -121,18 +121,18 @@ class Histogram(ReadOnlyArrays):
 
 
 class Observed(NamedTuple):
-    """How often what was given some probabilities happened."""
+    """Observed frequency of the classes that were predicted with some probabilities."""
 
     total: float
-    """Weight of the pairs that were given one of them."""
+    """Weight of the pairs predicted with one of them."""
     lowest: float
     highest: float
     mean_reported: float
-    """Of what was given."""
+    """Mean of the predicted probabilities."""
     happened: float
     """Share of the pairs that happened."""
     interval: Interval
-    """Of that share, by itself (Wilson 1927); NaN of rows with weights or in groups."""
+    """Confidence interval of that share alone (Wilson 1927); NaN for weighted or clustered rows."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Source:
         return diagnosis_of_tally(self.tally) if self.diagnose is None else self.diagnose()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the rows behind when it is pickled or copied: what they tell is told before."""
+        """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
         return {**vars(self), "diagnose": None, "chunks": None, "by_class": None}
 
     def observed(self, low: float, high: float, view: View) -> Observed:
@@ -198,7 +198,7 @@ class Assessment(Result):
     """
 
     reported: Averages
-    """Means of the probabilities given to what happened. Larger is better."""
+    """Means of the probabilities assigned to the outcomes. Larger is better."""
     measured: Averages
     """The same means of how often events given such probabilities happened; NaN in the top-label view."""
     prediction_accuracy: float
@@ -212,7 +212,7 @@ class Assessment(Result):
     scores: dict[str, float]
     """Means of the scoring rules, unfloored. Smaller is better, but for the spherical score."""
     score_standard_errors: dict[str, float]
-    """Of those means, by the delta method for independent rows; NaN where the mean is infinite."""
+    """Standard errors of those means, by the delta method for independent rows; NaN where the mean is infinite."""
     profile: RiskProfile
     bins: BinTable
     curve: Curve
@@ -230,9 +230,9 @@ class Assessment(Result):
     independent_rows: float
     """The same, or of rows in groups how many groups of equal weight they are worth."""
     grouped: bool
-    """Whether it was said which rows depend on one another."""
+    """Whether the rows have clusters."""
     zero_given: float
-    """Weight of the rows in which what happened had been given exactly 0."""
+    """Weight of the rows whose outcome was assigned probability 0."""
     notes: Notes
     """What was left out or rescaled on the way in."""
     floor: float
@@ -241,7 +241,8 @@ class Assessment(Result):
     estimator: str
     """Name of the estimator of the measured probability."""
     estimator_settings: dict[str, float]
-    """What the estimator was told, or found by its own rule: bins, neighbors, bandwidth, prior, share_of_isotonic."""
+    """Settings of the estimator, asked for or found by its own rule: bins, neighbors, bandwidth, prior,
+    share_of_isotonic."""
     exact: bool
     """Whether every distinct probability was counted by itself, not in cells."""
     exact_limit: int
@@ -255,7 +256,8 @@ class Assessment(Result):
     bias: Bias | None = None
     """With two classes the mean prediction of the positive one, and its observed frequency."""
     surprises: SurpriseTable | None = None
-    """The twenty rows in which what happened had been given least. None for a tally without the part "surprises"."""
+    """The twenty rows whose outcomes were assigned the lowest probabilities. None for a tally without the
+    part "surprises"."""
     version: str = __version__
     _source: Source | None = field(default=None, repr=False)
 
@@ -323,7 +325,7 @@ class Assessment(Result):
 
     @property
     def geometric_accuracy_standard_error(self) -> float:
-        """Of the reported one, by the delta method; NaN if the rows are worth fewer than two independent ones."""
+        """Standard error of the predicted geometric accuracy, by the delta method; NaN for under two effective rows."""
         assert self._source is not None
         _, error, _ = self._source.headline.standard_errors.tolist()
         return error if self._source.tally.independent_rows >= LEAST_WORTH else math.nan
@@ -357,7 +359,7 @@ class Assessment(Result):
         return self.diagnosis.verdict
 
     def observed(self, low: float, high: float) -> Observed:
-        """How often what was given a probability from low to high happened, with an interval of its own.
+        """Observed frequency of the classes predicted with a probability from low to high, with a confidence interval.
 
         Parameters
         ----------
@@ -396,8 +398,9 @@ class Assessment(Result):
         Parameters
         ----------
         what : {"figures", "bins", "profile", "floors", "surprises", "classes", "predicted"}, default "figures"
-            One row of headline figures, one row a bin, one row an order, one row a floor, or the rows in which what
-            happened had been given least; in the each-class view also one row a class, and one row a predicted class.
+            One row of headline figures, one row a bin, one row an order, one row a floor, or the rows whose outcomes
+            were assigned the lowest probabilities; in the each-class view also one row a class, and one row a predicted
+            class.
 
         Returns
         -------

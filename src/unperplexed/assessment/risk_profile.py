@@ -134,7 +134,7 @@ def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Float
     squares *= w2
     fourth = squares.sum(axis=1)
     rows = float(1 / w2.sum())
-    # Of weights too far apart the fourth powers are less than a float can be.
+    # For weights too far apart the fourth powers are less than a float can be.
     effective = np.divide(total * total, fourth, out=np.full(means.size, rows), where=fourth > 0)
     effective = np.minimum(effective, rows)
     uneven = 1 / effective - 1 / rows  # 0 where all rows carry as much
@@ -164,14 +164,14 @@ def risk_profile(
     floor: Floor = DEFAULT_FLOOR,
     limit: Limit = "floor",
 ) -> RiskProfile:
-    """Generalized mean of the probabilities given to what happened, for many orders. Larger is better.
+    """Generalized mean of the probabilities assigned to the outcomes, for many orders. Larger is better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        What happened: labels or one-hot rows.
+        Outcomes: labels or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C)
-        Reported probabilities of the positive class, or of each class.
+        Predicted probabilities of the positive class, or of each class.
     orders : array_like, optional
         Orders of the mean; 121 of them from -3 to 3 by default.
     sample_weight : array_like of shape (n,), optional
@@ -232,7 +232,7 @@ def geometric_accuracy(
     pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
 ) -> float:
-    """Geometric mean of the probabilities given to what happened. Larger is better.
+    """Geometric mean of the probabilities assigned to the outcomes. Larger is better.
 
     With floor 0 it is exp(-log loss) = 1/perplexity: 1/C for a forecaster who knows nothing of C classes.
 
@@ -275,9 +275,9 @@ def decisiveness(
     pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
 ) -> float:
-    """Arithmetic mean of the probabilities given to what happened. Larger is better.
+    """Arithmetic mean of the probabilities assigned to the outcomes. Larger is better.
 
-    It is moved most by what is said with confidence and says little about the worst forecasts.
+    It depends most on confident forecasts and little on the worst ones.
 
     Parameters
     ----------
@@ -318,9 +318,9 @@ def robustness(
     pos_label: Label | None = None,
     floor: Floor = DEFAULT_FLOOR,
 ) -> float:
-    """Mean of order -2/3 of the probabilities given to what happened. Larger is better.
+    """Mean of order -2/3 of the probabilities assigned to the outcomes. Larger is better.
 
-    It is moved by the smallest of them: by what happened although it was held to be unlikely. With floor 0 a
+    It depends most on the smallest of them: on outcomes that were assigned a low probability. With floor 0 a
     single 0 makes it 0.
 
     Parameters

@@ -18,7 +18,7 @@ FEW_ERRORS, FEW_GROUPS = 50, 30
 """With fewer rows whose top class did not happen, or fewer groups, intervals have been seen to be too narrow."""
 
 _FEW_DEGREES = 20
-"""Of freedom of the standard error: it is as uncertain as that of eleven normal values."""
+"""Degrees of freedom of a standard error that is uncertain: it is as uncertain as that of eleven normal values."""
 
 _SMALL_FLOOR = 0.005
 """At smaller floors few rows decide the robustness and the slope; it takes twice as many degrees of freedom."""
@@ -43,7 +43,7 @@ class Uncertainty:
     resamples: int
     """How many samples intervals of measured figures, bands and test are made from."""
     seed: int
-    """Of the random numbers by which these are drawn."""
+    """Random seed of the bootstrap replicates."""
 
     def __repr__(self) -> str:
         """Name it in one line."""

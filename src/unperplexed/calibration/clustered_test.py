@@ -109,7 +109,7 @@ def _independent(cluster_size: Floats, of: Floats, correlation: float) -> Floats
 
 
 def _intraclass_correlation(happened: Floats, total: Floats) -> float:
-    """Intraclass correlation of what happens in pairs of the same cell, of which shards have so many, one a row."""
+    """Intraclass correlation of the outcomes in pairs of the same cell, of which shards have so many, one a row."""
     # Pairs of rows that differ: expected of those of one shard are as many as of those of different ones.
     differ = (happened * (total - happened)).sum(axis=0)
     within = (total * (total - 1)).sum(axis=0) / 2

@@ -50,7 +50,7 @@ class Decomposition(Result):
     discrimination: float
     """DSC, what the recalibrated forecasts save over the reference. Larger is better."""
     uncertainty: float
-    """UNC, the score of the reference, which always says how often it happens."""
+    """UNC, the score of the reference: a constant forecast of the base rates."""
     rule: str
     """Name of the score."""
     view: View
@@ -59,9 +59,9 @@ class Decomposition(Result):
     def factors(self) -> dict[str, float]:
         """Parts of the log loss as probabilities and factors between them, exp of minus each.
 
-        ``geometric_accuracy = reference * gain * divergence_probability``: what a forecaster has who knows base rates
-        alone, the factor of at least 1 by which telling cases apart raises it, and the factor of at most 1 by which
-        miscalibration lowers it.
+        ``geometric_accuracy = reference * gain * divergence_probability``: the geometric accuracy of a constant
+        forecast of the base rates, the factor of at least 1 by which discrimination raises it, and the factor of at
+        most 1 by which miscalibration lowers it.
         """
         if self.rule != "log_loss":
             raise InputError(f"factors: only a log loss has them, not a {self.rule.replace('_', ' ')}.")
@@ -88,15 +88,15 @@ def decompose(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> Decomposition:
-    """Decompose a score into miscalibration, discrimination and uncertainty. Of these only discrimination is good.
+    """Decompose a score into miscalibration, discrimination and uncertainty. Larger discrimination is better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        What happened: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
+        Outcomes: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
         has the part "classes".
     y_prob : array_like of shape (n,) or (n, C)
-        Reported probabilities of the positive class, or of each class.
+        Predicted probabilities of the positive class, or of each class.
     score : {"brier_score", "log_loss"}, default "brier_score"
         The Brier score summed over classes: halve all four figures of two classes for the scale on which CORP
         prints them.
@@ -113,7 +113,7 @@ def decompose(
     Returns
     -------
     Decomposition
-        ``score``, ``miscalibration``, ``discrimination``, ``uncertainty``. Where 0 was given to what happened, log
+        ``score``, ``miscalibration``, ``discrimination``, ``uncertainty``. Where 0 was assigned to an outcome, log
         loss and its miscalibration are infinite.
 
     Raises

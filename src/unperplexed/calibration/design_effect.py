@@ -32,7 +32,7 @@ class MeanLogs(NamedTuple):
 class Influences(NamedTuple):
     """Influence of a pair that occurred, and of one that did not, on the logarithms of means: one order a row.
 
-    Of the positive one of two classes by itself a pair is a row, and its influence is that of the row.
+    For the positive one of two classes by itself a pair is a row, and its influence is that of the row.
     """
 
     reported: tuple[Floats, Floats]

@@ -84,15 +84,15 @@ def expected_calibration_error(
     labels: Sequence[Label] | None = None,
     pos_label: Label | None = None,
 ) -> float:
-    """Mean distance, over bins, from reported probability to frequency: the ECE and its kin. Smaller is better.
+    """Mean distance, over bins, from predicted probability to observed frequency (ECE and others). Smaller is better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        What happened: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
+        Outcomes: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
         has the part "classes".
     y_prob : array_like of shape (n,) or (n, C)
-        Reported probabilities of the positive class, or of each class.
+        Predicted probabilities of the positive class, or of each class.
     bins : int, default 15
         How many bins divide [0, 1], or the pairs. Empty ones do not count.
     binning : {"equal-width", "equal-population"}, default "equal-width"
@@ -206,7 +206,7 @@ def calibration_errors(
     Parameters
     ----------
     y_true, y_prob, bins, sample_weight, labels, pos_label
-        As in `expected_calibration_error`. Of a tally without the part "classes" there is no each-class view.
+        As in `expected_calibration_error`. For a tally without the part "classes" there is no each-class view.
 
     Returns
     -------

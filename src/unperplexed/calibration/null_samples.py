@@ -1,4 +1,4 @@
-"""What calibrated forecasters would have seen: samples in which what happens is drawn from the reported probability."""
+"""What calibrated forecasters would have seen: samples whose outcomes are drawn from the predicted probabilities."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SMOOTH = 25.0
 def calibrated(tally: Tally, counts: CellCounts, n: int, rng: np.random.Generator) -> tuple[Sample, bool]:
     """Draw samples, and say whether one class happens in each row of them; else pairs are drawn each by itself.
 
-    Of two classes a cell tells what happens in its mirror image. Of more, few rows are drawn one by one; of many, cells
-    are drawn together, with the correlations that they have in the rows that the tally kept.
+    For two classes a cell determines the outcomes in its mirror image. For more, few rows are drawn one by one; of
+    many, cells are drawn together, with the correlations that they have in the rows that the tally kept.
     """
     if counts.mirrored:
         return _mirrored(counts, n, rng), True

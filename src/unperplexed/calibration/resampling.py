@@ -127,5 +127,5 @@ def _dense(code: Ints, column: Floats) -> Floats:
 
 
 def _folded(happened: Floats, total: Floats) -> Floats:
-    """Average what happened in a cell with what did not in its mirror image, which rounding can tell apart."""
+    """Average the events in a cell with the non-events in its mirror image, which differ by rounding."""
     return np.asarray((happened + (total - happened)[..., _MIRROR]) / 2)

@@ -103,7 +103,7 @@ class ClassWorld:
     company: Floats
     """Mean missed pairs in coarse cells (columns) of a row whose observed class is in a coarse cell (rows)."""
     covariance: Floats
-    """Of one row's missed pairs in coarse cells, about these means."""
+    """Covariance of one row's missed pairs in coarse cells, about these means."""
 
     def drawn(self, n: int, rng: np.random.Generator) -> Counts:
         """Draw n samples of a whole number of rows, scaled to the weight of what is expected."""

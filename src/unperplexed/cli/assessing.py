@@ -84,7 +84,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
 
 
 def _refuse_outcomes(arguments: argparse.Namespace) -> None:
-    """Of rows with one outcome no forecasts are calibrated, so that their slope and cost would say nothing."""
+    """Refuse groups of one outcome: no forecasts are calibrated there, so slope and cost would mean nothing."""
     for name in arguments.by:
         if name in arguments.truth or any(pair.endswith(f"={name}") for pair in arguments.pair):
             raise InputError(

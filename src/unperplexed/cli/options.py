@@ -11,9 +11,9 @@ from ..sources.engine import ENGINES
 FLAGS = {
     "renormalize": "divide each row by its sum, and report it",
     "drop-invalid": "leave out rows without an outcome, with invalid probabilities or text among them, and report them",
-    "percent": "probabilities are given as percentages",
-    "from-logits": "what is given is logits",
-    "from-log-probs": "what is given is logarithms of probabilities",
+    "percent": "probabilities are percentages",
+    "from-logits": "the columns hold logits",
+    "from-log-probs": "the columns hold logarithms of probabilities",
 }
 
 

@@ -64,7 +64,7 @@ _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
 
 _FEW, _FEW_CARRY = 30, 10
-"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, are said to be few."""
+"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, get a warning."""
 
 _ROUNDING = 2.0**-50
 _LARGEST = 709.0

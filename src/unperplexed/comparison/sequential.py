@@ -308,7 +308,7 @@ def _differences(parts: Iterable[Chunk], read: PairedRows, score: Score, floor: 
     if infinite.size:
         remedy = "a floor above 0 (--floor)" if score.surprisal else "a score without infinity, such as 'brier_score'"
         raise InputError(
-            f"score: {score.name} can become infinite where a class was given 0, as by {first!r} or {second!r} in"
+            f"score: {score.name} can become infinite where a class was assigned 0, as by {first!r} or {second!r} in"
             f" {read.pairing.named(read.at[infinite])}; take {remedy}."
         )
     happened = np.take_along_axis(by_class, one.truth[:, None], axis=1)[:, 0]

@@ -31,7 +31,7 @@ BASE_RATE = "base-rate"
 """Name of the baseline that predicts the observed frequencies of the classes in all rows."""
 
 _FEW = 30
-"""Fewer rows or clusters than these are said to be few."""
+"""Fewer rows or clusters than these get a warning."""
 
 
 def skill(

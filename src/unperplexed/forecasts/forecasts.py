@@ -85,7 +85,7 @@ class Block:
     index: Ints
     """Numbers of the rows among all of their source, from 0."""
     notes: Notes
-    """Of the whole block, also where rows of it were selected."""
+    """Notes of the whole block, also where rows of it were selected."""
     counted: bool = False
     """Whether its probabilities were counted as they were read."""
 
@@ -105,14 +105,14 @@ class Block:
         return Block(*rows, self.notes, self.counted)
 
     def if_true(self, code: int) -> Block:
-        """The same rows, had this class happened in each of them."""
+        """The same rows, with this class as the outcome of each."""
         correct = self.probabilities[:, code].astype(np.float64)
         rows = replace(self.rows, correct=correct, hit=(correct == self.rows.highest) / self.rows.ties)
         return replace(self, truth=np.full(len(self), code), rows=rows)
 
 
 class Forecasts:
-    """Reported probabilities with what happened: the only way in, for arrays, lists and data frames.
+    """Predicted probabilities with outcomes: the only way in, for arrays, lists and data frames.
 
     Shapes, labels and weights are checked on construction. The probabilities are checked as they are read, a
     block at a time in the same pass as the counting, so that nothing the size of the input is made. Arrays are not
@@ -121,9 +121,9 @@ class Forecasts:
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        What happened: class labels (ints, bools, strings) or one-hot rows.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
-        Reported probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64. PyTorch
+        Predicted probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64. PyTorch
         tensors (bfloat16 too), CuPy and JAX arrays are read block by block where they are.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
@@ -343,7 +343,7 @@ class Forecasts:
 
     @property
     def grouped(self) -> bool:
-        """Whether it was said which rows belong together."""
+        """Whether the rows have clusters."""
         return self._groups is not None
 
     def shards(self, index: Ints) -> Ints:

@@ -35,7 +35,7 @@ class RowKeys:
     """The groups that occur, and which of them each row is in."""
 
     names: tuple[str, ...]
-    """Of the columns."""
+    """Names of the columns."""
     keys: list[Key]
     group: Ints
 

@@ -36,7 +36,8 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
     Returns
     -------
     callable
-        Of predictions and data set; gives name, value and whether larger is better. Weights of the data set count.
+        Function of predictions and data set; gives name, value and whether larger is better. Weights of the data set
+        count.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def lightgbm_metric(figure: str, *, from_logits: bool = False, **settings: Any) 
 
     Notes
     -----
-    Margins of two classes that all lie between 0 and 1 cannot be told from probabilities: say ``from_logits``.
+    Margins of two classes that all lie between 0 and 1 look like probabilities: say ``from_logits``.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def lightgbm_classifier_metric(
     Returns
     -------
     callable
-        Of outcomes, predictions and weights; gives name, value and whether larger is better.
+        Function of outcomes, predictions and weights; gives name, value and whether larger is better.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def xgboost_metric(
 ) -> Callable[[Any, Any], tuple[str, float]]:
     """Make an evaluation function for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
-    XGBoost takes smaller values for better ones unless told otherwise: stop by ``neg_geometric_accuracy``, or by
+    XGBoost takes smaller values for better ones by default: stop by ``neg_geometric_accuracy``, or by
     ``geometric_accuracy`` with ``xgboost.callback.EarlyStopping(..., maximize=True)``; and so of ``decisiveness``,
     ``robustness`` and ``spherical_score``.
 
@@ -108,7 +109,7 @@ def xgboost_metric(
     Returns
     -------
     callable
-        Of predictions and `DMatrix`; gives name and value. Weights of the matrix count.
+        Function of predictions and `DMatrix`; gives name and value. Weights of the matrix count.
 
     Raises
     ------
@@ -138,8 +139,8 @@ def xgboost_classifier_metric(figure: str, *, from_logits: bool = False, **setti
     Returns
     -------
     callable
-        Of outcomes and predictions, and ``sample_weight``; gives the value, of which XGBoost takes smaller ones for
-        better, as `xgboost_metric` says.
+        Function of outcomes and predictions, and ``sample_weight``; gives the value, of which XGBoost takes smaller
+        ones for better, as `xgboost_metric` says.
 
     Raises
     ------

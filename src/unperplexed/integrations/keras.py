@@ -184,9 +184,9 @@ class BrierLoss(_RuleLoss):
 
     Notes
     -----
-    ``1 - 2 p_c + sum_j p_j^2`` with c what happened (Brier 1950). Targets are numbers of classes, or the share that
-    each class has, as one-hot rows are; of shares it is the expectation. Of targets that are no class it is NaN. Where
-    it has logarithms, probabilities below the smallest normal number of float32, 1.2e-38, are taken as that.
+    ``1 - 2 p_c + sum_j p_j^2`` with c the observed class (Brier 1950). Targets are numbers of classes, or the share
+    that each class has, as one-hot rows are; of shares it is the expectation. For targets that are no class it is NaN.
+    Where it has logarithms, probabilities below the smallest normal number of float32, 1.2e-38, are taken as that.
 
     Examples
     --------
@@ -313,7 +313,7 @@ _REPORTED: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] 
     "geometric_accuracy": (lambda log_p: log_p, ops.exp),
     "robustness": (lambda log_p: ops.exp(ROBUST * log_p), lambda mean: mean ** (1 / ROBUST)),
 }
-"""Of each mean what it is the mean of, by the logarithms of floored probabilities, and what makes it of that."""
+"""For each mean what it is the mean of, by the logarithms of floored probabilities, and what makes it of that."""
 
 _SCORES = {
     "log_loss": _rules.LOG,
@@ -325,7 +325,7 @@ _SCORES = {
 
 @keras.saving.register_keras_serializable(package="unperplexed")
 class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
-    """A figure of the probabilities given to what happened, over all batches of an epoch.
+    """A metric of the probabilities assigned to the outcomes, over all batches of an epoch.
 
     Those that take a measured probability cannot be had inside a compiled step; `AssessmentCallback` has them.
 

@@ -32,9 +32,9 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     figures : sequence of str, default the headline figures
         Which figures, by their names in ``Assessment.figures()``; also ``refinement_loss``.
     batch_size : int, optional
-        Of prediction.
+        Rows in a batch of predictions.
     **settings
-        Of `unperplexed.assess`: ``from_logits``, ``floor``, ``measured``, ``view``, ``sample_weight`` ...
+        Options of `unperplexed.assess`: ``from_logits``, ``floor``, ``measured``, ``view``, ``sample_weight`` ...
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class AssessmentCallback(Callback):
         Whether to draw each assessment: to the loggers that take pictures (``experiment.add_figure`` of TensorBoard,
         ``log_image`` of Weights & Biases), else into a file in the logger's folder.
     **settings
-        Of the metric of torchmetrics: ``from_logits``, ``ignore_index``, ``floor``, ``measured``, ``view``.
+        Options of the metric of torchmetrics: ``from_logits``, ``ignore_index``, ``floor``, ``measured``, ``view``.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class AssessmentCallback(Callback):
 
     Notes
     -----
-    The sanity check before training is not logged, and ``trainer.test`` is not assessed. Of several validation loaders
-    each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Figures of a model
-    that has diverged are NaN, with a warning.
+    The sanity check before training is not logged, and ``trainer.test`` is not assessed. With several validation
+    loaders each is assessed by itself; names end in ``/dataloader_idx_0`` and so on, as Lightning has it. Figures of a
+    model that has diverged are NaN, with a warning.
 
     With several processes the counts of all are added up, and the first draws the picture. Lightning deals the rows so
     that all processes get equally many, which repeats some unless their number divides; with
@@ -130,7 +130,7 @@ class AssessmentCallback(Callback):
 
 
 def _taken(name: str, how: Taken, outputs: Any, batch: Any) -> Any:
-    """What the callback was told to take."""
+    """What the callback takes."""
     if not isinstance(how, str):
         return how(outputs, batch)
     if not isinstance(outputs, Mapping) or how not in outputs:

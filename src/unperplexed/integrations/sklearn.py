@@ -29,12 +29,12 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from .sklearn_displays import AssessmentDisplay, RiskProfileDisplay  # noqa: F401  (names of this module too)
 
 SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
-"""Names that `scorer` and `scorers` know. Of losses it is minus the loss, so that larger is always better."""
+"""Names that `scorer` and `scorers` know. For losses it is minus the loss, so that larger is always better."""
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """A figure of forecasts as scikit-learn calls it, when there is only what happened to tell the classes from."""
+    """A figure of forecasts as scikit-learn calls it, when only the outcomes name the classes."""
 
     __name__: str
 
@@ -125,7 +125,7 @@ def scorer(name: str, **settings: Any) -> Callable[..., float]:
     which scores classes instead of probabilities, each counts as certain: scores that are then infinite take a
     ``floor``.
 
-    Of two classes scikit-learn hands over the probabilities of one; what is left to the other is rounded to multiples
+    For two classes scikit-learn hands over the probabilities of one; what is left to the other is rounded to multiples
     of 1e-16, at worst to 0, for which the log loss is infinite. A ``floor`` keeps it finite: ``scorer("neg_log_loss",
     floor=0.005)``.
 

@@ -84,7 +84,7 @@ class AssessmentDisplay:
         sample_weight : array_like of shape (n,), optional
             Non-negative importance weights.
         pos_label : label, optional
-            Of two classes the one that is the positive.
+            The positive one of two classes.
         name : str, optional
             Name of the curve; by default that of the class.
         ax, axes, kind
@@ -92,7 +92,8 @@ class AssessmentDisplay:
         curve_kwargs : dict, optional
             Properties of the curve of a reliability diagram, as matplotlib's ``Axes.plot`` takes them.
         **settings
-            Of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed`` ...
+            Options of `assess`: ``floor``, ``measured``, ``view``, ``groups``, ``confidence``, ``resamples``, ``seed``
+            ...
 
         Returns
         -------
@@ -234,7 +235,7 @@ class AssessmentDisplay:
 
 
 class RiskProfileDisplay:
-    """Generalized means of the probabilities given to what happened, over the orders, drawn.
+    """Generalized means of the probabilities assigned to the outcomes, over the orders, drawn.
 
     Made by `from_estimator`, `from_predictions` or `from_cv_results`, which draw; ``plot`` draws again.
 
@@ -286,7 +287,7 @@ class RiskProfileDisplay:
         estimator, X, y, sample_weight, pos_label, name, ax
             As in `AssessmentDisplay.from_estimator`.
         **settings
-            Of `risk_profile`: ``orders``, ``floor``, ``limit``.
+            Options of `risk_profile`: ``orders``, ``floor``, ``limit``.
 
         Returns
         -------

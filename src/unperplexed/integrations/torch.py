@@ -59,8 +59,8 @@ def brier_loss(
 
     Notes
     -----
-    ``1 - 2 p_c + sum_j p_j^2`` with p the softmax of the logits and c what happened (Brier 1950); of distributions its
-    expectation, which differs from the squared distance to them by what no forecast changes.
+    ``1 - 2 p_c + sum_j p_j^2`` with p the softmax of the logits and c the observed class (Brier 1950); of distributions
+    its expectation, which differs from the squared distance to them by what no forecast changes.
 
     Examples
     --------
@@ -424,7 +424,7 @@ class PowerLoss(_RuleLoss):
 
 
 class RiskLoss(_RuleLoss):
-    """`risk_loss` as a module, with its weights and options. Smaller is better; strictly proper unless told otherwise.
+    """`risk_loss` as a module, with its weights and options. Smaller is better; strictly proper by default.
 
     Examples
     --------

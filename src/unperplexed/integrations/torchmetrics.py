@@ -86,7 +86,7 @@ class ForecastMetric(Metric):
     fraction_bits : int, default 9
         Cells have relative width 2**-fraction_bits: eight megabytes of state at 7, 33 at 9.
     **settings
-        Of `torchmetrics.Metric`.
+        Options of `torchmetrics.Metric`.
 
     Notes
     -----
@@ -407,7 +407,8 @@ class ForecastMetric(Metric):
         tally : Tally, optional
             What to assess instead of `whole`, or of what this process has counted where nothing was computed since.
         **settings
-            Of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``, ``floor`` ...
+            Options of `unperplexed.assess`, those about what is made of counts: ``resamples``, ``confidence``,
+            ``floor`` ...
 
         Raises
         ------

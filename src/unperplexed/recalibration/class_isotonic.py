@@ -27,7 +27,7 @@ class IsotonicMap:
     base: LinearMap
     """The linear map whose probabilities the curves take."""
     knots: tuple[tuple[Floats, Floats], ...]
-    """Of each class the ends of its blocks, and the curve there; in between it is linear."""
+    """For each class the ends of its blocks, and the curve there; in between it is linear."""
     name: str = "isotonic"
 
     @property

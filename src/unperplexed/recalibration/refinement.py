@@ -14,7 +14,7 @@ from ..forecasts.reading import RowReading
 from .held_out import held_out
 
 LARGEST_POWER = 100.0
-"""Of the probabilities: 1 / temperature. Where the outcomes are separated it would be infinite."""
+"""Largest power of the probabilities, 1 / temperature. Where the outcomes are separated it would be infinite."""
 
 POWERS: Floats = np.exp(np.linspace(-3.0, 3.0, 41))
 """Powers at which the log loss is added up where rows are seen once, and a spline joins them."""

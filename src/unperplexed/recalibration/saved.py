@@ -98,7 +98,7 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
 
 
 _HIGHEST_FLOOR = 0.005
-"""Of a map that was fitted to a single row."""
+"""Floor of a map that was fitted to a single row."""
 
 _HIGHEST_LAPSE = 0.99
 

@@ -1,7 +1,7 @@
 """What pictures share: sizes, colours, marks, new axes, and names from outside.
 
-Colours are those of Okabe and Ito, told apart by the colour-blind; the marks in vermillion and, as long as there is one
-kind of bubble, the bubbles in blue are told apart in greyscale too. No setting of matplotlib is changed.
+Colours are those of Okabe and Ito, distinguished by the colour-blind; the marks in vermillion and, as long as there is
+one kind of bubble, the bubbles in blue are distinct in greyscale too. No setting of matplotlib is changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLOURS = (
     ("#F0E442", "#837a00"),
     ("#aaaaaa", "#444444"),
 )
-"""Of bubbles and their edges; the first for all bins, or each for a class where there are no more."""
+"""Colours of bubbles and their edges; the first for all bins, or each for a class where there are no more."""
 
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 """Behind text, so that lines do not run through it."""

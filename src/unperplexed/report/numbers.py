@@ -9,7 +9,7 @@ MISSING = "\u2013"
 
 
 def figure(value: float, decimals: int = 3) -> str:
-    """Give a figure to three decimals, or as told, with more where they would all be zeros."""
+    """Give a figure to three decimals, or as asked for, with more where they would all be zeros."""
     if math.isnan(value):
         return "-"
     if math.isinf(value):

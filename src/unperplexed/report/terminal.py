@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import textwrap
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
@@ -29,6 +30,18 @@ _WIDEST = 34
 
 
 _STOP = re.compile(r"[.!?]$")
+
+
+_SECOND = "\ue000"
+"""Stands behind each character that takes two columns while lines are made; no text from outside has it."""
+
+
+def _shown(words: str) -> str:
+    """Give a text in one line, as long as it is wide."""
+    shown = printable(words)
+    if shown.isascii():
+        return shown
+    return "".join(c + _SECOND if unicodedata.east_asian_width(c) in "WF" else c for c in shown)
 
 
 def width() -> int:
@@ -66,14 +79,12 @@ def text(document: Document, columns: int | None = None) -> str:
         *(list(_block(block, columns)) for block in document.summary),
         list(_ending(document, columns)),
     ]
-    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+    return "\n\n".join("\n".join(lines) for lines in parts if lines).replace(_SECOND, "")
 
 
 def _wrapped(words: str, columns: int, first: str = "", later: str = "") -> list[str]:
     """Wrap a sentence; what comes from outside is made printable."""
-    return textwrap.wrap(
-        printable(words), columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False
-    )
+    return textwrap.wrap(_shown(words), columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
 def _conclusion(d: Document, columns: int) -> Iterator[str]:
@@ -172,7 +183,7 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
     """Align the columns of a table; those without room stand below their row, each under its heading."""
     first, *others = table
     n = min(len(first.values), most)
-    names = [printable(each) for each in first.values[:n]]
+    names = [_shown(each) for each in first.values[:n]]
     wide = {id(column): _least_width(column, n) for column in others}
     figures = sum(wide[id(column)] + 2 for column in others if not column.words)
     longest = max(map(len, [*names, *_stacked(first.heading, _WIDEST)]), default=0)
@@ -191,9 +202,7 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
     for at in range(n):
         *above, last = textwrap.wrap(names[at], widest, subsequent_indent="  ") or [""]
         yield from above
-        cells = (
-            f"  {printable(column.values[at]):{'<' if column.words else '>'}{needed}}" for column, needed in beside
-        )
+        cells = (f"  {_shown(column.values[at]):{'<' if column.words else '>'}{needed}}" for column, needed in beside)
         yield f"{last:{widest}}{''.join(cells)}".rstrip()
         rest = (f"{each.heading}: {each.values[at]}".removeprefix(": ") for each in below if each.values[at])
         yield from _wrapped("; ".join(rest), columns, "  ", "    ")
@@ -203,8 +212,8 @@ def _rows(table: Sequence[Column], columns: int, most: int) -> Iterator[str]:
 
 def _least_width(column: Column, n: int) -> int:
     """Return the width of the longest value, or of the heading in two lines."""
-    heading = printable(column.heading)
-    width = max([len(printable(each)) for each in column.values[:n]] + [len(word) for word in heading.split()] + [1])
+    heading = _shown(column.heading)
+    width = max([len(_shown(each)) for each in column.values[:n]] + [len(word) for word in heading.split()] + [1])
     while len(_stacked(heading, width)) > _LINES:
         width += 1
     return width
@@ -226,7 +235,7 @@ def _headings(first: str, widest: int, beside: Sequence[tuple[Column, int]]) -> 
 
 
 def _stacked(heading: str, columns: int) -> list[str]:
-    return textwrap.wrap(printable(heading), max(columns, 1), break_long_words=False) or [""]
+    return textwrap.wrap(_shown(heading), max(columns, 1), break_long_words=False) or [""]
 
 
 def _ending(d: Document, columns: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ from . import rules
 from .rules import PrimitiveArrays
 
 Array = Any
-"""Of the library at hand."""
+"""Array of the library at hand."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Rule:
     """A scoring rule to be minimised."""
 
     score: Callable[[Array, Array, Any, float], Array]
-    """Of log-probabilities, those scored and all; then the library, and where the logarithms of powers are bent."""
+    """Score of log-probabilities, those scored and all; then the library, and where the logarithms of powers are
+    bent."""
     penalty: Callable[[int], float] | None = None
     """What is added for a wrong top class, by the number of classes."""
 
@@ -35,7 +36,7 @@ class Rule:
 def linearize_below(largest: float) -> float:
     """Logarithm of the powers beyond which they go on in a straight line, by the largest number that gradients can be.
 
-    Of most data types their cube is finite, so that the squares of gradients are, which optimizers keep. Those of half
+    For most data types their cube is finite, so that the squares of gradients are, which optimizers keep. Those of half
     precision have no such room: there the powers themselves are.
     """
     return max(math.log(largest) / 3, min(math.log(largest) - 1, 10.0))

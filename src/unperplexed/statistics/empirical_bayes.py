@@ -53,7 +53,7 @@ def shrunk(mean: Floats, standard_error: Floats, size: Floats, within: float) ->
     Parameters
     ----------
     mean, standard_error : array of shape (k,)
-        Of each group.
+        Values of each group.
     size : array of shape (k,)
         How many rows of equal weight each group is worth.
     within : float

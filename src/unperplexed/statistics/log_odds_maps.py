@@ -91,7 +91,7 @@ _FARTHEST = 50.0
 """Largest coefficient; what the data do not bound ends there."""
 
 _LEAST_VARIANCE = 0.5
-"""Of all outcomes together, in events: with less left the outcomes are separated."""
+"""Least variance of all outcomes together, in events: with less left the outcomes are separated."""
 
 
 def fit(

@@ -12,7 +12,7 @@ from .._lib.typing import Floats, Ints
 from .means import effective_number, t_quantile
 
 _ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
-"""Of double precision and of single, with room to spare."""
+"""Rounding errors of double precision and of single, with room to spare."""
 
 LEAST_WORTH = 2 - _ROUNDING_32
 """Independent units that it takes to tell how sure a mean is."""
@@ -48,7 +48,7 @@ class UncertainMean(NamedTuple):
     mean: float
     standard_error: float
     degrees: float
-    """Of freedom: how many independent units the rows are worth, less one."""
+    """Degrees of freedom: how many independent units the rows are worth, less one."""
     carried_by: float
     """How many rows' or groups' worth carry the standard error: the fewer, the less is known of it."""
 
@@ -71,8 +71,8 @@ class UncertainMean(NamedTuple):
 def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMean:
     """Weighted mean of rows of positive weight, and its sandwich standard error.
 
-    Of independent rows of equal weight it is that of the t-test. Sums of groups are such rows. With a lag it is that of
-    the Diebold-Mariano test with Bartlett's kernel and the factor of Harvey, Leybourne and Newbold (1997), which is
+    For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. With a lag it is that
+    of the Diebold-Mariano test with Bartlett's kernel and the factor of Harvey, Leybourne and Newbold (1997), which is
     (n - 1)/n without.
     """
     units, weight, degrees = dependence.units(x.size), float(w.sum()), dependence.independent(w) - 1

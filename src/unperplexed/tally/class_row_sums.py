@@ -32,7 +32,7 @@ COARSE, FINE, SCORE, MOMENT, THIRD = 20, 40, 30, 24, 20
 """Bits of the units: of p in products of two, of p in sums, of scores, of their second and of their third moments."""
 
 _CODE_BITS = 10
-"""Of the fraction of a probability, in the cells in which log-probabilities are taken."""
+"""Bits of the fraction of a probability, in the cells in which log-probabilities are taken."""
 _SHIFT = 52 - _CODE_BITS
 _LOWEST = 1023 - 60 << _CODE_BITS  # of 2**-60: less is as if it were this
 _TOP_CELL = (1022 << 1) - (_LOWEST >> _CODE_BITS - 1)  # of 1/2

@@ -194,7 +194,7 @@ class DenseCoarse:
         COARSE.count(p, group, of_rows, weights, self.total, self.place)
 
     def add_happened(self, p: Floats, group: Ints, w: Floats) -> None:
-        """Count the probability of what happened in each row, under the row's group."""
+        """Count the probability of the outcome in each row, under the row's group."""
         np.add.at(self.happened, COARSE.places(p)[0] * self.groups + group, w)
 
     def table(self) -> Coarse:

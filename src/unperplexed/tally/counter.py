@@ -35,7 +35,7 @@ from .tables import (
 )
 
 ScoreSums = tuple[ExactSum, ExactSum, ExactSum]
-"""Of a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""
+"""For a score x the sums of w x, w^2 x and w^2 x^2: over all rows; of one column, those whose counts do not tell it."""
 
 NO_SUMS: ScoreSums = (ExactSum(), ExactSum(), ExactSum())
 

@@ -21,7 +21,7 @@ from .tables import Keyed
 PARTS = ("classes", "predictions", "shards", "surprises", "diagnosis")
 
 MAY_MISS = ("surprises", "diagnosis")
-"""Of two tallies that add up one may be without these; then the sum is."""
+"""One of two tallies that add up may be without these; then the sum is."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The rows in which what happened had been given least: a part of a tally that is kept when asked for."""
+"""The rows whose outcomes were assigned the lowest probabilities: a part of a tally that is kept when asked for."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ MOST = 20
 
 
 class Surprise(NamedTuple):
-    """A row. They go by what was given, then by where they are, so that no order of counting matters."""
+    """A row. They go by the probability of the outcome, then by where they are, so that no order of counting
+    matters."""
 
     probability: float
-    """Given to what happened."""
+    """Probability assigned to the outcome."""
     source: str
     row: int
     """Its number in the source, from 0."""
@@ -42,14 +43,14 @@ class Surprise(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SurpriseTable(ReadOnlyArrays):
-    """The rows in which what happened had been given least, the least first: at most twenty."""
+    """The rows whose outcomes were assigned the lowest probabilities, the lowest first: at most twenty."""
 
     source: tuple[str, ...]
     """Name of where each row comes from; empty for arrays."""
     row: Ints
     """Its number there, from 0."""
     happened: tuple[Label | None, ...]
-    """What happened; None for a class whose label is not known."""
+    """Observed class; None for a class whose label is not known."""
     probability: Floats
     """Given to what happened, unfloored."""
     predicted: tuple[Label | None, ...]
@@ -57,7 +58,7 @@ class SurpriseTable(ReadOnlyArrays):
     highest: Floats
     """Given to that."""
     share: Floats
-    """Of the log loss at the floor: what this row makes up of it; NaN where that is 0 or infinite."""
+    """Share of the log loss at the floor: what this row makes up of it; NaN where that is 0 or infinite."""
 
     def __len__(self) -> int:
         """Count the rows."""

@@ -124,7 +124,7 @@ class Cells(PairTable):
     """
 
     first: Floats
-    """Sum of the places of what happened."""
+    """Sum of the places of the events."""
     second_high: Floats
     second_low: Floats
     """Sum of their squares, which is 2**14 times the first of these and the second."""
@@ -214,8 +214,8 @@ class DenseCells:
 def points_of(table: PairTable, grid: Grid | CoarseGrid) -> Points:
     """Values that happened as weighted points, by entry.
 
-    Of counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight and
-    lie between its smallest and largest value, so that any mean of them is right to third order.
+    For counts by value, the values themselves. A cell gives two points that have its mean, variance and total weight
+    and lie between its smallest and largest value, so that any mean of them is right to third order.
     """
     entry = np.flatnonzero(table.happened > 0)
     w, w2 = table.happened[entry], table.squared[entry]
@@ -240,7 +240,7 @@ def points_of(table: PairTable, grid: Grid | CoarseGrid) -> Points:
 def same_probability(value: Floats) -> Ints:
     """Number the sorted probabilities of two classes so that those only rounding tells apart share a number.
 
-    Of a reported 0.9 the other class gets 1 - 0.9, which in floats is not the 0.1 that another row reports. Two
+    With a predicted 0.9 the other class gets 1 - 0.9, which in floats is not the 0.1 that another row reports. Two
     values below 1/2 are the same if they have the same complement and one of them is its exact complement; two above
     it are the same if their complements are.
     """
@@ -260,7 +260,7 @@ def same_probability(value: Floats) -> Ints:
 def same_value(value: Floats, complements: bool) -> Ints:
     """Number sorted probabilities so that those share a number that only last digits tell apart.
 
-    Of complements, as two classes have, also those that only the rounding of 1 - p tells apart.
+    For complements, as two classes have, also those that only the rounding of 1 - p tells apart.
     """
     group = same_probability(value) if complements else np.arange(value.size)
     first = np.flatnonzero(np.diff(group, prepend=-1))

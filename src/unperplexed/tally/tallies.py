@@ -69,9 +69,9 @@ class Tallies(Mapping[Key, Tally]):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C)
-            What happened: labels or one-hot rows.
+            Outcomes: labels or one-hot rows.
         y_prob : array_like of shape (n,) or (n, C)
-            Reported probabilities of the positive class, or of each class.
+            Predicted probabilities of the positive class, or of each class.
         by : array_like of shape (n,), mapping from name to such, or data frame
             Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3" and "3.0"
             are the same group. Rows without a value, None, NaN or "", are a group of their own, None.

@@ -109,14 +109,14 @@ class Tally(TallyState, Result):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C)
-            What happened: labels or one-hot rows.
+            Outcomes: labels or one-hot rows.
         y_prob : array_like of shape (n,) or (n, C)
-            Reported probabilities of the positive class, or of each class.
+            Predicted probabilities of the positive class, or of each class.
         scores : sequence of str, default ()
             Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
             What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
-            twenty rows in which what happened had been given least; sums from which forecasts of more than two classes
+            twenty rows whose outcomes were assigned least; sums from which forecasts of more than two classes
             are diagnosed. The last is kept unasked for 3 to 20 classes.
         source : str, optional
             Name of where the rows come from.

@@ -249,7 +249,7 @@ def escort(p: ArrayLike, r: float, *, axis: int = -1) -> Floats:
     Returns
     -------
     ndarray
-        Of p's shape; outcomes of probability 0 keep it.
+        Array of p's shape; outcomes of probability 0 keep it.
 
     Raises
     ------

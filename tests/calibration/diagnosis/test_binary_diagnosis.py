@@ -385,3 +385,19 @@ def test_a_fit_is_the_maximum_of_the_likelihood(rng):
     best = minimize(loss, [0, 0], method="BFGS", tol=1e-10)
     assert found.coefficients == pytest.approx(best.x, abs=1e-4)
     assert found.log_likelihood == pytest.approx(-best.fun, abs=1e-8)
+
+
+def test_a_bias_that_the_slope_offsets_states_it(rng):
+    """Equal means, but too low near 50%: the finding names no over- or underprediction."""
+    t = rng.normal(-1.2, 1.5, size=40_000)
+    p, truth = expit(t), expit(1.6 * t + 0.36)
+    order = np.argsort(rng.uniform(size=t.size) ** (1 / truth))
+    y = np.zeros(t.size, dtype=int)
+    y[order[-round(p.sum()) :]] = 1
+    found = diagnose(y, p)
+    [bias] = [each for each in found.findings if each.error == "bias"]
+    assert bias.parameter > 0
+    assert bias.words.startswith("biased at even odds (log-odds of '1' 0.")
+    mean = f"{p.mean():.3f}"
+    assert bias.words.endswith(f" too low near 50%; the other errors offset it: mean {mean}, observed {mean})")
+    assert "biased" in found.headline.split(", ")

@@ -390,6 +390,28 @@ def test_words_of_many_classes():
     assert class_words.bias_words(means, []) == "biased between classes (no single class stands out)"
 
 
+def test_words_of_biases_that_other_errors_offset():
+    """A finding whose class has equal means states why it is one."""
+    predicted = np.array([0.1, 0.2, 0.1, 0.1, 0.5])
+    means = class_words.ClassMeans(tuple("abcde"), predicted, np.array([0.1, 0.3, 0.1, 0.1, 0.4]))
+    equal = "once the other errors are corrected, which offset it: mean prediction and observed frequency are equal"
+    assert class_words.bias_words(means, [2]) == f"biased for 'c' {equal}"
+    assert class_words.bias_words(means, [0, 3]) == f"biased for 'a' and 'd' {equal}"
+    words = class_words.bias_words(means, [0, 1])
+    assert words.startswith(
+        "underpredicts 'b' (mean prediction 0.200, observed frequency 0.300); 1 more class is biased,"
+    )
+    assert words.endswith(", but offset on average by the other errors")
+    many = class_words.ClassMeans(tuple("abcde"), np.full(5, 0.2), np.full(5, 0.2))
+    assert class_words.bias_words(many, range(5)) == f"biased for 'a', 'b', 'c' and 2 more classes {equal}"
+    few = class_words.ClassMeans(
+        tuple("abcde"), np.array([0.1, 0.2, 0.3, 0.3, 0.1]), np.array([0.2, 0.3, 0.1, 0.2, 0.1])
+    )
+    assert class_words.bias_words(few, range(5)).endswith(
+        "; 2 more classes are biased, 1 of them offset on average by the other errors"
+    )
+
+
 def test_words_of_alternatives(rng):
     p, y = simulate(rng, 1000, 4, confidence=-0.4)
     found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))

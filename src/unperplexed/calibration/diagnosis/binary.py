@@ -44,7 +44,7 @@ from .words import (
 )
 
 LEVEL = 0.05
-"""Of the gate."""
+"""Significance level of the gate."""
 
 _CERTAIN = 0.01
 """So many errors are expected of all rows predicted as certain together, at most."""

@@ -75,7 +75,7 @@ class Uncertain(NamedTuple):
 
     standard_error: float
     reach: float
-    """Of a 95% interval, in standard errors."""
+    """Half-width of a 95% interval, in standard errors."""
     freedom: float = math.nan
     """Degrees of freedom, where the standard error is estimated from clusters."""
 

@@ -35,7 +35,7 @@ _CELLS = 128
 """More distinct log-odds than the first are fitted in cells of which there are the second a unit."""
 
 _ROUNDING = 1e-5
-"""Of a likelihood ratio, found by iterations."""
+"""Rounding error of a likelihood ratio, found by iterations."""
 
 
 class Fitted(NamedTuple):

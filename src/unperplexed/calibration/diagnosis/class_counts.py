@@ -21,7 +21,7 @@ def certain_level(sums: ClassSums) -> int:
 def surprising_levels(sums: ClassSums, most: int = 3) -> list[tuple[int, int]]:
     """Return levels below the certain ones with how many wrong rows there are from there on, at most a few.
 
-    Of these rows each predicted its outcome, and those no more probable, with less than 1 / n.
+    Each of these rows predicted its outcome, and those no more probable, with less than 1 / n.
     """
     wrong, certain = sums["wrong"], certain_level(sums)
     first = math.ceil(math.log2(float(sums["rows"][0])))

@@ -21,7 +21,7 @@ _LEAST = 1e-12
 class Curvature:
     """The sum over all rows of ln E exp(theta f), less its slope at 0; f are log-probability and the tail's direction.
 
-    Of each row it is the cumulant generating function, which the row's probabilities determine. A tally keeps these,
+    For each row it is the cumulant generating function, which the row's probabilities determine. A tally keeps these,
     in coarse cells, of some rows; they are stretched so that their second derivative at 0 is that of all rows.
     """
 

@@ -38,7 +38,7 @@ class Fit:
     mapping: ClassMap
     slopes: Slopes
     penalty: float
-    """Of the prior, in nats of the log-likelihood."""
+    """Penalty of the prior, in nats of the log-likelihood."""
 
 
 def information_of(statistics: ClassStatistics) -> Floats:

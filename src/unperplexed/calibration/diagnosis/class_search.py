@@ -46,7 +46,7 @@ class Candidate:
     classes: Ints | None = None
     """Classes with a bias, where not all have one."""
     sd: float = BIAS_SD
-    """Of the prior of the biases."""
+    """Standard deviation of the prior of the biases."""
 
     def gain(self, effect: float, rows: float) -> float:
         """Reduction of the log loss in nats a row, less what the fit owes to chance."""

@@ -63,18 +63,37 @@ def number(value: float) -> str:
 
 
 def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
-    """Name the biased classes, the clearest first."""
+    """Name the biased classes, the clearest first.
+
+    A class that is biased beside the other errors need not be so on average: they may offset its bias.
+    """
     if not len(classes):
         return "biased between classes (no single class stands out)"
-    # What is biased beside the other errors need not be so by itself.
-    shown = [at for at in classes if number(means.predicted[at]) != number(means.observed[at])][:MOST_NAMED]
-    named = []
+    apart = [at for at in classes if number(means.predicted[at]) != number(means.observed[at])]
+    if not apart:
+        names = _listed([means.name(at) for at in classes])
+        return f"biased for {names} once the other errors are corrected, which offset it: {_EQUAL}"
+    shown, named = apart[:MOST_NAMED], []
     for verb, over in (("overpredicts", True), ("underpredicts", False)):
         here = [means.words(at) for at in shown if means.over(at) == over]
         named += [f"{verb} {' and '.join(here)}"] if here else []
     more = len(classes) - len(shown)
-    others = f"{more}{' more' if shown else ''} class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
+    others = f"{more} more class{'es are' if more > 1 else ' is'} biased" if more > 0 else ""
+    offset = len(classes) - len(apart)
+    if offset:
+        others += f", {f'{offset} of them' if offset < more else 'but'} offset on average by the other errors"
     return "; ".join(filter(None, [", ".join(named), others]))
+
+
+_EQUAL = "mean prediction and observed frequency are equal"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Name the first three: "'a', 'b' and 4 more classes"."""
+    more = len(names) - MOST_NAMED
+    if more > 0:
+        names = [*names[:MOST_NAMED], f"{more} more class{'es' if more > 1 else ''}"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def confidence_words(slope: float, low: float, high: float) -> str:

@@ -27,9 +27,9 @@ class ClusterSums(NamedTuple):
     """Sums over each cluster of dependent rows, one a row, of functions of the log-odds, which are given one a row."""
 
     scores: Callable[[Floats], Floats]
-    """Of a function times the weighted difference of outcome and prediction."""
+    """Sums of a function times the weighted difference of outcome and prediction."""
     totals: Callable[[Floats], Floats]
-    """Of a function times the weight."""
+    """Sums of a function times the weight."""
 
 
 def cluster_shares(information: Floats) -> Floats:

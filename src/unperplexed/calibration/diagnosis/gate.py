@@ -29,7 +29,7 @@ from .scored import Scored, information_time
 from .shared_events import shared_events_p_value
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
-"""Of bias, confidence, tail, asymmetry and four shapes in W."""
+"""Weights of bias, confidence, tail, asymmetry and four shapes in W."""
 
 _NEW = 0.03
 """A component of which less is new is left out."""
@@ -38,7 +38,7 @@ _EVENTS_EACH = 4
 """Sum of p (1 - p) in a cluster from which on its part in confidence is known well enough."""
 
 _MOST_DEPENDENT, _CLUSTERS_EACH = 4, 18
-"""Of dependent rows there are so many components at most, and one for so many clusters."""
+"""With dependent rows there are so many components at most, and one for so many clusters."""
 
 _LIKELIHOOD_TESTED = ("bias", "confidence")
 """Where events are rare in each of few clusters, these must be rejected by a likelihood ratio too."""

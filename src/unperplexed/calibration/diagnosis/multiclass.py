@@ -125,7 +125,7 @@ def diagnose_class_sums(
     Parameters
     ----------
     sums : ClassSums
-        Of all rows.
+        Sums over all rows.
     sample : RowSample or None
         A few of the rows, or all.
     observed : tuple of arrays

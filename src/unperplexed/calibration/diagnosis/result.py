@@ -31,8 +31,8 @@ class Finding:
     interval: tuple[float, float] = (math.nan, math.nan)
     """Confidence interval of the parameter at 95%; NaN where there is none."""
     p_value: float = math.nan
-    """Of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"; the gate's for
-    "rows" and "shape"."""
+    """p-value of the likelihood-ratio test of this error beside the others; of a Poisson count for "certainty"; the
+    gate's for "rows" and "shape"."""
     gain: float = math.nan
     """Reduction of the log loss in nats a row by mending this error too, after those listed before it."""
     label: Label | None = None
@@ -74,14 +74,14 @@ class Diagnosis(Result):
     alternatives: tuple[tuple[str, ...], ...] = ()
     """Names of other sets of errors that the data cannot tell apart from the findings."""
     p_value: float = math.nan
-    """Of the test whether anything is wrong (the gate W), at 5%, without the rows predicted as certain; NaN where
-    nothing could be tested. `overall_p_value` has those too."""
+    """p-value of the test whether anything is wrong (the gate W), at 5%, without the rows predicted as certain; NaN
+    where nothing could be tested. `overall_p_value` has those too."""
     statistic: float = math.nan
     """W itself."""
     gain: float = 0.0
     """Reduction of the log loss in nats a row by mending all findings: the sum of theirs."""
     rest_p_value: float = math.nan
-    """Of the test whether the findings leave a further error; NaN where none was made."""
+    """p-value of the test whether the findings leave a further error; NaN where none was made."""
     mended: tuple[MendedProbability, ...] = ()
     """Where a single number would mislead: mended probabilities at 1, 10, 50, 90 and 99%, two classes only."""
     detectable: Detectable = field(default_factory=Detectable)

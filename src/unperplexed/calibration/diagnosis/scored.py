@@ -24,7 +24,7 @@ class Scored(NamedTuple):
 
     @property
     def variance(self) -> Floats:
-        """Of an outcome, were the forecasts calibrated."""
+        """Variance of an outcome if the forecasts are calibrated."""
         return np.asarray(expit(self.s) * expit(-self.s))
 
     @property

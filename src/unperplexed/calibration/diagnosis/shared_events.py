@@ -32,7 +32,7 @@ _CORRELATIONS = (0.01, 0.2, 0.8)
 """The likelihood may have several maxima; searches begin at each of these."""
 
 _BOUNDS = {"rho": (-7.0, 4.0), "bias": (-6.0, 6.0), "confidence": (-0.95, 3.0)}
-"""Of the log-odds of rho, and of the parameters of an error."""
+"""Bounds of the log-odds of rho, and of the parameters of an error."""
 
 
 def shared_events_p_value(rows: Scored, clusters: ClusterSums, errors: Sequence[str]) -> float:

@@ -18,7 +18,7 @@ from .result import (
 )
 
 REST_LEVEL = 0.01
-"""At which a further error is said to be left."""
+"""Level at which a further error is reported."""
 
 
 @dataclass(frozen=True)
@@ -220,10 +220,13 @@ def _together(errors: Sequence[str]) -> str:
 
 def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
     name = "the positive class" if label is None else f"'{short_name(str(label), 40)}'"
-    if (mean > frequency) == (x < 0) and mean != frequency:
+    if (mean > frequency) == (x < 0) and _share(mean) != _share(frequency):
         verb = "overpredicts" if x < 0 else "underpredicts"
         return f"{verb} {name} (mean prediction {_share(mean)}, observed frequency {_share(frequency)})"
-    return f"biased at even odds (log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'})"
+    near = f"log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'} near 50%"
+    return (
+        f"biased at even odds ({near}; the other errors offset it: mean {_share(mean)}, observed {_share(frequency)})"
+    )
 
 
 def _slope(x: float, low: float, high: float, separated: bool) -> str:

@@ -24,7 +24,7 @@ _A_LITTLE_MORE = 1 + 1e-9
 def equal_population(
     reported: Floats, happened: Floats, total: Floats, *, bins: int | None = None, floor: float = 0.0
 ) -> Estimate:
-    """Measure in bins that hold equally many of the probabilities given to what happened.
+    """Measure in bins that hold equally many of the probabilities assigned to the outcomes.
 
     The classifier paper's procedure ([CM] section 4), with what it leaves open settled. Three kinds of bin are set
     apart: [0, floor], always; [1 - floor, 1] if it holds more than its share; and any single value that does, with
@@ -35,7 +35,7 @@ def equal_population(
     ----------
     bins : int, optional
         How many bins B set the share 1/B; by default (2N)^(1/3) rounded up (Terrell and Scott 1985), N the total
-        weight of what happened.
+        weight of the events.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def bayesian(
     prior: float = 1.0,
     floor: float = 0.0,
 ) -> Estimate:
-    """Measure in bins of equal population, each with a beta prior centred on what it was given ([N17]).
+    """Measure in bins of equal population, each with a beta prior centred on its mean prediction ([N17]).
 
     The measured probability of a bin is the posterior mean, (happened + prior * mean reported) / (total + prior).
 

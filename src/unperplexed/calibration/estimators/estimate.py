@@ -189,7 +189,7 @@ def ends_apart(reported: Floats, bin_of: Callable[[Ints], Ints]) -> Ints:
 
 
 def number_of_bins(bins: int | None, happened: Floats) -> int:
-    """Give the number asked for, or (2N)^(1/3) rounded up (Terrell and Scott 1985), N the weight of what happened."""
+    """Give the number asked for, or (2N)^(1/3) rounded up (Terrell and Scott 1985), N the weight of the events."""
     if bins is None:
         return max(int(np.ceil(round((2 * float(happened.sum())) ** (1 / 3), 9))), 1)
     return bins

@@ -16,7 +16,7 @@ def nearest_neighbors(
 ) -> Estimate:
     """Measure among the nearest neighbours in log-odds ([N17]).
 
-    Of each probability, the pairs within the smallest distance that holds so many correct-class probabilities: their
+    For each probability, the pairs within the smallest distance that holds so many correct-class probabilities: their
     number decides how well a measured probability is known. Exact 0 and 1 are groups of their own.
 
     Parameters
@@ -77,7 +77,7 @@ _STEPS, _MOST_PLACES = 8, 1 << 16
 def kernel(
     reported: Floats, happened: Floats, total: Floats, *, bandwidth: float | None = None, floor: float = 0.0
 ) -> Estimate:
-    """Measure by a Gaussian kernel in log-odds ([N17]): the weighted share of what happened nearby.
+    """Measure by a Gaussian kernel in log-odds ([N17]): the weighted observed frequency nearby.
 
     Nadaraya-Watson regression (1964), on a grid of at most 65,536 places, so that its cost does not grow with the
     number of pairs. Exact 0 and 1 are groups of their own.
@@ -121,7 +121,7 @@ def _silverman(odds: Floats, weight: Floats) -> float:
     deviation = np.sqrt(weight @ (odds - mean) ** 2 / n)
     lower, upper = np.interp([0.25, 0.75], (np.cumsum(weight) - weight / 2) / n, odds)
     between = (upper - lower) / 1.34
-    # Of a forecaster who mostly says the same thing, the middle half spans nothing, or the rounding of what is said.
+    # Where most predictions are the same, the middle half spans nothing, or their rounding.
     return float(0.9 * n**-0.2 * (min(deviation, between) if between > 0.1 * deviation else deviation))
 
 
