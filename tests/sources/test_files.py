@@ -277,7 +277,7 @@ BAD = {
     "text in NPZ": (text_in_zip, "not a readable NPZ file"),
     "pickled objects": (pickled, "pickled Python objects.*refused"),
     "directory": (directory, "is a directory"),
-    "unknown format": (as_file("x.xlsx", "a"), "cannot tell the format from '.xlsx'"),
+    "unknown format": (as_file("x.sas7bdat", "a"), "cannot tell the format from '.sas7bdat'"),
     "no suffix": (as_file("x", "a"), "cannot tell the format"),
     "no such file": (
         lambda folder: write_csv(folder / "near.csv").with_name("neer.csv"),

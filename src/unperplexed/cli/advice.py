@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..assessment.remedy import Commands
 
 _LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "groups")
-_SINGLE = ("weight", "pos_label", "format")
+_SINGLE = ("weight", "pos_label", "format", "sheet")
 _FLAGS = ("decimal_comma", "renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 _NOT_APPLIED = ("truth", "pair", "weight", "groups", "ignore_label")
 

@@ -20,7 +20,7 @@ from .outputs import TALLY, sayer
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 _ROWS: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
-    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "na", "exact_limit", "fraction_bits")),
+    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": ",",
     "encoding": "utf-8",
@@ -137,6 +137,7 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         arguments.format,
         arguments.encoding,
         arguments.na,
+        arguments.sheet,
         whole=arguments.command != "tally",
     )
 

@@ -37,7 +37,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         "files",
         nargs="+",
         metavar="FILE",
-        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY"
+        help="CSV, JSON Lines, Parquet, Arrow, NPZ, NPY, spreadsheet"
         + (" or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"),
     )
     many: Any = {"nargs": "+", "action": "extend", "default": []}
@@ -81,10 +81,11 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         metavar="NAME",
         help="encoding of a text file, such as cp1252 (Windows), latin-1 or utf-16 (default: utf-8)",
     )
+    add("--sheet", metavar="NAME", help="the sheet to read of a spreadsheet that has several")
     add(
         "--format",
         metavar="NAME",
-        help="read the files as csv, tsv, jsonl, parquet, arrow, npz or npy, whatever their names",
+        help="read the files as csv, tsv, jsonl, parquet, arrow, npz, npy or spreadsheet, whatever their names",
     )
     for flag, text in FLAGS.items():
         add(f"--{flag}", action="store_true", help=text)

@@ -61,6 +61,7 @@ class FileReading:
     encoding: str = "utf-8"
     na: Sequence[str] | None = None
     """Marks of a missing value; none for the usual ones, None where nothing is said of them."""
+    sheet: str | None = None
     whole: bool = True
     """Whether the class set may be read off the data: of a part of them it may not."""
 
@@ -78,7 +79,7 @@ class FileReading:
 
     def written(self, mentioned: Sequence[str]) -> Options:
         """Say how files are written; the names are those of columns that were asked for."""
-        return Options(self.separator, self.decimal_comma, mentioned, self.encoding)
+        return Options(self.separator, self.decimal_comma, mentioned, self.encoding, self.sheet)
 
 
 @dataclass(frozen=True)

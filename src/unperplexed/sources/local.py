@@ -40,6 +40,7 @@ def tally_files(
     decimal_comma: bool = False,
     encoding: str = "utf-8",
     na: str | Sequence[str] | None = None,
+    sheet: str | None = None,
     scores: Sequence[str] = (),
     parts: Sequence[str] = (),
     groups: str | Sequence[str] | None = None,
@@ -57,7 +58,7 @@ def tally_files(
     Parameters
     ----------
     paths : path or sequence of paths
-        CSV, JSON Lines, Parquet, Arrow, NPZ or NPY; patterns such as ``"data/*.parquet"``.
+        CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or spreadsheet; patterns such as ``"data/*.parquet"``.
     truth, prob : str or sequence of str
         The outcome's column, or one-hot columns; the column of the positive class's probability, or one for each
         class. A column may hold lists.
@@ -68,7 +69,7 @@ def tally_files(
     groups : str or sequence of str, optional
         Columns that say which rows belong together: those with the same values in all of them (for the part "shards").
     format : str, optional
-        "csv", "tsv", "jsonl", "parquet", "arrow", "npz" or "npy", whatever the files are called.
+        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
     separator : str, default ","
         Between the fields of a text file.
     decimal_comma : bool, default False
@@ -78,6 +79,8 @@ def tally_files(
     na : str or sequence of str, optional
         Texts that mark a missing value, in outcomes too; an empty list stands for the usual ones, such as "NA", "#N/A",
         "-" and "?".
+    sheet : str, optional
+        Name of the sheet to read of a spreadsheet that has several.
     scores, parts, exact_limit, fraction_bits, n_jobs : optional
         As in `Tally.of`. One thread more reads.
     progress : bool, default False
@@ -115,7 +118,7 @@ def tally_files(
     """
     selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
     written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
-    file_reading = replace(file_reading, format=format, **written, na=None if na is None else names(na))
+    file_reading = replace(file_reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
     counting: Counting = {"scores": scores, "parts": parts, "n_jobs": n_jobs}
     counting |= {"exact_limit": exact_limit, "fraction_bits": fraction_bits}
     accumulator = as_tally(**counting)
@@ -137,6 +140,7 @@ def tally_files_by(
     decimal_comma: bool = False,
     encoding: str = "utf-8",
     na: str | Sequence[str] | None = None,
+    sheet: str | None = None,
     progress: bool = False,
     engine: str = "local",
     scheduler: str | None = None,
@@ -156,7 +160,7 @@ def tally_files_by(
         More groups than this are refused: each takes the memory of a tally.
     scores, parts, exact_limit, fraction_bits : optional
         As in `Tally.of`; they hold for each group by itself.
-    format, separator, decimal_comma, encoding, na, progress, engine, scheduler, master : optional
+    format, separator, decimal_comma, encoding, na, sheet, progress, engine, scheduler, master : optional
         As in `tally_files`.
     columns
         Everything else that `tally_files` takes: truth, prob, weight, labels, drop_invalid, ...
@@ -182,7 +186,7 @@ def tally_files_by(
     """
     selection, reading = described(**columns, by=by)
     written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
-    reading = replace(reading, format=format, **written, na=None if na is None else names(na))
+    reading = replace(reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
     accumulator = as_tallies(
         most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits
     )

@@ -35,6 +35,8 @@ class Options:
     """Names asked for as columns, which may be files beside an array file."""
     encoding: str = "utf-8"
     """Encoding of a text file."""
+    sheet: str | None = None
+    """Sheet of a spreadsheet."""
 
 
 @dataclass(frozen=True)

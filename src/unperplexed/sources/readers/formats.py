@@ -180,6 +180,8 @@ def _checked(options: Options, chosen: Format) -> Options:
     """Options as they hold for a format."""
     if options.encoding != "utf-8" and not chosen.text:
         raise InputError(f"--encoding: only text files have one, this is read as {chosen.name}.")
+    if options.sheet is not None and chosen.name != "spreadsheet":
+        raise InputError(f"--sheet: only spreadsheets have sheets, this is read as {chosen.name}.")
     if options.decimal_comma and chosen.separator is None:
         raise InputError(f"--decimal-comma: only CSV and TSV spell numbers, this is read as {chosen.name}.")
     if chosen.separator is not None and options.separator == ",":

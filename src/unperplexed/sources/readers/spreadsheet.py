@@ -1,0 +1,57 @@
+"""Spreadsheets of Excel and LibreOffice, read through fastexcel. A sheet is in memory while it is read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..._lib.errors import InputError, listed
+from . import Batch, Format, Options, Source, Wanted, unreadable
+
+_LOG = "fastexcel.types.dtype"
+"""Where it says that a column is empty, which is said here by its rows."""
+
+
+def open_spreadsheet(path: Path, options: Options) -> Source:
+    """Read the header of a sheet: the first row that is not empty."""
+    try:
+        import fastexcel
+    except ImportError:
+        raise InputError("spreadsheets need fastexcel: pip install 'unperplexed[excel]', or save it as CSV.") from None
+    from ..records import of_numbers, records_source
+
+    logging.getLogger(_LOG).setLevel(logging.ERROR)
+    try:
+        book = fastexcel.read_excel(path)
+        name = _sheet(book, options.sheet)
+        record = _record(book.load_sheet(name, schema_sample_rows=None))
+    except fastexcel.FastExcelError as error:
+        raise unreadable("spreadsheet", error) from None
+    if not record.num_columns:
+        raise InputError(f"sheet {name!r} is empty; its first row must hold the names of the columns.")
+
+    def batches(wanted: Wanted) -> Iterator[Batch]:
+        yield from records_source(record.schema, [record]).batches(wanted)
+
+    return Source(record.schema.names, batches, path.stat().st_size, untyped=True, numbers=of_numbers(record.schema))
+
+
+def _record(sheet: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.record_batch(sheet)
+
+
+def _sheet(book: Any, wanted: str | None) -> str:
+    """Name the sheet to read: the one that is named, or the only one."""
+    names: list[str] = book.sheet_names
+    if wanted is not None and wanted not in names:
+        raise InputError(f"no sheet {wanted!r}; sheets: {listed(names, 20)}.")
+    if wanted is None and len(names) > 1:
+        raise InputError(f"has {len(names)} sheets: {listed(names, 20)}. Name one with sheet={names[0]!r} (--sheet).")
+    return names[0] if wanted is None else wanted
+
+
+FORMATS = (Format("spreadsheet", open_spreadsheet, (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), rank=6),)
