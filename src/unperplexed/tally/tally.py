@@ -44,6 +44,7 @@ from .counter import (
     counters_of,
     jobs_of,
 )
+from .limits import refuse_too_many
 from .row_sample import RowSample
 from .serialization import tally_bytes, tally_state
 from .shards import MAY_MISS, PARTS, Shards
@@ -54,6 +55,7 @@ from .tables import (
     Pairs,
     Points,
     Table,
+    freeze,
     grid_of,
     points_of,
     pooled,
@@ -151,6 +153,15 @@ class Tally:
     """
     sources: Mapping[str, int] = field(default_factory=dict)
     """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
+
+    def __post_init__(self) -> None:
+        """Let no one change what was counted."""
+        freeze({name: value for name, value in vars(self).items() if name != "surprises"})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled or copied."""
+        vars(self).update(state)
+        self.__post_init__()
 
     @classmethod
     def of(
@@ -354,6 +365,8 @@ class Tally:
         if not self.n_classes:
             return other
         self._check_alike(other)
+        notes = self.notes + other.notes
+        refuse_too_many(self.n_rows + other.n_rows, self.n_classes, notes.ignored + sum(notes.dropped.values()))
         exact = self.exact and other.exact
         a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
         none = (Table if exact else Cells).empty()
@@ -374,7 +387,7 @@ class Tally:
             },
             one_column=a.one_column and b.one_column,
             score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items()},
-            notes=a.notes + b.notes,
+            notes=notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             binary=None if a.binary is None or b.binary is None else a.binary + b.binary,
             classes=self._added(a.classes, b.classes),
