@@ -42,6 +42,7 @@ from .class_tables import (
     Coarse,
     paired,
 )
+from .limits import MOST_LABEL_BYTES, MOST_PAIRS, check_counts, check_weights, require, require_close
 from .row_sample import ROOM, RowSample
 from .shards import (
     PARTS,
@@ -67,6 +68,9 @@ rows of two classes are not kept by their outcome; up to 6 there is no part "dia
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
+_LONGEST_HEADER = 1 << 26
+_SMALL, _MOST_PACKED = 1 << 26, 100
+"""No keys of a table longer than the first are packed by more than the second; zeros would be by a thousand."""
 _TYPES = {name: np.dtype(name) for name in ("<f8", "<i8", "|u1")}
 
 
@@ -74,6 +78,8 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
     """Give the fields of a tally as bytes."""
     columns = dict(_columns(state))
     bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
+    if len(bodies["labels"]) > MOST_LABEL_BYTES:
+        raise InputError(f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds {MOST_LABEL_BYTES >> 20} MB.")
     bodies |= {
         name: np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes() for name, column in columns.items()
     }
@@ -234,6 +240,7 @@ class _Sections:
 
     def __post_init__(self) -> None:
         self.stream.seek(_PREFIX.size)
+        require(self.header_length <= _LONGEST_HEADER, f"a header of {self.header_length:,} bytes")
         self.header = json.loads(self.stream.read(self.header_length))
         at = _PREFIX.size + self.header_length
         self.places: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -241,13 +248,13 @@ class _Sections:
             self.places[section["name"]] = at, section
             at += section["stored"]
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, longest: int) -> bytes:
+        """Unpack a section, once it is known to be no longer than it can be."""
         at, section = self.places[name]
+        require(0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length")
+        require(0 <= section["length"] <= longest, f"section {name!r} is longer than can be")
         self.stream.seek(at)
         unpacker = zlib.decompressobj()
-        _require(
-            0 <= section["length"] <= 1 << 40 and 0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length"
-        )
         body = unpacker.decompress(self.stream.read(section["stored"]), section["length"] or 1)
         if len(body) != section["length"] or not unpacker.eof:
             raise ValueError(f"section {name!r} is not of its length")
@@ -261,47 +268,45 @@ class _Sections:
             cells = n_classes * COARSE_CELLS
             table = self.table(ClassPairCells, name, cells - 1, cells)
         for sum_, expected in zip((table.total.sum(), table.happened.sum()), sums, strict=True):
-            _require(abs(sum_ - expected) <= 1e-6 * expected, f"{name!r} does not add up to the weight")
+            require_close(sum_, expected, f"{name!r} does not add up to the weight")
         return table
 
     def keys(self, kind: type[Keyed], name: str, room: int) -> NDArray[Any]:
+        """Read what the other columns are held against, of no more than the file may well hold."""
+        last = f"{name}/{'value' if kind is ClassPairTable else 'key'}"
+        room = min(room, max(_SMALL, _MOST_PACKED * self.places[last][1]["stored"]) // 8)
         if kind is not ClassPairTable:
-            return self.column(f"{name}/key", room)
-        group, value = (self.column(f"{name}/{column}", room) for column in ("group", "value"))
-        _require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
-        _require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")
+            return self.column(last, room)
+        value = self.column(last, room)
+        group = self.column(f"{name}/group", value.size)
+        require((group == np.floor(group)).all(), f"a group of {name!r} is no whole number")
+        require(((value >= 0) & (value <= 1)).all(), f"a value of {name!r} is no probability")
         return paired(group, value)
 
     def table(self, kind: type[Keyed], name: str, highest: complex, room: int) -> Any:
         """Read a table of at most so many keys, none of them higher."""
-        columns = {f.name: self.column(f"{name}/{f.name}", room) for f in fields(kind)[1:]}
-        columns["key"] = key = self.keys(kind, name, room)
-        _require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
+        key = self.keys(kind, name, room)
         in_range = not key.size or (key[0] >= 0 and key[-1] <= highest and (np.diff(key) > 0).all())
-        _require(in_range, f"keys of {name!r} are out of order or out of range")
+        require(in_range, f"keys of {name!r} are out of order or out of range")
+        columns = {"key": key} | {f.name: self.column(f"{name}/{f.name}", key.size) for f in fields(kind)[1:]}
+        require(all(column.size == key.size for column in columns.values()), f"columns of {name!r} differ in length")
         for column, values in columns.items():
-            _require(not np.isnan(values).any(), f"{name}/{column} is not a number somewhere")
+            require(not np.isnan(values).any(), f"{name}/{column} is not a number somewhere")
             if column in ("low", "high"):
-                _require(((values >= 0) & (values <= 1) | np.isinf(values)).all(), f"{name}/{column} is out of range")
+                require(((values >= 0) & (values <= 1) | np.isinf(values)).all(), f"{name}/{column} is out of range")
             elif kind is not ShardScores:  # whose finer half has either sign, and whose values may be infinite
-                _require(((values >= 0) & np.isfinite(values)).all(), f"{name}/{column} is out of range")
+                require(((values >= 0) & np.isfinite(values)).all(), f"{name}/{column} is out of range")
         if "happened" in columns:
-            _require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
+            require((columns["happened"] <= columns["total"] * (1 + 1e-9)).all(), f"{name!r}: more than all happened")
         return kind(**columns)
 
     def column(self, name: str, room: int) -> NDArray[Any]:
-        section = self.places[name][1]
-        _require(section["length"] <= 8 * room, f"section {name!r} is longer than can be")
-        return np.frombuffer(self.read(name), dtype=_TYPES[section["type"]]).copy()
-
-
-def _require(holds: bool | np.bool_, what: str) -> None:
-    if not holds:
-        raise ValueError(what)
+        kind = _TYPES[self.places[name][1]["type"]]
+        return np.frombuffer(self.read(name, 8 * room), dtype=kind).copy()
 
 
 def _whole(value: Any, highest: int = 1 << 62) -> int:
-    _require(
+    require(
         isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= highest, f"{value!r:.40} is no count"
     )
     return int(value)
@@ -309,23 +314,27 @@ def _whole(value: Any, highest: int = 1 << 62) -> int:
 
 def _weight(value: Any) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    _require(number and 0 <= value < np.inf, f"{value!r:.40} is no weight")
+    require(number and 0 <= value < np.inf, f"{value!r:.40} is no weight")
     return float(value)
 
 
 def _flag(value: Any) -> bool:
-    _require(isinstance(value, bool), f"{value!r:.40} is neither true nor false")
+    require(isinstance(value, bool), f"{value!r:.40} is neither true nor false")
     return bool(value)
 
 
 def _label(value: Any) -> Label | None:
-    _require(value is None or isinstance(value, bool | int | float | str), f"{value!r:.40} is no label")
-    _require(value == value, "a label is not a number")  # noqa: PLR0124
+    require(value is None or isinstance(value, bool | int | float | str), f"{value!r:.40} is no label")
+    require(value == value, "a label is not a number")  # noqa: PLR0124
     return value  # type: ignore[no-any-return]
 
 
+def _labels(text: bytes) -> tuple[Label | None, ...]:
+    return tuple(map(_label, json.loads(text.decode("utf-8", "surrogatepass"))))
+
+
 def _sum(units: Any, rest: Any) -> ExactSum:
-    _require(isinstance(units, str) and isinstance(rest, str) and not np.isnan(float(rest)), "a score has no sum")
+    require(isinstance(units, str) and isinstance(rest, str) and not np.isnan(float(rest)), "a score has no sum")
     return ExactSum(int(units), float(rest))
 
 
@@ -338,9 +347,9 @@ def _state(sections: _Sections) -> dict[str, Any]:
     """Read all fields, each checked for its kind and range."""
     header = sections.header
     state: dict[str, Any] = {
-        "exact_limit": _whole(header["exact_limit"]),
+        "exact_limit": _whole(header["exact_limit"], (1 << 40) - 1),
         "fraction_bits": 3 + _whole(header["fraction_bits"] - 3, 17),
-        "n_rows": _whole(header["n_rows"]),
+        "n_rows": _whole(header["n_rows"], MOST_PAIRS),
         "n_weighing": _whole(header["n_weighing"], _whole(header["n_rows"])),
         "n_classes": _whole(header["n_classes"], 1 << 31),
         "weighted": _flag(header["weighted"]),
@@ -350,20 +359,20 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "exact": _flag(header["exact"]),
         "notes": _notes(header["notes"]),
         "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
-        "labels": tuple(map(_label, json.loads(sections.read("labels").decode("utf-8", "surrogatepass")))),
+        "labels": _labels(sections.read("labels", MOST_LABEL_BYTES)),
     }
     n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
-    _require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
+    require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
     kind, highest = (PairTable, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
     scores = {name: tuple(_sum(*pair) for pair in sums) for name, sums in header["scores"].items()}
-    _require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
-    _require(n_classes == 2 or not state["one_column"], "one column is of two classes")
+    require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    require(n_classes == 2 or not state["one_column"], "one column is of two classes")
     rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None
     parts = header["parts"]
-    _require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
+    require(isinstance(parts, list) and set(parts) <= set(PARTS), "parts are not known")
     exact = header["exact_parts"]
-    _require(isinstance(exact, list) and set(exact) <= {*_BY_CLASS} & set(parts), "exact parts are not known")
+    require(isinstance(exact, list) and set(exact) <= {*_BY_CLASS} & set(parts), "exact parts are not known")
     found = {
         "score_sums": scores,
         "pairs_table": sections.table(kind, "pairs", highest, room),
@@ -377,10 +386,19 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "diagnosis": _diagnosis(sections, state) if "diagnosis" in parts else None,
     }
     pairs, weight = found["pairs_table"], state["weight"]
-    even = weight == state["n_rows"] == state["n_weighing"]
-    _require(state["weighted"] or even, "the weight is not the number of rows")
-    for sum_, expected in ((pairs.total.sum(), weight * n_classes), (pairs.happened.sum(), weight)):
-        _require(abs(sum_ - expected) <= 1e-6 * expected, "the counts do not add up to the weight")
+    check_weights(state)
+    tops = found["top_tables"].values()
+    for sum_, expected in (
+        (pairs.total.sum(), weight * n_classes),
+        (pairs.happened.sum(), weight),
+        (pairs.squared.sum(), state["weight_squared"]),
+        (sum(table.total.sum() for table in tops), weight),
+    ):
+        require_close(float(sum_), expected, "the counts do not add up to the weight")
+    binary = [] if found["binary"] is None else [*vars(found["binary"]).items()]
+    tables = [("pairs", pairs), *((f"top/{ties}", table) for ties, table in found["top_tables"].items()), *binary]
+    for name, table in tables:
+        check_counts(name, table, grid_of(state["fraction_bits"]), state["weighted"])
     hits = sum(table.happened.sum() / ties for ties, table in found["top_tables"].items())
     sums = {"classes": (weight * n_classes, weight), "predictions": (weight, hits)}
     room = min(state["n_rows"] * n_classes, state["exact_limit"])
@@ -395,39 +413,39 @@ def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     key, count = (sections.column(f"rows/{name}", room) for name in ("key", "count"))
     cells = sections.column("rows/cells", -(-room * n_classes // 8))
     kinds = (column.dtype.str for column in (key, count, cells))
-    _require(tuple(kinds) == ("<i8", "<f8", "|u1"), "rows are of another type")
-    _require(key.size == count.size and cells.size == key.size * n_classes, "columns of rows differ in length")
-    _require((np.diff(key) > 0).all() and (key >= 0).all() and (count >= 1).all(), "rows are out of order")
+    require(tuple(kinds) == ("<i8", "<f8", "|u1"), "rows are of another type")
+    require(key.size == count.size and cells.size == key.size * n_classes, "columns of rows differ in length")
+    require((np.diff(key) > 0).all() and (key >= 0).all() and (count >= 1).all(), "rows are out of order")
     total = float(count.sum())
-    _require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
+    require(total <= n_rows and (total == n_rows or key.size == room), "there are other rows than were counted")
     return RowSample(key, count, cells.reshape(-1, n_classes))
 
 
 def _binary(
     sections: _Sections, state: Mapping[str, Any], kind: type[PairTable], highest: int, room: int
 ) -> BinaryRows:
-    _require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
+    require(state["n_classes"] == 2, "rows are kept by their outcome for two classes")
     found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
     for column in ("total", "happened"):
         weight = sum(float(getattr(table, column).sum()) for table in (found.negative, found.positive))
-        _require(abs(weight - state["weight"]) <= 1e-6 * state["weight"], "rows by outcome do not add up to the weight")
+        require(abs(weight - state["weight"]) <= 1e-6 * state["weight"], "rows by outcome do not add up to the weight")
     return found
 
 
 def _diagnosis(sections: _Sections, state: Mapping[str, Any]) -> ClassSums:
     classes, clustered = state["n_classes"], _flag(sections.header["clustered"])
-    _require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
+    require(2 < classes <= MOST_CLASSES, "a diagnosis is kept of three classes or more")
     size = length(classes, clustered)
     high, low, rest = (sections.column(f"diagnosis/{name}", size) for name in _LIMBS)
-    _require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
-    _require(high.size == low.size == rest.size == size, "there are other sums than are kept")
-    _require((low >= 0).all() and (low < 1 << 32).all() and (np.abs(high) < 1 << 62).all(), "a sum is out of range")
-    _require(np.isfinite(rest).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
+    require([x.dtype.str for x in (high, low, rest)] == ["<i8", "<i8", "<f8"], "sums are of another type")
+    require(high.size == low.size == rest.size == size, "there are other sums than are kept")
+    require((low >= 0).all() and (low < 1 << 32).all() and (np.abs(high) < 1 << 62).all(), "a sum is out of range")
+    require(np.isfinite(rest).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
     found = ClassSums(classes, high, low, rest, clustered)
-    _require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
+    require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
     even = abs(found["observed"].sum() - state["weight"]) <= 1e-6 * state["weight"]
-    _require(even, "the diagnosis does not add up to the weight")
-    _require(all((found[name] >= 0).all() for name in _COUNTS), "a sum of the diagnosis is negative")
+    require(even, "the diagnosis does not add up to the weight")
+    require(all((found[name] >= 0).all() for name in _COUNTS), "a sum of the diagnosis is negative")
     return found
 
 
@@ -437,14 +455,14 @@ _COUNTS = ("observed", "predicted", "squared_predicted", "squared_weight", "cell
 def _surprises(rows: list[Any], state: Mapping[str, Any]) -> tuple[Surprise, ...]:
     found, last = [], state["n_classes"] - 1
     for probability, source, row, happened, predicted, highest, weight in rows:
-        _require(isinstance(source, str), "a source is no text")
-        _require(0 <= _weight(probability) <= _weight(highest) <= 1, "a row's value is no probability")
-        _require(_weight(weight) > 0 and (state["weighted"] or weight == 1), "a surprising row has another weight")
+        require(isinstance(source, str), "a source is no text")
+        require(0 <= _weight(probability) <= _weight(highest) <= 1, "a row's value is no probability")
+        require(_weight(weight) > 0 and (state["weighted"] or weight == 1), "a surprising row has another weight")
         classes = _whole(happened, last), _whole(predicted, last)
         found.append(Surprise(float(probability), source, _whole(row), *classes, float(highest), float(weight)))
-    _require(sum(row.weight for row in found) <= state["weight"] * (1 + 1e-9), "surprising rows weigh more than all")
-    _require(found == [*least(found)], "surprising rows are too many or out of order")
-    _require(len(found) == min(MOST, state["n_weighing"]), "there are other surprising rows than were counted")
+    require(sum(row.weight for row in found) <= state["weight"] * (1 + 1e-9), "surprising rows weigh more than all")
+    require(found == [*least(found)], "surprising rows are too many or out of order")
+    require(len(found) == min(MOST, state["n_weighing"]), "there are other surprising rows than were counted")
     return tuple(found)
 
 

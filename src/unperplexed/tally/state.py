@@ -32,6 +32,7 @@ from .tables import (
     Pairs,
     PairTable,
     Points,
+    freeze,
     grid_of,
     points_of,
     pooled,
@@ -103,6 +104,15 @@ class TallyState:
     """
     sources: Mapping[str, int] = field(default_factory=dict)
     """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
+
+    def __post_init__(self) -> None:
+        """Let no one change what was counted."""
+        freeze({name: value for name, value in vars(self).items() if name != "surprises"})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled or copied."""
+        vars(self).update(state)
+        self.__post_init__()
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -147,6 +148,17 @@ class Cells(PairTable):
         value, step = grid.values(self.code[entry], place)
         mean = np.clip(value, low, high)
         return mean, np.sqrt(np.clip(variance * step * step, 0, (mean - low) * (high - mean)))
+
+
+def freeze(value: Any) -> None:
+    """Make the arrays in tables and in mappings of them read-only."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            freeze(each)
+    elif is_dataclass(value):
+        freeze(vars(value))
 
 
 MOMENTS = ("first", "second_high", "second_low")

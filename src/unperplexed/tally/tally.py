@@ -34,6 +34,7 @@ from .counter import (
     counters_of,
     jobs_of,
 )
+from .limits import refuse_too_many
 from .serialization import tally_bytes, tally_state
 from .shards import MAY_MISS, PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
@@ -291,6 +292,8 @@ class Tally(TallyState, Result):
         if not self.n_classes:
             return other
         self._check_compatible(other)
+        notes = self.notes + other.notes
+        refuse_too_many(self.n_rows + other.n_rows, self.n_classes, notes.ignored + sum(notes.dropped.values()))
         exact = self.exact and other.exact
         a, b = (self, other) if exact else (self.in_cells(), other.in_cells())
         none = (PairTable if exact else Cells).empty()
@@ -311,7 +314,7 @@ class Tally(TallyState, Result):
             },
             one_column=a.one_column and b.one_column,
             score_sums={name: added(sums, their_sums[name]) for name, sums in my_sums.items() if name in their_sums},
-            notes=a.notes + b.notes,
+            notes=notes,
             row_sample=None if a.row_sample is None or b.row_sample is None else a.row_sample + b.row_sample,
             binary=None if a.binary is None or b.binary is None else a.binary + b.binary,
             classes=self._added(a.classes, b.classes),

@@ -1,0 +1,189 @@
+"""Limits of tallies: counts stay exact or are refused, files are believed no further than they can be right."""
+
+import copy
+import json
+import pickle
+import tracemalloc
+import zlib
+
+import numpy as np
+import pytest
+
+from helpers import softmax_forecasts
+from spoiled_tallies import put, rewritten, tallies, with_column
+from unperplexed import InputError, Tally
+from unperplexed.tally.limits import MOST_PAIRS
+from unperplexed.tally.serialization import _PREFIX
+
+
+def packed(size, start=b"", end=b""):
+    """Bytes of a section that unpacks to many blanks between two texts."""
+    packer = zlib.compressobj(9)
+    blanks = b" " * (1 << 20)
+    parts = [packer.compress(start), *(packer.compress(blanks) for _ in range(size >> 20)), packer.compress(end)]
+    return b"".join(parts) + packer.flush()
+
+
+def with_body(tally, name, stored, length, **header_changes):
+    """A tally's bytes, with a right checksum, in which one section is another."""
+
+    def change(header, body, version):
+        at = 0
+        for section in header["sections"]:
+            if section["name"] == name:
+                body = body[:at] + stored + body[at + section["stored"] :]
+                section.update(stored=len(stored), length=length)
+            at += section["stored"]
+        return {**header, **header_changes}, body, version
+
+    return rewritten(tally.to_bytes(), change)
+
+
+BOMBS = {
+    "labels": ("labels", packed(1 << 28, end=b"[0, 1]"), (1 << 28) + 6),
+    "keys": ("pairs/key", packed(1 << 28), 1 << 28),
+    "counts": ("pairs/total", packed(1 << 28), 1 << 28),
+    "groups": ("classes/group", packed(1 << 28), 1 << 28),
+    "values": ("classes/value", packed(1 << 28), 1 << 28),
+}
+
+
+@pytest.mark.parametrize("case", BOMBS)
+@pytest.mark.slow
+def test_no_section_is_unpacked_beyond_its_limit(case):
+    """However many rows and distinct values the header speaks of."""
+    name, stored, length = BOMBS[case]
+    tally = Tally.of([0, 1, 1], [0.25, 0.5, 0.75], parts=["classes"])
+    spoiled = with_body(tally, name, stored, length, exact_limit=(1 << 40) - 1, n_rows=1 << 50, n_weighing=1 << 50)
+    assert len(spoiled) < 1 << 20
+    tracemalloc.start()
+    with pytest.raises(InputError, match="longer than can be|do not fit together"):
+        Tally.from_bytes(spoiled)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80 << 20
+
+
+def test_limits_of_the_header():
+    content = Tally.of([0, 1], [0.25, 0.5]).to_bytes()
+    for name, value in (("exact_limit", 1 << 40), ("exact_limit", 1 << 62), ("n_rows", MOST_PAIRS + 1)):
+        with pytest.raises(InputError, match="do not fit together"):
+            Tally.from_bytes(rewritten(content, lambda h, b, v, n=name, x=value: ({**h, n: x}, b, v)))
+
+
+def test_labels_that_are_not_read_are_not_written(monkeypatch):
+    monkeypatch.setattr("unperplexed.tally.serialization.MOST_LABEL_BYTES", 100)
+    assert Tally.of(["a"], [0.5], labels=["a", "b"]).to_bytes()
+    with pytest.raises(InputError, match="labels of 0 MB; a tally file holds 0 MB"):
+        Tally.of(["a" * 100], [0.5], labels=["a" * 100, "b"]).to_bytes()
+
+
+WEIGHTS = {
+    "no squares": {"weight_squared": 0.0},
+    "hardly any squares": {"weight_squared": 1e-320},
+    "squares beyond the weight": {"weight_squared": 1e9},
+    "weight of no rows": {"n_weighing": 0},
+    "more than there are": {"weight_squared": 1e308, "weight": 1e200},
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+@pytest.mark.parametrize("weighted", [True, False])
+def test_squared_weights_go_with_weights(rng, case, weighted):
+    y, p = softmax_forecasts(rng, 30, 3)
+    content = Tally.of(y, p, sample_weight=rng.exponential(size=30) if weighted else None).to_bytes()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(rewritten(content, lambda h, b, v: ({**h, **WEIGHTS[case]}, b, v)))
+
+
+CELLS = {
+    "highest beyond the cell": with_column("pairs_table/high", lambda v: put(np.isfinite(v).argmax(), 1.0)(v)),
+    "highest below the lowest": with_column("pairs_table/high", lambda v: put(np.isfinite(v).argmax(), 0.0)(v)),
+    "lowest outside": with_column("pairs_table/low", lambda v: put(np.isfinite(v).argmax(), 0.0)(v)),
+    "a highest of nothing": with_column("pairs_table/high", lambda v: put((~np.isfinite(v)).argmax(), 0.5)(v)),
+    "places outside": with_column("pairs_table/first", lambda v: put(v.argmax(), 1e12)(v)),
+    "squares of no places": with_column("pairs_table/second_high", lambda v: v.fill(0)),
+    "half a row": with_column("pairs_table/total", lambda v: v[:2].__iadd__([0.5, -0.5])),
+    "other squares": with_column("pairs_table/squared", lambda v: v.__imul__(1 + 1e-9)),
+    "nothing counted": with_column("pairs_table/total", put(0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("case", CELLS)
+def test_what_lies_outside_its_cell_was_not_counted(rng, case):
+    tally = Tally.of(*softmax_forecasts(rng, 200, 3), exact_limit=0)
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+    with pytest.raises(InputError, match="do not fit together"):
+        Tally.from_bytes(CELLS[case](tally).to_bytes())
+
+
+def arrays(value):
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from arrays(each)
+    elif hasattr(value, "__dict__"):
+        yield from arrays(vars(value))
+
+
+@pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))
+def test_what_was_counted_cannot_be_changed(rng, name):
+    tally = tallies(rng)[name]
+    again = (Tally.from_bytes(tally.to_bytes()), pickle.loads(pickle.dumps(tally)), copy.deepcopy(tally), tally + tally)
+    for each in (tally, *again):
+        assert not any(array.flags.writeable for array in arrays(each))
+        with pytest.raises(ValueError, match="read-only"):
+            each.pairs_table.key[...] = 0
+
+
+def test_counts_are_exact_or_refused():
+    """Up to 2^53 pairs doubling is exact; what is beyond is refused, and so is a file that speaks of it."""
+    tally = Tally.of([1, 0, 1], [0.3, 0.3, 0.7])
+    for _ in range(50):
+        tally = tally + tally
+    assert tally.n_rows == 3 << 50
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+    assert tally.pairs_table.happened.sum() == 3 << 50
+    one = Tally.of([1], [0.3])
+    assert ((tally + one) + one).to_bytes() == (tally + (one + one)).to_bytes()
+    with pytest.raises(InputError, match=r"counts up to 2\^53"):
+        tally + tally
+    left_out = Tally.of([2, 1], [0.3, 0.3], ignore_label=2, pos_label=1)
+    for _ in range(52):
+        left_out = left_out + left_out
+    with pytest.raises(InputError, match=r"counts up to 2\^53"):
+        left_out + left_out
+
+
+@pytest.mark.slow
+def test_a_thousand_tallies_of_a_million_rows_in_random_trees(rng):
+    """10^9 rows: the same bytes in any order of adding up."""
+    whole = []
+    for _ in range(40):
+        tally = Tally.of(*softmax_forecasts(rng, 1000, 3), exact_limit=500)
+        for _ in range(10):
+            tally = tally + tally
+        whole += [tally] * 25
+    found = set()
+    for _ in range(2):
+        left = [whole[at] for at in rng.permutation(len(whole))]
+        while len(left) > 1:
+            at = int(rng.integers(len(left) - 1))
+            left[at : at + 2] = [left[at] + left[at + 1]]
+        assert left[0].n_rows == 1_024_000_000
+        found.add(left[0].to_bytes())
+    assert len(found) == 1
+
+
+def test_longest_header(rng):
+    content = Tally.of([1], [0.5]).to_bytes()
+    magic, version, _, length, digest = _PREFIX.unpack(content[: _PREFIX.size])
+    from hashlib import sha256
+
+    body = content[_PREFIX.size :]
+    head = (magic, version, 1 << 30, length)
+    digest = sha256(_PREFIX.pack(*head, bytes(32)) + body).digest()
+    with pytest.raises(InputError, match="a header of 1,073,741,824 bytes"):
+        Tally.from_bytes(_PREFIX.pack(*head, digest) + body)
+    assert json.loads(body[: _PREFIX.unpack(content[: _PREFIX.size])[2]])["n_rows"] == 1
