@@ -10,12 +10,12 @@ import numpy as np
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import printable, short_name
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
-from ..report.document import Block, Column, Document, Section, Table
+from ..report.document import Column, Document, Section, SmallCharts, Table
 from ..report.numbers import between, count, number, share
 from .breakdown import Breakdown
 from .breakdown_text import ORDERS, key_text
 from .describe import assessment_document
-from .describe_charts import Event, reliability_chart
+from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .findings_chart import MOST_DRAWN, findings_chart
 
 if TYPE_CHECKING:
@@ -38,10 +38,18 @@ def breakdown_document(b: Breakdown, *, name: str = "", command: str = "", recal
     """
     whole = assessment_document(b.whole, name=name, command=command, recalibrate=recalibrate)
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    blocks: list[Block] = [groups_table(b)]
+    sections = [Section("by", title, [groups_table(b)], "Groups")]
     if len(b) > 1:
-        blocks[:0] = [groups_chart(b), findings_chart(b)]
-    return replace(whole, sections=[Section("by", title, blocks, "Groups"), *whole.sections])
+        curves = [
+            small_chart(group.assessment, short_name(key_text(group.key), 28)) for group in b.groups[:MOST_CURVES]
+        ]
+        more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
+        sections += [
+            Section("by-accuracy", "Accuracy by group", [groups_chart(b)], width=6),
+            Section("by-findings", "Findings by group", [findings_chart(b)], width=6),
+            Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
+        ]
+    return replace(whole, sections=[*sections, *whole.sections])
 
 
 def groups_table(b: Breakdown) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, number_of, p_value_text, percent, rule_text, short_name
@@ -13,7 +14,7 @@ from ..assessment.familiar import FamiliarMetrics, familiar_metrics
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings
 from ..report.numbers import between, number, share
 from ..tally.describe import counted, notes_lines
-from .describe_charts import profiles_chart, ratio_chart, reliability_chart
+from .describe_charts import MOST_LINES, ROLES, curves_table, profiles_chart, ratio_chart, reliability_chart
 from .describe_tables import (
     averages_table,
     contributions_table,
@@ -21,6 +22,7 @@ from .describe_tables import (
     forecasters_table,
     scores_table,
 )
+from .difference_charts import differences_chart
 from .result import Comparison, Difference, PairedComparison
 from .text import dependence_text, log_loss_text
 
@@ -65,6 +67,7 @@ class Described:
         """Describe it, under a name and with the command where they are known."""
         c, titled = self.c, f"{short_name(name, 200)}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
+        figure = reliability_chart(self.events)
         what = f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
@@ -73,16 +76,22 @@ class Described:
             lead=" ".join([f"Log loss {log_loss_text(c)}.", self._significance(), *self._pair()]),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions()),
-            figure=reliability_chart(self.events),
-            metrics=list(self._metrics()),
+            figure=figure,
+            figure_table=curves_table(figure),
+            metrics=[_coloured(metric) for metric in self._metrics()],
             first=Section(
                 "differences",
                 "Which is better? Paired differences",
-                [differences_table(c, headline=True), ratio_chart(c), differences_table(c, headline=False)],
+                [differences_table(c, headline=True), *self._forests(), differences_table(c, headline=False)],
                 "Differences",
             ),
             sections=list(self._sections(command)),
         )
+
+    def _forests(self) -> Iterator[Block]:
+        for rule in ("log_loss", "brier_score"):
+            if any(math.isfinite(pair.differences[rule].difference) for pair in self.c.pairs):
+                yield differences_chart(self.c, rule)
 
     def _significant(self, d: Difference) -> bool:
         return d.adjusted_p_value < 1 - self.c.confidence
@@ -137,11 +146,15 @@ class Described:
                 ],
             )  # fmt: skip
         accuracies = {key: each.assessment.prediction_accuracy for key, each in shown}
+        limits = {
+            key: each.assessment.intervals.get("prediction_accuracy", (math.nan, math.nan)) for key, each in shown
+        }
         yield Metric(
             "Accuracy",
             MEANING["accuracy"],
             readings=[
-                Reading(key, share(value), "", value == max(accuracies.values())) for key, value in accuracies.items()
+                Reading(key, share(value), between(*limits[key], share), value == max(accuracies.values()))
+                for key, value in accuracies.items()
             ],
         )
         least = min(f.ece for f in self.familiar.values())
@@ -161,7 +174,7 @@ class Described:
 
     def _sections(self, command: str) -> Iterator[Section]:
         c = self.c
-        yield Section("forecasters", "Forecasters", [forecasters_table(c)], "Forecasters")
+        yield Section("forecasters", "Forecasters", [forecasters_table(c), ratio_chart(c)], "Forecasters")
         words = "Low orders weigh the worst forecasts most, high orders the best."
         blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
@@ -203,6 +216,14 @@ class Described:
         yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"
         yield "version", c.version
+
+
+def _coloured(metric: Metric) -> Metric:
+    """Give each forecaster's name the colour of its curve."""
+    roles = [*ROLES[:MOST_LINES], *[None] * len(metric.readings)]
+    return replace(
+        metric, readings=[replace(each, role=role) for each, role in zip(metric.readings, roles, strict=False)]
+    )
 
 
 def _by_chance(f: FamiliarMetrics) -> str:
