@@ -15,7 +15,7 @@ import matplotlib as mpl
 import polars as pl
 from matplotlib.figure import Figure
 
-from unperplexed import assess
+from unperplexed import assess_by
 from unperplexed.cli.parser import main
 
 DOCS = Path(__file__).resolve().parent
@@ -41,11 +41,22 @@ def draw(folder: Path) -> None:
     """Draw each entry into a folder, the same to the last byte each time."""
     for name, words in entries().items():
         path = folder / f"{name}.svg"
-        if "--by" in words:
-            with mpl.rc_context({"svg.hashsalt": "unperplexed"}):
+        with small_files():
+            if "--by" in words:
                 _groups().savefig(path, bbox_inches="tight", metadata={"Date": None})
-        else:
-            _run([*words, "--plot", os.fspath(path)])
+            else:
+                _run([*words, "--plot", os.fspath(path)])
+        round_numbers(path)
+
+
+def small_files() -> contextlib.AbstractContextManager[None]:
+    """Let text of SVG files be text, which makes them small, and the same picture have the same bytes."""
+    return mpl.rc_context({"svg.hashsalt": "unperplexed", "svg.fonttype": "none"})
+
+
+def round_numbers(path: Path) -> None:
+    """Leave the numbers of an SVG file two decimals, which is a hundredth of a point."""
+    path.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", path.read_text("utf-8")), "utf-8")
 
 
 def write_reports(folder: Path) -> None:
@@ -65,17 +76,12 @@ def _run(words: list[str]) -> None:
 
 
 def _groups() -> Figure:
-    """Draw the groups of the forecasts without the body mass index, class by class."""
+    """Draw the groups of the forecasts without the body mass index."""
     data = pl.read_csv(DOCS.parent / "examples" / "gallery" / "diabetes.csv")
-    figure = Figure(figsize=(13, 5), layout="constrained")
-    for part, bmi in zip(
-        figure.subfigures(1, 3, squeeze=False)[0], ("under 25", "25 to 30", "30 or more"), strict=True
-    ):
-        group = data.filter(pl.col("bmi") == bmi)
-        found = assess(group["progressed"], group["without_bmi"], pos_label="yes", resamples=0)
-        found.plot(part.subplots(), kind="averages")
-        part.suptitle(f"body mass index {bmi}", y=1.08)
-    return figure
+    found = assess_by(
+        data["progressed"], data["without_bmi"], pos_label="yes", by={"bmi": data["bmi"]}, sort="group", resamples=0
+    )
+    return found.plot(Figure(figsize=(8, 3.4), layout="constrained"))
 
 
 if __name__ == "__main__":

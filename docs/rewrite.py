@@ -27,9 +27,12 @@ BLOCK = re.compile(
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def rewritten(page: str) -> str:
-    """Run a page's blocks in order, in a folder of its own, and return the page with what they print."""
-    namespace: dict[str, object] = {}
+def rewritten(page: str, namespace: dict[str, object] | None = None) -> str:
+    """Run a page's blocks in order, in a folder of its own, and return the page with what they print.
+
+    The names that the blocks define are put in `namespace`.
+    """
+    namespace = {} if namespace is None else namespace
     setup(namespace)
     try:
         return BLOCK.sub(lambda block: _block(block, namespace), page)
@@ -93,11 +96,12 @@ def _example(example: doctest.Example, namespace: dict[str, object]) -> str:
     return source + re.sub(r"^$(?=\n)", "<BLANKLINE>", got, flags=re.MULTILINE)
 
 
-for name in sys.argv[1:]:
-    path = Path(name).resolve()
-    before = path.read_text()
-    after = rewritten(before)
-    os.chdir(ROOT)
-    if after != before:
-        path.write_text(after)
-        print(f"{name}: outputs written anew")
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        path = Path(name).resolve()
+        before = path.read_text()
+        after = rewritten(before)
+        os.chdir(ROOT)
+        if after != before:
+            path.write_text(after)
+            print(f"{name}: outputs written anew")

@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_said(rng):
         for kind in ("differences", "reliability")
     }
     assert "the first 30 of 36 pairs" in words["differences"].replace("\n", " ")
-    assert "The first 6 of 9 forecasters" in words["reliability"].replace("\n", " ")
+    assert "the first 6 of 9 forecasters" in words["reliability"].replace("\n", " ")
 
 
 @pytest.mark.slow

@@ -48,15 +48,15 @@ def bars_chart(a: Assessment) -> Chart:
     about = f"{number_of(len(a.bins), 'bin')} of {a.estimator}"
     return Chart(
         title=_title(a, slope, limits),
-        subtitle=f"Bars are measured probabilities of {about}; points are averages of the probabilities assigned to the"
-        f" outcomes, at the floor {a.floor:.3g}",
+        subtitle=f"Bars are measured probabilities of {about}; R, G, D are robustness, geometric accuracy and"
+        f" decisiveness of the probabilities assigned to the outcomes, at the floor {a.floor:.3g}",
         label=f"Measured by reported probability, {about}. {'; '.join(texts) if there else 'No averages in this view'}."
         f" {slope}".rstrip(),
         x=_axis("Reported probability"),
         y=_axis("Measured probability"),
         bars=(_bars(a),),
         lines=(Line(x[[0, 2]], y[[0, 2]], "second", label=slope),) if there else (),
-        points=(Points(x, y, role="second", labels=names, texts=texts),) if there else (),
+        points=(Points(x, y, role="second", labels=("R", "G", "D"), texts=texts),) if there else (),
         references=(Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),),
         percent=False,
     )

@@ -13,13 +13,13 @@ from .._lib.formatting import confidence_interval, number_of, printable, short_n
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import ALL_ROWS, key_text
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
-from ..report.document import Block, Column, Document, Prose, Section, Table
+from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
 from ..tally.describe import notes_lines
 from .breakdown import Breakdown
 from .describe import assessment_document
-from .describe_charts import Event, reliability_chart
+from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .findings_chart import MOST_DRAWN, findings_chart
 
 if TYPE_CHECKING:
@@ -34,10 +34,18 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(whole, metrics=(), summary=blocks, settings="", more=_MORE, warnings=warnings)
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    blocks = [groups_table(b), *_between_groups(b)]
+    sections = [Section("by", title, [groups_table(b), *_between_groups(b)], "Groups")]
     if len(b) > 1:
-        blocks[:0] = [groups_chart(b), findings_chart(b)]
-    return replace(whole, sections=[Section("by", title, blocks, "Groups"), *whole.sections])
+        curves = [
+            small_chart(group.assessment, short_name(key_text(group.key), 28)) for group in b.groups[:MOST_CURVES]
+        ]
+        more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
+        sections += [
+            Section("by-accuracy", "Accuracy by group", [groups_chart(b)], width=6),
+            Section("by-findings", "Findings by group", [findings_chart(b)], width=6),
+            Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
+        ]
+    return replace(whole, sections=[*sections, *whole.sections])
 
 
 _MORE = "--report PAGE.html, or to_html() in Python: a chart and all figures of the groups, and of all rows"

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .._lib.formatting import confidence_interval, number_of, short_name
+from .._lib.typing import Floats
 from ..calibration.resampling import positive_pairs
 from ..report.chart import Axis, Chart, Line, Mirror, Points, Reference, percent_axis, thinned
 from ..report.numbers import count, number, share
@@ -126,11 +127,11 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
     points = Points(groups.mean, groups.observed, *((of_groups[:, 0], of_groups[:, 1]) if certain else (None, None)))
     title = _finding(event)
     about = f"{number_of(len(groups), 'group')} of about {event.rows(float(groups.total.mean()))}"
-    with_interval = f" with {level}" if certain else ""
+    with_interval = f", {level}" if certain else ""
     of = event.name
     return Chart(
         title=title,
-        subtitle=f"Curve{f' with {level[:-3]} band' if banded else ''}; points are {about}{with_interval}",
+        subtitle=f"Curve{f' with {level[:-3]} band' if banded else ''}; points: {about}{with_interval}",
         label=f"Reliability diagram of {of}. {title}. {_in_words(event)}",
         x=percent_axis(f"Predicted probability of {of}"),
         y=percent_axis(f"Observed frequency of {of}" if event.two else "Share of rows whose top class is observed"),
@@ -233,6 +234,29 @@ def class_charts(a: Assessment) -> list[Chart]:
             )
         )
     return found
+
+
+def small_chart(a: Assessment, name: str) -> Chart:
+    """Make the reliability diagram of one of many assessments: the curve and groups of rows, without bands."""
+    event = Event(a)
+    curve, groups = curve_of(a, event.pairs, 0), event.groups
+    x, y = thinned(curve.predicted, curve.observed, most=40)
+    return Chart(
+        title=name,
+        label=f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
+        f" {event.name} {share(_mean(groups.mean, groups.total))}, observed"
+        f" {share(_mean(groups.observed, groups.total))}",
+        x=percent_axis(""),
+        y=percent_axis(""),
+        lines=(Line(x, y),),
+        points=(Points(groups.mean, groups.observed),),
+        references=(Reference((0.0, 1.0), (0.0, 1.0)),),
+        shape="small",
+    )
+
+
+def _mean(values: Floats, weight: Floats) -> float:
+    return float(values @ weight / weight.sum())
 
 
 def profile_chart(a: Assessment) -> Chart:

@@ -23,7 +23,7 @@ from ..report.document import Action, Block, Code, Document, Metric, Notes, Pros
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
 from ..tally.describe import counted, notes_lines
-from .describe_charts import profiles_chart, ratio_chart, reliability_chart
+from .describe_charts import MOST_LINES, ROLES, curves_table, profiles_chart, ratio_chart, reliability_chart
 from .describe_tables import (
     averages_table,
     contributions_table,
@@ -33,6 +33,7 @@ from .describe_tables import (
     scores_table,
     zero_forecasters,
 )
+from .difference_charts import differences_chart
 from .result import Comparison, Difference, PairedComparison
 
 MOST_READINGS, MOST_PAIRS = 4, 10
@@ -84,6 +85,7 @@ class Described:
         c, name = self.c, short_name(naming.name, 200)
         titled = f"{name}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
+        figure = reliability_chart(self.events)
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
@@ -91,12 +93,13 @@ class Described:
             lead=" ".join([*self._pair(), f"Log loss {log_loss_text(c)}.", self._significance()]),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions()),
-            figure=reliability_chart(self.events),
-            metrics=list(self._metrics()),
+            figure=figure,
+            figure_table=curves_table(figure),
+            metrics=[_coloured(metric) for metric in self._metrics()],
             first=Section(
                 "differences",
                 "Which is better? Paired differences",
-                [differences_table(c, headline=True), ratio_chart(c), differences_table(c, headline=False)],
+                [differences_table(c, headline=True), *self._forests(), differences_table(c, headline=False)],
                 "Differences",
             ),
             sections=list(self._sections(naming.command)),
@@ -160,6 +163,11 @@ class Described:
             for line in notes_lines(each.assessment.notes)
         ]
 
+    def _forests(self) -> Iterator[Block]:
+        for rule in ("log_loss", "brier_score"):
+            if any(math.isfinite(pair.differences[rule].difference) for pair in self.c.pairs):
+                yield differences_chart(self.c, rule)
+
     def _significant(self, d: Difference) -> bool:
         return d.adjusted_p_value < 1 - self.c.confidence
 
@@ -215,11 +223,15 @@ class Described:
                 ],
             )  # fmt: skip
         accuracies = {key: each.assessment.prediction_accuracy for key, each in shown}
+        limits = {
+            key: each.assessment.intervals.get("prediction_accuracy", (math.nan, math.nan)) for key, each in shown
+        }
         yield Metric(
             "Accuracy",
             MEANING["accuracy"],
             readings=[
-                Reading(key, share(value), "", value == max(accuracies.values())) for key, value in accuracies.items()
+                Reading(key, share(value), between(*limits[key], share), value == max(accuracies.values()))
+                for key, value in accuracies.items()
             ],
         )
         least = min(f.ece for f in self.familiar.values())
@@ -239,7 +251,7 @@ class Described:
 
     def _sections(self, command: str) -> Iterator[Section]:
         c = self.c
-        yield Section("forecasters", "Forecasters", [forecasters_table(c)], "Forecasters")
+        yield Section("forecasters", "Forecasters", [forecasters_table(c), ratio_chart(c)], "Forecasters")
         words = "Low orders weigh the worst forecasts most, high orders the best."
         blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
@@ -277,6 +289,14 @@ class Described:
         yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"
         yield "version", c.version
+
+
+def _coloured(metric: Metric) -> Metric:
+    """Give each forecaster's name the colour of its curve."""
+    roles = [*ROLES[:MOST_LINES], *[None] * len(metric.readings)]
+    return replace(
+        metric, readings=[replace(each, role=role) for each, role in zip(metric.readings, roles, strict=False)]
+    )
 
 
 def _by_chance(f: FamiliarMetrics) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, short_name
 from ..assessment.describe_charts import Event, curve_of, order_axis
 from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, thinned, value_axis
-from ..report.numbers import between, number
+from ..report.document import Column, Table
+from ..report.numbers import between, number, share
 from .result import Comparison
 
-_ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
+ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
 MOST_RATIOS, MOST_LINES = 30, 3
 """Ratios, and forecasters' curves, that a page shows."""
 _REPLICATES = 100
@@ -21,16 +22,17 @@ _REPLICATES = 100
 def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Chart:
     """Calibration curves of the first forecasters."""
     lines, of = [], next(iter(events.values()))
-    for (name, event), role in zip([*events.items()][:most], _ROLES, strict=False):
+    for (name, event), role in zip([*events.items()][:most], ROLES, strict=False):
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
         x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
         limits = (low, high) if np.isfinite(low).any() else (None, None)
         lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
-    more = f" The first {len(lines)} of {len(events)} forecasters." if len(events) > len(lines) else ""
-    band = ", with bands" if lines[0].low is not None else ""
+    more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
+    level = confidence_interval(of.confidence).removesuffix(" CI")
+    band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
     return Chart(
-        title="Calibration curve of each forecaster",
-        subtitle=f"Observed frequency of {of.name} by its predicted probability{band}.{more}",
+        title=_title(list(events.items())[:most]),
+        subtitle=f"Curves of {of.name}{band}{more}",
         label=f"Reliability diagram of {', '.join(line.name for line in lines)}: the closer to the identity line, the"
         " better calibrated.",
         x=percent_axis(f"Predicted probability of {of.name}"),
@@ -40,10 +42,41 @@ def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Ch
     )
 
 
+def _title(events: Sequence[tuple[str, Event]]) -> str:
+    """State which curves depart from the identity line, as far as it was tested."""
+    found = {name: event.assessment.diagnosis for name, event in events}
+    if not all(d.made for d in found.values()):
+        return "Calibration curve of each forecaster"
+    off = [short_name(name) for name, d in found.items() if d.findings]
+    if len(off) == len(found):
+        return "All curves differ from the identity line"
+    return f"Evidence of miscalibration for {', '.join(off)} alone" if off else "No evidence of miscalibration"
+
+
+def curves_table(chart: Chart) -> Table:
+    """Return the curves of a chart as numbers, at each tenth of the predicted probability that a curve reaches."""
+    at = [tenth / 10 for tenth in range(11)]
+    at = [x for x in at if any(line.x[0] <= x <= line.x[-1] for line in chart.lines)]
+    return Table(
+        "The diagram as a table",
+        [
+            Column("predicted", [share(x) for x in at]),
+            *(
+                Column(
+                    line.name,
+                    [share(float(np.interp(x, line.x, line.y))) if line.x[0] <= x <= line.x[-1] else "–" for x in at],
+                )
+                for line in chart.lines
+            ),
+        ],
+        folded=True,
+    )
+
+
 def profiles_chart(c: Comparison, most: int = MOST_LINES) -> Chart:
     """Risk profiles of the first forecasters."""
     lines = []
-    for (name, each), role in zip([*c.forecasters.items()][:most], _ROLES, strict=False):
+    for (name, each), role in zip([*c.forecasters.items()][:most], ROLES, strict=False):
         profile = each.assessment.profile
         finite = np.isfinite(profile.orders)
         limits = [x[finite] for x in profile.interval(c.confidence)] if c.assessed_for_sure else [None, None]

@@ -20,29 +20,48 @@ from .verdict import LOG_LOSS
 
 def verdict(s: Skill) -> str:
     """Say of each forecaster whether it beats the baseline by log loss, and in how many groups."""
-    return "; ".join(_of_forecaster(s, name) for name in s.whole.scores)
+    found = [_of_forecaster(s, name) for name in s.whole.scores]
+    return "; ".join(
+        conclusion + (f" ({size})" if size else "") + (f": {where}" if where else "")
+        for conclusion, size, where in found
+    )
 
 
-def _of_forecaster(s: Skill, name: str) -> str:
+def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
+    """Give the conclusion about a forecaster, its skill score by log loss, and in how many groups it is better."""
     each = s.whole.scores[name][LOG_LOSS]
     called = short_name(name, 60)
     if not math.isfinite(each.skill):
-        return f"the skill score of {called} against {s.baseline} is undefined by log loss"
+        return f"the skill score of {called} against {s.baseline} is undefined by log loss", "", ""
     limits = between(*each.interval)
     size = f"log loss skill score {number(each.skill)}"
     size += f", {confidence_interval(s.confidence)} {limits}" if limits else ", without an interval"
     size += f", {p_value_text(each.adjusted_p_value)}" if math.isfinite(each.adjusted_p_value) else ""
     if not s.significant(each):
-        text = f"no evidence that {called} differs from {s.baseline} ({size})"
+        conclusion = f"no evidence that {called} differs from {s.baseline}"
     else:
-        text = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.baseline} ({size})"
+        conclusion = f"{called} {'beats' if each.skill > 0 else 'is worse than'} {s.baseline}"
     if not s.groups:
-        return text
+        return conclusion, size, ""
     some = [group.scores[name][LOG_LOSS] for group in s.groups]
     better, worse = (sum(s.significant(g) and sign * g.skill > 0 for g in some) for sign in (1, -1))
-    return (
-        f"{text}: better in {better} and worse in {worse} of {number_of(len(some), 'group')}, adjusted for their number"
+    where = f"better in {better} and worse in {worse} of {number_of(len(some), 'group')}, adjusted for their number"
+    return conclusion, size, where
+
+
+def _lead(s: Skill) -> str:
+    """Give the skill scores, and what one is."""
+    several, parts = len(s.whole.scores) > 1, []
+    for name in s.whole.scores:
+        _, size, where = _of_forecaster(s, name)
+        text = "; ".join(filter(None, [size, where]))
+        if text:
+            parts.append(f"{short_name(name, 60)}: {text}." if several else f"{text[0].upper()}{text[1:]}.")
+    parts.append(
+        "A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
+        " baseline. p-values are adjusted for the number of groups and forecasters, intervals are not."
     )
+    return " ".join(parts)
 
 
 def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
@@ -92,13 +111,13 @@ def skill_document(s: Skill, naming: Naming) -> Document:
     notes += [Notes("Warnings", s.warnings)] if s.warnings else []
     notes += [Notes("Rows left out or changed", _notes(s))] if _notes(s) else []
     notes += [Code(command, "Make this report again")] if command else []
-    text = verdict(s)
+    headline = "; ".join(_of_forecaster(s, each)[0] for each in s.whole.scores)
     return Document(
         title=title,
         facts=" · ".join(filter(None, [name, counted(s.n_rows, s.n_classes, s.labels)])),
-        headline=text[0].upper() + text[1:] + ".",
-        lead="A skill score is 1 minus the mean score divided by that of the baseline: 1 is perfect, 0 as good as the"
-        " baseline. p-values are adjusted for the number of groups and forecasters, intervals are not.",
+        headline=headline[0].upper() + headline[1:],
+        lead=_lead(s),
+        calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
         figure=skill_chart(s, LOG_LOSS),
         first=Section("skill", "Skill scores", tables, "Skill"),
         sections=[Section("how", "How this was computed", notes, "Settings")],

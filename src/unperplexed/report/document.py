@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .chart import Chart
+from .chart import Chart, Role
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,8 @@ class Reading:
     value: str
     interval: str
     best: bool = False
+    role: Role | None = None
+    """Role of the forecaster's curve, whose colour its name then has."""
 
 
 @dataclass(frozen=True)

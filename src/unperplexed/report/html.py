@@ -26,6 +26,7 @@ from .document import (
     Metric,
     Notes,
     Prose,
+    Reading,
     Section,
     Settings,
     SmallCharts,
@@ -172,7 +173,7 @@ def _top(d: Document, tables: Tables) -> str:
         chart = svg.figure(d.figure, main=True, table=table)
     keys = "".join(_metric(each) for each in d.metrics)
     keys = f'<dl class="keys" aria-label="Key metrics">{keys}</dl>' if keys else ""
-    several = " four" if any(each.readings for each in d.metrics) else ""
+    several = " four" if any(each.readings for each in d.metrics) else "" if d.metrics else " bare"
     first = "" if d.first is None else _section(d.first, tables)
     return f'<div class="top{several}">{heading}{chart}{keys}{first}</div>'
 
@@ -180,17 +181,21 @@ def _top(d: Document, tables: Tables) -> str:
 def _metric(metric: Metric) -> str:
     name = f"<dt>{_defined(metric.name, metric.meaning)}</dt>"
     if metric.readings:
-        rows = "".join(
-            f'<span class="kr"><span>{_text(each.name)}</span><b{" class=best" if each.best else ""}>'
-            f"{_text(each.value)}</b><small>{_text(each.interval)}</small></span>"
-            for each in metric.readings
-        )
+        rows = "".join(map(_reading, metric.readings))
         return f'<div class="kf k3">{name}<dd>{rows}</dd></div>'
     after = f"<strong>{_text(metric.after)}</strong> after remedy" if metric.after else ""
     reference = "; ".join(part for part in (after, _text(metric.reference)) if part)
     return (
         f'<div class="kf">{name}<dd><b>{_text(metric.value)}</b><span class="ci">{_text(metric.interval)}</span>'
         f'<span class="ref">{reference}</span></dd></div>'
+    )
+
+
+def _reading(reading: Reading) -> str:
+    role, best = f" class=k-{reading.role}" if reading.role else "", " class=best" if reading.best else ""
+    return (
+        f'<span class="kr"><span{role}>{_text(reading.name)}</span><b{best}>{_text(reading.value)}</b>'
+        f"<small>{_text(reading.interval)}</small></span>"
     )
 
 

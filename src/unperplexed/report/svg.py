@@ -27,7 +27,7 @@ def figure(chart: Chart, *, main: bool = False, table: str = "") -> str:
     """Give a chart with its title, axes, histogram and, where there is one, its table."""
     caption = f"<b>{escape(chart.title)}</b>{escape(chart.subtitle)}" if chart.title else ""
     parts = [
-        f"<figure{' class=main' if main else ''}>",
+        f"<figure{' class=main' if main else ''}{_room(chart)}>",
         f"<figcaption>{caption}</figcaption>" if caption else "",
         f'<div class="ylab">{escape(chart.y.label)}</div>' if chart.y.label and chart.shape != "small" else "",
         plot(chart),
@@ -38,6 +38,13 @@ def figure(chart: Chart, *, main: bool = False, table: str = "") -> str:
         "</figure>",
     ]
     return "".join(parts)
+
+
+def _room(chart: Chart) -> str:
+    """Leave as much room as the names of a forest's rows need, if there is so much."""
+    if chart.shape != "forest":
+        return ""
+    return f' style="--names:{1 + 0.42 * max((len(text) for _, text in chart.y.ticks), default=0):.3g}rem"'
 
 
 def _switch(chart: Chart) -> str:

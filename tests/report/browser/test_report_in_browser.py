@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from unperplexed import assess, assess_by, compare
+from unperplexed import assess, assess_by, compare, skill
 
 pytestmark = pytest.mark.slow
 
@@ -217,6 +217,61 @@ def test_names_of_forecasters_and_groups(opened):
     heading = driver.find_element(By.CSS_SELECTOR, "#by h2").get_attribute("textContent")
     assert heading == f"Groups by {HOSTILE[0]}"
     assert len(driver.find_elements(By.CSS_SELECTOR, "#by tbody tr")) == 3
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """A page of each kind, made when asked for, with names from outside that try to run."""
+    y, p = binary(2000)
+    site = {HOSTILE[1]: [HOSTILE[at % 4] for at in range(2000)]}
+    return {
+        "ten classes": lambda: assess(*many(10, 500, [*"abcdefghij"]), view="each-class", resamples=0),
+        "groups": lambda: assess_by(y, p, by=site, resamples=0),
+        "comparison": lambda: compare({name: p ** (1 + at / 4) for at, name in enumerate(HOSTILE[:5])}, y, resamples=0),
+        "skill": lambda: skill({HOSTILE[0]: p}, y, by=site),
+    }
+
+
+@pytest.mark.parametrize("width", [390, 2560])
+@pytest.mark.parametrize("kind", ["ten classes", "groups", "comparison", "skill"])
+def test_every_kind_of_page_fits_and_is_quiet(opened, pages, kind, width):
+    """What `opened` checks in the end: no request, no message on the console, nothing run, nothing too wide."""
+    driver = opened(pages[kind](), width)
+    charts = driver.find_elements(By.CSS_SELECTOR, "[data-chart]")
+    assert charts
+    for chart in charts:
+        chart.send_keys(Keys.END)
+        assert driver.find_element(By.ID, "tip").is_displayed()
+        chart.send_keys(Keys.ESCAPE)
+    outside = """return [...document.querySelectorAll('.plot .ty, .plot .tc')].filter((e) => {
+        const box = e.getBoundingClientRect();
+        return box.left < 0 || box.right > document.documentElement.clientWidth;
+    }).length"""
+    assert driver.execute_script(outside) == 0
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    )
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.parametrize(("kind", "selector"), [("groups", ".plot.heat"), ("skill", ".plot.forest")])
+def test_rows_of_a_chart_are_read_off_by_keyboard_and_pointer(opened, pages, kind, selector):
+    driver = opened(pages[kind]())
+    chart, tip = driver.find_element(By.CSS_SELECTOR, selector), driver.find_element(By.ID, "tip")
+    texts = [text for *_, text in json.loads(chart.get_attribute("data-chart"))["marks"]]
+    assert len(texts) > 1
+    chart.send_keys(Keys.HOME)
+    seen = [tip.text]
+    for _ in texts[1:]:
+        chart.send_keys(Keys.ARROW_DOWN)
+        seen.append(tip.text)
+    assert [" ".join(text.split()) for text in seen] == [" ".join(text.split()) for text in texts]
+    for text in texts:
+        assert text in chart.get_attribute("aria-label")
+    chart.send_keys(Keys.ESCAPE)
+    assert not tip.is_displayed()
+    webdriver.ActionChains(driver).move_to_element(chart).perform()
+    assert " ".join(tip.text.split()) in [" ".join(text.split()) for text in texts]
 
 
 def test_a_thousand_classes_sort(opened):

@@ -1,0 +1,83 @@
+"""Draw the pictures of the pages from the pages' own examples: ``python docs/page_pictures.py``, or with some names.
+
+A picture is what an expression draws after the examples that stand before it on its page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from rewrite import rewritten
+
+from gallery import round_numbers, small_files
+
+DOCS = Path(__file__).resolve().parent
+FOLDER = DOCS / "pictures" / "pages"
+_LINK = r"!\[[^\]]*\]\(pictures/pages/%s\.svg\)"
+
+PICTURES = {
+    "start": "result.plot()",
+    "averages": "result.plot(kind='averages')",
+    "comparison": "result.plot()",
+    "groups": "result.plot(kind='findings')",
+    "decisions": "boosted.plot()",
+    "diagnosis": "result.plot()",
+    "elections": "races.plot()",
+    "weather": "rows.plot(name='rain forecast')",
+    "medicine": "validated.plot(name='risk score')",
+    "recalibrate": (
+        "assess(past['fraud'], recalibrator.transform(past['p_fraud']), resamples=0)"
+        ".plot(assessment.plot(name='before'), name='after')"
+    ),
+    "sequential": "result.plot()",
+    "profile": "result.profile.plot(measured=result.measured_profile)",
+    "pools": "rivals.plot()",
+    "deep-learning": "assess(test['digit'], p).plot(assess(test['digit'], heated(test, epoch, 1))"
+    ".plot(kind='reliability', name='epoch 300'), kind='reliability', name='with a temperature')",
+    "credit": "assess(loans['defaulted'], loans['pd'], pos_label='yes').plot()",
+    "language-models": (
+        "(lambda t: __import__('unperplexed').assess(t['grade'], t['confidence'], pos_label='Correct').plot())"
+        "(pl.concat(tables).filter(pl.col('grade') != 'Unparseable'))"
+    ),
+    "bars": "result.plot(kind='bars')",
+    "skill": "result.plot()",
+}
+"""What draws each picture, by its name."""
+
+
+def page_of(name: str) -> Path:
+    """Find the page that shows a picture."""
+    [page] = (page for page in DOCS.glob("*.md") if re.search(_LINK % name, page.read_text("utf-8")))
+    return page
+
+
+def drawn(name: str) -> Figure:
+    """Run a page's examples up to the picture, and draw it."""
+    text = page_of(name).read_text("utf-8")
+    found = re.search(_LINK % name, text)
+    assert found is not None
+    namespace: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        rewritten(text[: found.start()], namespace)
+    shown = eval(PICTURES[name], namespace)
+    return shown if isinstance(shown, Figure) else shown.figure
+
+
+def draw(names: Iterable[str]) -> None:
+    """Write pictures."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        with small_files():
+            drawn(name).savefig(FOLDER / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+        round_numbers(FOLDER / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    draw(sys.argv[1:] or PICTURES)
