@@ -6,13 +6,16 @@ try:
 except ImportError:
     pass
 else:
+    import io
     import os
     import re
     import runpy
+    import shlex
     import shutil
     import subprocess
     import sys
     import tempfile
+    from contextlib import redirect_stderr, redirect_stdout
     from pathlib import Path
 
     from printed import differs
@@ -30,6 +33,8 @@ else:
     Two commands have the predictions of networks, where these are."""
 
     COMMAND = 'unperplexed() { python -m unperplexed "$@"; }'
+    SIMPLE = re.compile(r"unperplexed [^|<>;&$*?~`{}()\[\]#]+")
+    """A command that is nothing but a call, and means the same without a shell and in this process."""
 
     def setup(namespace):
         """Enter a folder of the document's own, with the files that it may name."""
@@ -51,18 +56,35 @@ else:
 
     def run(example: Example) -> str | None:
         """Run a block's commands, and compare their output with the block of text behind it, if there is one."""
-        commands = re.sub(r"\\\n", " ", str(example.parsed)).splitlines()
-        script = "\n".join([COMMAND, *(command for command in commands if not NOT_RUN.search(command))])
+        lines = re.sub(r"\\\n", " ", str(example.parsed)).splitlines()
+        commands = [line for line in lines if not NOT_RUN.search(line)]
+        script = "\n".join([COMMAND, *commands])
+        here = all(SIMPLE.fullmatch(command) for command in commands)
+        ended, printed, errors = _in_this_process(commands) if here else _in_a_shell(script)
+        if ended:
+            return f"{script}\nended with {ended}:\n{errors}"
+        shown = re.match(r"```\n\n```text\n(.*?)```", _rest(example.document, example), re.DOTALL)
+        if commands and shown and differs(printed, shown[1]):
+            return f"{script}\nprinted:\n{printed}\nnot:\n{shown[1]}"
+        return None
+
+    def _in_this_process(commands: list[str]) -> tuple[int, str, str]:
+        """Run calls without starting Python for each, until one fails."""
+        from unperplexed.cli.parser import main
+
+        printed, errors, ended = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO(), 0
+        with redirect_stdout(printed), redirect_stderr(errors):
+            for command in commands:
+                ended = ended or main(shlex.split(command)[1:])
+        printed.flush()
+        return ended, printed.buffer.getvalue().decode(), errors.getvalue()
+
+    def _in_a_shell(script: str) -> tuple[int, str, str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         command = ["bash", "-euo", "pipefail", "-c", script]
         environment = os.environ | {"PATH": path}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        if done.returncode:
-            return f"{script}\nended with {done.returncode}:\n{done.stderr}"
-        shown = re.match(r"```\n\n```text\n(.*?)```", _rest(example.document, example), re.DOTALL)
-        if script != COMMAND and shown and differs(done.stdout, shown[1]):
-            return f"{script}\nprinted:\n{done.stdout}\nnot:\n{shown[1]}"
-        return None
+        return done.returncode, done.stdout, done.stderr
 
     def _rest(document: Document, example: Example) -> str:
         return document.text[example.region.end - 3 :]

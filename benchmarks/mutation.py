@@ -3,9 +3,9 @@
     python benchmarks/mutation.py [--mutants 60] [--seed 0] [--out benchmarks/results/mutation.csv]
 
 A mutant is a copy of the project in which one operator, comparison or number of a module is another. Mutants are drawn
-at random, as many from each module. Tests of the module's subject run first, then the whole fast suite, until one
-fails. A mutant that survives is either the same function or a test that is missing. The last whole run is
-results/mutation.csv.
+at random, as many from each module. The fast tests that reach the module run, those of the module first, until one
+fails. A mutant that survives is either the same function, a threshold between two ways to the same figures, or a test
+that is missing. The last whole run is results/mutation.csv.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 MODULES = {
-    "statistics/means.py": "statistics",
-    "scores/rules.py": "scores",
-    "tally/tables.py": "tally",
-    "calibration/estimators/curves.py": "calibration",
-    "theory/coupled.py": "theory",
-    "forecasts/labels.py": "forecasts",
-    "calibration/clustered_test.py": "calibration",
+    "statistics/means.py": ("statistics/test_means.py", "statistics", "assessment"),
+    "scores/rules.py": ("scores", "tally", "integrations/test_torchmetrics.py"),
+    "tally/tables.py": ("tally/test_tally.py", "tally", "assessment"),
+    "calibration/estimators/curves.py": ("calibration/test_estimators.py", "calibration", "assessment"),
+    "theory/coupled.py": ("theory/test_coupled.py", "theory", "scores"),
+    "forecasts/labels.py": ("forecasts", "sources/test_files.py", "tally"),
+    "calibration/clustered_test.py": ("calibration/test_clustered_test.py", "calibration", "assessment"),
 }
-"""Each with the folder of tests that run first."""
+"""Each with the tests that reach it, in the order in which they run."""
 
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Div,
@@ -94,15 +94,14 @@ def noticed(mutant: Mutant, copy: Path) -> str:
     original = path.read_text()
     path.write_text(mutant.source)
     try:
-        for tests in (["tests/" + MODULES[mutant.module]], ["tests"]):
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
-            if tests == ["tests"]:
-                command += ["-n", "auto"]
+        for tests in MODULES[mutant.module]:
+            pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
             environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
             try:
                 done = subprocess.run(
-                    command, cwd=copy, env=environment, capture_output=True, text=True, timeout=900, check=False
-                )
+                    [*pytest, f"tests/{tests}"], cwd=copy, env=environment, capture_output=True, text=True,
+                    timeout=900, check=False,
+                )  # fmt: skip
             except subprocess.TimeoutExpired:
                 return "a test that did not end"
             if done.returncode:

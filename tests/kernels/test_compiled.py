@@ -32,17 +32,17 @@ def both(monkeypatch, compute):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("classes", [2, 3, 7, 8, 9, 31, 32, 33, 100, 127, 128, 129, 136, 137, 300, 1003])
 def test_rows_and_cells(monkeypatch, rng, dtype, classes):
-    for _ in range(12):
+    for _ in range(12 if classes < 100 else 4):
         p = adversarial(rng, 40, classes, dtype)
         truth = rng.integers(0, classes, len(p))
         weights = rng.choice([0, 1, 0.3, 7], len(p)).astype(float)
         bits = int(rng.choice([3, 7, 9, 12]))
         for given, w in itertools.product(layouts(p, rng), (None, weights)):
             compiled, plain = both(monkeypatch, partial(counted, given, truth, w, bits))
-            for one, other in zip(compiled[:-1], plain[:-1], strict=True):
-                np.testing.assert_array_equal(one, other)
-            tolerance = 0 if w is None else 1e-12
-            np.testing.assert_allclose(compiled[-1], plain[-1], rtol=tolerance, atol=tolerance)
+            exact = len(plain) if w is None else len(plain) - 1
+            for one, other in zip(compiled[:exact], plain[:exact], strict=True):
+                assert np.array_equal(one, other, equal_nan=True)
+            np.testing.assert_allclose(compiled[exact:], plain[exact:], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 1 << 12, 1 << 16, (1 << 16) + 5])

@@ -13,11 +13,11 @@ from .decision_result import Decision as Decision
 from .decision_result import MeanCost as MeanCost
 from .decision_result import Share as Share
 from .measured_profile import DivergenceProfile as DivergenceProfile
-from .measured_profile import MeasuredProfile as MeasuredProfile
 from .net_benefit import NetBenefit as NetBenefit
 from .remedy import Remedy as Remedy
 from .result import Assessment as Assessment
 from .result import BinTable as BinTable
+from .risk_profile import MeasuredProfile as MeasuredProfile
 from .risk_profile import RiskProfile as RiskProfile
 from .risk_profile import floor_sensitivity as floor_sensitivity
 from .uncertainty import Uncertainty as Uncertainty

@@ -16,25 +16,7 @@ from ..statistics.means import Limit, means_of_points
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tally import Tally, View
 from .intervals import Draws, draw
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredProfile(ReadOnlyArrays):
-    """Generalized mean of the measured probabilities of the observed classes, for many orders.
-
-    Where the reported profile (`RiskProfile`) is above it, the forecasts claim more than their outcomes bear out.
-    """
-
-    orders: Floats
-    values: Floats
-    """NaN in the top-label view, whose pairs are of one class a row."""
-    low: Floats
-    high: Floats
-    """Confidence limits at each order by itself, from the draws of the other intervals; NaN where there are none."""
-
-    def __repr__(self) -> str:
-        """Name it in one line."""
-        return f"<MeasuredProfile at {number_of(self.orders.size, 'order')}>"
+from .risk_profile import MeasuredProfile
 
 
 @dataclass(frozen=True, eq=False)

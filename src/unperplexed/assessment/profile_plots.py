@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 
 from ..report.axes import GREY, SIZES, new_axes
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
-from .measured_profile import MeasuredProfile
-from .risk_profile import RiskProfile
+from .risk_profile import MeasuredProfile, RiskProfile
 
 # Mark shape, name and order of the three means, from the smallest to the largest.
 MEANS = (("v", "robustness", ROBUST), ("o", "geometric_accuracy", GEOMETRIC), ("^", "decisiveness", DECISIVE))

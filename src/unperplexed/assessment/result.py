@@ -40,9 +40,9 @@ from .classes import (
     ClassTable,
     PredictedTable,
 )
-from .measured_profile import DivergenceProfile, MeasuredProfile, profiles_of
+from .measured_profile import DivergenceProfile, profiles_of
 from .remedy import Commands, PythonLine, Remedy, remedy_of
-from .risk_profile import RiskProfile
+from .risk_profile import MeasuredProfile, RiskProfile
 from .uncertainty import Uncertainty, uncertainty
 
 if TYPE_CHECKING:

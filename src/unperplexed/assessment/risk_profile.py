@@ -41,8 +41,6 @@ from ..theory.coupled import expm1_ratio
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .measured_profile import MeasuredProfile
-
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
@@ -50,6 +48,25 @@ _FEW_ROWS = 20.0
 
 _FEW_LOST = 1e-3
 """An r x of this size loses three digits of sixteen to exp(r x) - 1; standard errors need six."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredProfile(ReadOnlyArrays):
+    """Generalized mean of the measured probabilities of the observed classes, for many orders.
+
+    Where the reported profile (`RiskProfile`) is above it, the forecasts claim more than their outcomes bear out.
+    """
+
+    orders: Floats
+    values: Floats
+    """NaN in the top-label view, whose pairs are of one class a row."""
+    low: Floats
+    high: Floats
+    """Confidence limits at each order by itself, from the draws of the other intervals; NaN where there are none."""
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<MeasuredProfile at {number_of(self.orders.size, 'order')}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +18,7 @@ from .counting import (
     merged_tallies,
     naming_files,
     reading_of,
+    rivals_of,
     selection_of,
     tally_of,
 )
@@ -153,17 +154,6 @@ def _in_sequence(arguments: argparse.Namespace) -> _Compared:
             raise InputError(f"--{name} does not go with --sequential: {reason}.")
     given = {name: getattr(arguments, name) for name in ("score", "level") if getattr(arguments, name) is not None}
     return partial(compared_sequentially, settings=SequentialSettings(**given, floor=arguments.floor))
-
-
-def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Read NAME=COLUMN,COLUMN,..."""
-    rivals: dict[str, list[str]] = {}
-    for text in texts:
-        name, _, columns = text.partition("=")
-        if not name or not columns or name in rivals:
-            raise InputError(f"--forecast {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
-        rivals[name] = columns.split(",")
-    return rivals
 
 
 def recalibrate(arguments: argparse.Namespace) -> None:

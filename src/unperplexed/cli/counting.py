@@ -153,3 +153,14 @@ def file_chunks(
             yield from batch.forecasts if change is None else map(change, batch.forecasts)
 
     return chunks
+
+
+def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Read NAME=COLUMN,COLUMN,..."""
+    rivals: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        if not name or not columns or name in rivals:
+            raise InputError(f"--forecast {text}: expected NAME=COLUMN[,COLUMN...], each name once.")
+        rivals[name] = columns.split(",")
+    return rivals

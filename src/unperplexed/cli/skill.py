@@ -74,7 +74,7 @@ def skill(arguments: argparse.Namespace) -> None:
 def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> PairingOptions:
     """Find out how rows are paired; those of one forecaster are there in their own order."""
     from ..comparison.files import PairingOptions
-    from .commands import rivals_of
+    from .counting import rivals_of
 
     alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
     return PairingOptions(

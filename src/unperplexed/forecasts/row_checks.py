@@ -1,4 +1,8 @@
-"""Whether rows are distributions: what is wrong with which, and how they are renormalized."""
+"""Whether rows are distributions: what is wrong with which, and how they are renormalized.
+
+Rows with NaN, or that are no distribution, are refused by their numbers; with ``drop_invalid`` they are left out, and
+counted in `Notes`.
+"""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from ..report.result import Naming, Result
 from ..statistics.intervals import Interval
 from .new_forecasts import new_forecasts
 from .pool_models import PoolModel
+from .pool_saved import FORMAT, VERSION, pool_state
 
 Method = Literal["linear", "logarithmic", "mean"]
-FORMAT, VERSION = "unperplexed pool", 1
 _LARGEST_FILE = 1 << 24
 
 
@@ -140,9 +140,9 @@ class Pool(ReadOnlyArrays, Result):
     @classmethod
     def from_dict(cls, data: Any) -> Pool:
         """Make a pool of what `to_dict` gave; anything else is refused with the reason."""
-        from .pool_saved import pool_of
-
-        return pool_of(data)
+        state = pool_state(data)
+        held_out = state.pop("held_out")
+        return cls(**state, held_out=None if held_out is None else HeldOut(**held_out))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the pool as JSON, whole or not at all."""

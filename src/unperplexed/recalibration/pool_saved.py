@@ -8,14 +8,14 @@ from typing import Any
 
 from .._lib.errors import InputError
 from ..statistics.intervals import Interval
-from .pool_result import FORMAT, VERSION, HeldOut, Pool
 
+FORMAT, VERSION = "unperplexed pool", 1
 _KEYS = {"format", "version", "method", "weights", "order", "power", "beta", "labels", "floor", "n_rows", "held_out"}
 _HELD_OUT = {"log_loss", "members", "best", "gain", "interval", "folds"}
 
 
-def pool_of(data: Any) -> Pool:
-    """Read what `Pool.to_dict` gave, and check all of it."""
+def pool_state(data: Any) -> dict[str, Any]:
+    """Read the fields of a `Pool` from what its ``to_dict`` gave, and check all of it."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise InputError(f'not a pool: it has no "format": "{FORMAT}".')
     if data.get("version") != VERSION:
@@ -34,34 +34,34 @@ def pool_of(data: Any) -> Pool:
     _require(isinstance(labels, list) and len(labels) > 1 and (beta is None or len(labels) == 2), "labels")
     _require(all(label is None or isinstance(label, bool | int | float | str) for label in labels), "labels")
     _require(isinstance(n_rows, int) and not isinstance(n_rows, bool) and n_rows >= 0, "n_rows")
-    return Pool(
-        method=data["method"],
-        weights=weights,
-        order=_number(data["order"], "order", -1e3, 1e3),
-        power=_number(data["power"], "power", 1e-9, 1e9),
-        beta=None if beta is None else (_number(beta[0], "beta", 1e-9, 1e9), _number(beta[1], "beta", 1e-9, 1e9)),
-        labels=tuple(labels),
-        floor=_number(data["floor"], "floor", 0.0, 1 / len(labels)),
-        n_rows=n_rows,
-        held_out=None if data["held_out"] is None else _held_out(data["held_out"], set(weights)),
-    )
+    return {
+        "method": data["method"],
+        "weights": weights,
+        "order": _number(data["order"], "order", -1e3, 1e3),
+        "power": _number(data["power"], "power", 1e-9, 1e9),
+        "beta": None if beta is None else (_number(beta[0], "beta", 1e-9, 1e9), _number(beta[1], "beta", 1e-9, 1e9)),
+        "labels": tuple(labels),
+        "floor": _number(data["floor"], "floor", 0.0, 1 / len(labels)),
+        "n_rows": n_rows,
+        "held_out": None if data["held_out"] is None else _held_out(data["held_out"], set(weights)),
+    }
 
 
-def _held_out(data: Any, names: set[str]) -> HeldOut:
+def _held_out(data: Any, names: set[str]) -> dict[str, Any]:
     _require(isinstance(data, Mapping) and set(data) == _HELD_OUT, "held_out")
     members = _named(data["members"], "held_out", 0.0, 1e6)
     _require(set(members) == names and data["best"] in names, "held_out")
     _require(isinstance(data["interval"], list) and len(data["interval"]) == 2, "held_out")
     low, high = (math.nan if end == "NaN" else _number(end, "held_out", -1e6, 1e6) for end in data["interval"])
     _require(isinstance(data["folds"], int), "held_out")
-    return HeldOut(
-        log_loss=_number(data["log_loss"], "held_out", 0.0, 1e6),
-        members=members,
-        best=data["best"],
-        gain=_number(data["gain"], "held_out", -1e6, 1e6),
-        interval=Interval(low, high),
-        folds=data["folds"],
-    )
+    return {
+        "log_loss": _number(data["log_loss"], "held_out", 0.0, 1e6),
+        "members": members,
+        "best": data["best"],
+        "gain": _number(data["gain"], "held_out", -1e6, 1e6),
+        "interval": Interval(low, high),
+        "folds": data["folds"],
+    }
 
 
 def _require(condition: bool, what: str) -> None:

@@ -1,0 +1,86 @@
+"""No module needs itself by a detour: lazy imports and those for type checking count too.
+
+One way back there is: the methods by which a result is printed, drawn or written load what describes it.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import unperplexed
+
+ROOT = Path(unperplexed.__file__).parent
+
+
+def module_of(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
+
+
+DESCRIBES = re.compile(r"\.(describe(_\w+)?|(\w+_)?(text|plots?))$")
+
+
+def statements(module):
+    """Statements of a module, wherever they stand, but for imports in methods of what describes the result."""
+    tree = ast.parse(MODULES[module].read_text("utf-8"))
+    methods = [
+        f for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef)
+    ]
+    in_methods = {id(node) for method in methods for node in ast.walk(method)}
+    for node in ast.walk(tree):
+        back = id(node) in in_methods and isinstance(node, ast.ImportFrom) and DESCRIBES.search(f".{node.module}")
+        if not back:
+            yield node
+
+
+def imported(module):
+    """Modules of the package that any statement of a module imports."""
+    package = module if MODULES[module].stem == "__init__" else module.rpartition(".")[0]
+    for node in statements(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            home = ".".join(part for part in (above, node.module) if part)
+            for alias in node.names:
+                named = f"{home}.{alias.name}"
+                yield from (each for each in ([named] if named in MODULES else [home]) if each in MODULES)
+
+
+def circles(graph):
+    """Modules that reach themselves, each circle once: strongly connected components (Tarjan 1972)."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(module):
+        number[module] = low[module] = len(number)
+        stack.append(module)
+        for other in graph[module]:
+            if other not in number:
+                visit(other)
+            if other in stack:
+                low[module] = min(low[module], low[other])
+        if low[module] == number[module]:
+            at = stack.index(module)
+            if len(stack) - at > 1 or module in graph[module]:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for module in graph:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def test_a_circle_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "d"}}) == [["a", "b", "c"], ["d"]]
+
+
+def test_imports_go_round_in_no_circle():
+    graph = {module: set(imported(module)) for module in MODULES}
+    assert len(graph) > 250
+    assert sum(map(len, graph.values())) > 1000
+    assert "unperplexed.statistics.means" in graph["unperplexed.scores.registry"]
+    assert circles(graph) == []
