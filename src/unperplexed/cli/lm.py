@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,13 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " the first record)"
     )
     add("--form", metavar="NAME", help=text)
-    text = "logs of a second model on the same texts, to be compared in bits per byte"
+    text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
     add("--compare", nargs="+", action="extend", default=[], metavar="FILE", help=text)
-    add("--common", action="store_true", help="compare only documents that both logs have, and report the others")
+    add(
+        "--common",
+        action="store_true",
+        help="compare only documents or questions that both logs have, and report the others",
+    )
     text = "place of the stated confidence within Inspect's scores, such as metadata.confidence"
     add("--stated", metavar="PLACE", help=text)
     text = (
@@ -63,14 +68,20 @@ def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Ite
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
-    from ..language_models.items import Remarks
+    """Compare two models: on questions, which are kept, or on texts, of which a few numbers are."""
+    from ..language_models.items import Question, Remarks
+    from ..language_models.question_comparison import compare_questions
     from ..language_models.text_comparison import compare_texts
 
-    remarks = (Remarks(), Remarks())
-    first, second = (_items(a, some, found) for some, found in zip((files, a.compare), remarks, strict=True))
-    return compare_texts(
-        first, second, names=_names(files[0], a.compare[0]), common=a.common, confidence=a.confidence, remarks=remarks
-    )
+    names, remarks = _names(files[0], a.compare[0]), (Remarks(), Remarks())
+    logs = [_items(a, some, found) for some, found in zip((files, a.compare), remarks, strict=True)]
+    first = next(logs[0], None)
+    whole = chain([] if first is None else [first], logs[0])
+    settings: dict[str, Any] = {"names": names, "common": a.common, "confidence": a.confidence, "remarks": remarks}
+    if isinstance(first, Question):
+        one, two = ([each for each in log if isinstance(each, Question)] for log in (whole, logs[1]))
+        return compare_questions(one, two, outside=a.outside, missing=a.missing, **settings)
+    return compare_texts(whole, logs[1], **settings)
 
 
 _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")

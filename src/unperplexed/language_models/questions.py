@@ -13,7 +13,7 @@ from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..assessment.assess import assess
 from ..statistics.intervals import checked_sampling
-from .items import Answer, Question, Remarks
+from .items import Answer, Question, Remarks, utf8
 from .metric_means import mean_of
 from .question_result import GradedAssessment
 
@@ -207,21 +207,20 @@ def assess_questions(
     """
     confidence = checked_sampling(confidence, resamples, seed).confidence
     remarks = Remarks() if remarks is None else remarks
-    kept = [each for each in questions if _kept(each, missing, remarks)]
+    kept = kept_questions(questions, missing, remarks)
     if not kept:
         raise InputError("questions: none with a log-probability for each option.")
-    probabilities = [option_probabilities(each, outside, missing) for each in kept]
+    values = question_metrics(kept, outside, missing)
     metrics = {
-        name: mean_of(
-            np.array([rule(q, p) for q, p in zip(kept, probabilities, strict=True)]), confidence, larger, None, most
-        )
-        for name, (rule, larger, most) in _RULES.items()
+        name: mean_of(each, confidence, RULES[name].larger_is_better, None, RULES[name].most)
+        for name, each in values.items()
+        if name != "log_loss"
     }
     forecasts = question_events(kept, events, outside=outside, missing=missing)
     return GradedAssessment(
         "question",
         len(kept),
-        {name: each for name, each in metrics.items() if each.n},
+        metrics,
         _assessment(forecasts, confidence, resamples, seed),
         f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
         confidence,
@@ -229,11 +228,26 @@ def assess_questions(
     )
 
 
-def _kept(question: Question, missing: Missing, remarks: Remarks) -> bool:
-    if not np.isnan(question.log_probs).any() or missing == "refuse":
-        return True
-    remarks.add(ZEROED if missing == "zero" else LEFT_OUT, "question")
-    return missing == "zero"
+def kept_questions(questions: Iterable[Question], missing: Missing, remarks: Remarks) -> list[Question]:
+    """Leave out questions as told, with a remark."""
+    found = []
+    for question in questions:
+        if np.isnan(question.log_probs).any() and missing != "refuse":
+            remarks.add(ZEROED if missing == "zero" else LEFT_OUT, "question")
+            if missing == "leave-out":
+                continue
+        found.append(question)
+    return found
+
+
+def question_metrics(questions: Sequence[Question], outside: Outside, missing: Missing) -> dict[str, Floats]:
+    """Return each metric of each question, NaN where it is undefined, without those that are defined for none."""
+    probabilities = [option_probabilities(each, outside, missing) for each in questions]
+    found = {
+        name: np.array([rule.of(q, p) for q, p in zip(questions, probabilities, strict=True)])
+        for name, rule in RULES.items()
+    }
+    return {name: each for name, each in found.items() if not np.isnan(each).all()}
 
 
 def _chosen(q: Question, x: Floats) -> float:
@@ -251,17 +265,30 @@ def _brier(q: Question, p: Floats) -> float:
     return float(((p - np.isin(np.arange(p.size), q.correct)) ** 2).sum() + max(1 - p.sum(), 0.0) ** 2)
 
 
-_RULES: dict[str, tuple[Callable[[Question, Any], float], bool, float]] = {
-    "acc": (lambda q, _: _chosen(q, q.log_probs), True, 1.0),
-    "acc_norm": (lambda q, _: _per(q, len), True, 1.0),
-    "acc_bytes": (lambda q, _: _per(q, lambda text: len(text.encode("utf-8", "surrogatepass"))), True, 1.0),
-    "acc_mutual_info": (
-        lambda q, _: math.nan if q.unconditional is None else _chosen(q, q.log_probs - q.unconditional),
-        True,
-        1.0,
+def _log_loss(q: Question, p: Floats) -> float:
+    own = float(p[list(q.correct)].sum())
+    return -math.log(own) if own > 0 else math.inf
+
+
+class Rule(NamedTuple):
+    """A metric of a question."""
+
+    of: Callable[[Question, Any], float]
+    """Of a question and its options' probabilities."""
+    larger_is_better: bool = True
+    most: float = 1.0
+
+
+RULES = {
+    "acc": Rule(lambda q, _: _chosen(q, q.log_probs)),
+    "acc_norm": Rule(lambda q, _: _per(q, len)),
+    "acc_bytes": Rule(lambda q, _: _per(q, lambda text: len(utf8(text)))),
+    "acc_mutual_info": Rule(
+        lambda q, _: math.nan if q.unconditional is None else _chosen(q, q.log_probs - q.unconditional)
     ),
-    "brier_score": (_brier, False, 2.0),
-    "probability_of_correct": (lambda q, p: float(p[list(q.correct)].sum()), True, 1.0),
+    "brier_score": Rule(_brier, False, 2.0),
+    "log_loss": Rule(_log_loss, False, math.inf),
+    "probability_of_correct": Rule(lambda q, p: float(p[list(q.correct)].sum())),
 }
 
 
