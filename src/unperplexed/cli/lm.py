@@ -101,18 +101,19 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
-    from .._lib.errors import InputError
     from ..language_models.items import Answer, Question, Text
     from ..language_models.questions import assess_answers, assess_questions
     from ..language_models.text_result import assess_texts
     from ..language_models.text_tally import TextTally
-    from .outputs import sayer
+    from .kinds import Kinds
 
     kept: list[Question | Answer] = []
+    tasks: set[str] = set()
 
     def texts() -> Iterator[Text]:
         for item in _items(a, files, remarks):
             if isinstance(item, Text):
+                tasks.add(item.name.rpartition("/")[0])
                 yield item
             else:
                 kept.append(item)
@@ -120,16 +121,22 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
     tally = TextTally.count(texts())
     questions = [each for each in kept if isinstance(each, Question)]
     answers = [each for each in kept if isinstance(each, Answer)]
-    kinds = [
-        name for name, some in (("texts", tally.n_documents), ("questions", questions), ("answers", answers)) if some
-    ]
-    sampling = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed, "remarks": remarks}
-    if len(kinds) > 1 and not (kinds == ["texts", "answers"]):
-        raise InputError(f"FILE: the logs hold {' and '.join(kinds)}; assess each kind by itself, from its own files.")
+    if len(tasks) > 1:
+        remarks.add(
+            "texts of {count} are counted together; assess the files one by one for figures of each", "task", len(tasks)
+        )
+    settings = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed}
+    found: dict[str, Any] = {}
+    if tally.n_documents or not kept:
+        found["texts"] = assess_texts(tally, confidence=a.confidence, remarks=remarks)
     if questions:
-        return assess_questions(questions, events=a.events, outside=a.outside, missing=a.missing, **sampling)
-    if answers and tally.n_documents:
-        sayer(a)(f"{tally.n_documents} generated texts with log-probabilities of tokens are in the logs too")
+        own = {"events": a.events, "outside": a.outside, "missing": a.missing}
+        found["questions"] = assess_questions(questions, remarks=_once(found, remarks), **own, **settings)
     if answers:
-        return assess_answers(answers, **sampling)
-    return assess_texts(tally, confidence=a.confidence, remarks=remarks)
+        found["answers"] = assess_answers(answers, remarks=_once(found, remarks), **settings)
+    return next(iter(found.values())) if len(found) == 1 else Kinds(found, a.report)
+
+
+def _once(found: dict[str, Any], remarks: Remarks) -> Remarks:
+    """Give the remarks to the first kind alone."""
+    return type(remarks)() if found else remarks

@@ -14,7 +14,7 @@ from .._lib.typing import Bools, Floats, Ints
 from ..assessment.assess import assess
 from ..statistics.intervals import checked_sampling
 from .items import Answer, Question, Remarks, utf8
-from .metric_means import mean_of
+from .metric_means import Mean, mean_of
 from .question_result import GradedAssessment
 
 Outside = Literal["renormalize", "none-of-these"]
@@ -211,11 +211,16 @@ def assess_questions(
     if not kept:
         raise InputError("questions: none with a log-probability for each option.")
     values = question_metrics(kept, outside, missing)
-    metrics = {
-        name: mean_of(each, confidence, RULES[name].larger_is_better, None, RULES[name].most)
-        for name, each in values.items()
-        if name != "log_loss"
-    }
+
+    def means(some: Bools) -> dict[str, Mean]:
+        return {
+            name: mean_of(each[some], confidence, RULES[name].larger_is_better, None, RULES[name].most)
+            for name, each in values.items()
+            if name != "log_loss" and not np.isnan(each[some]).all()
+        }
+
+    by_task = _by_task([each.name for each in kept])
+    metrics = means(np.ones(len(kept), dtype=np.bool_))
     forecasts = question_events(kept, events, outside=outside, missing=missing)
     return GradedAssessment(
         "question",
@@ -225,7 +230,15 @@ def assess_questions(
         f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
         confidence,
         remarks.sentences(),
+        {task: means(some) for task, some in by_task.items()},
     )
+
+
+def _by_task(names: Sequence[str]) -> dict[str, Bools]:
+    """Find the tasks, which names begin with, and which belong to each; none where there are fewer than two."""
+    of_each = np.array([name.rpartition("/")[0] for name in names])
+    tasks = sorted(set(of_each.tolist()))
+    return {task: of_each == task for task in tasks} if len(tasks) > 1 else {}
 
 
 def kept_questions(questions: Iterable[Question], missing: Missing, remarks: Remarks) -> list[Question]:
@@ -338,14 +351,18 @@ def assess_answers(
         remarks.add(UNGRADED, "answer", len(given) - len(kept))
     if not kept:
         raise InputError("answers: none with a grade.")
-    graders = sorted({each.grader for each in kept})
     at = np.unique([each.name for each in kept], return_inverse=True)[1]
-    grades = np.array([each.grade for each in kept])
-    metrics = {
-        f"mean grade ({grader})" if grader else "mean grade": mean_of(grades[some], confidence, True, at[some])
-        for grader in graders
-        for some in [np.array([each.grader == grader for each in kept])]
-    }
+    grades, graders = np.array([each.grade for each in kept]), np.array([each.grader for each in kept])
+
+    def means(of: Bools) -> dict[str, Mean]:
+        by_grader = {grader: of & (graders == grader) for grader in sorted(set(graders[of].tolist()))}
+        return {
+            f"mean grade ({grader})" if grader else "mean grade": mean_of(grades[some], confidence, True, at[some])
+            for grader, some in by_grader.items()
+        }
+
+    by_task = _by_task([each.name for each in kept])
+    metrics = means(np.ones(len(kept), dtype=np.bool_))
     stated = np.array([math.nan if each.confidence is None else each.confidence for each in kept])
     _check_confidences(kept, stated)
     some = ~np.isnan(stated)
@@ -359,7 +376,14 @@ def assess_answers(
             events = Events(grades[whole] == 1, stated[whole], at[whole])
             assessment = _assessment(events, confidence, resamples, seed)
     return GradedAssessment(
-        "answer", len(kept), metrics, assessment, "stated confidence", confidence, remarks.sentences()
+        "answer",
+        len(kept),
+        metrics,
+        assessment,
+        "stated confidence",
+        confidence,
+        remarks.sentences(),
+        {task: means(some) for task, some in by_task.items()},
     )
 
 
