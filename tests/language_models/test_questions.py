@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from unperplexed import InputError, assess
 from unperplexed.cli import main
@@ -14,6 +15,7 @@ from unperplexed.language_models import (
     Remarks,
     assess_answers,
     assess_questions,
+    compare_questions,
     option_probabilities,
     question_events,
 )
@@ -115,6 +117,44 @@ def test_partial_and_missing_grades():
         assess_answers([Answer("a", 1.0, 90.0)])
     with pytest.raises(InputError, match="none with a grade"):
         assess_answers([Answer("a", math.nan)])
+
+
+def test_two_models_are_compared_by_question(rng):
+    questions = some_questions(rng)
+    flat = [Question(q.name, q.options, 0.2 * q.log_probs, q.correct) for q in questions]
+    found = compare_questions(questions, flat[::-1], names=("sharp", "flat"))
+    for log, side in ((questions, "first"), (flat, "second")):
+        own = assess_questions(log, resamples=0).metrics
+        for name, each in own.items():
+            assert getattr(found.metrics[name], side) == pytest.approx(each.value)
+    x, z = (np.array([q.log_probs for q in log]) for log in (questions, flat))
+    y = np.array([q.correct[0] for q in questions])
+    losses = [-(v - np.log(np.exp(v).sum(axis=1, keepdims=True)))[np.arange(200), y] for v in (x, z)]
+    paired = ttest_rel(*losses)
+    own = found.metrics["log_loss"]
+    assert own.difference == pytest.approx((losses[0] - losses[1]).mean())
+    assert own.p_value == pytest.approx(paired.pvalue)
+    assert own.interval == pytest.approx(paired.confidence_interval(0.95), rel=1e-9)
+    assert found.verdict.startswith("sharp is better than flat by Brier score (difference −0.")
+    assert found.verdict.endswith("no evidence that sharp and flat differ in accuracy")  # a temperature keeps the order
+    assert "200 questions" in str(found)
+
+
+def test_other_questions_are_refused_with_the_reason(rng):
+    questions = some_questions(rng, 20)
+    other = [Question(q.name, q.options, q.log_probs, (q.correct[0] ^ 1,)) for q in questions]
+    with pytest.raises(InputError, match="the correct one differ in 20 questions, for example 'q0'"):
+        compare_questions(questions, other)
+    with pytest.raises(InputError, match=r"2 questions occur in one of the logs only.*--common"):
+        compare_questions(questions[1:], questions[:-1])
+    common = compare_questions(questions[1:], questions[:-1], common=True)
+    assert (common.n_questions, common.left_out) == (18, 2)
+    with pytest.raises(InputError, match="occurs twice"):
+        compare_questions([*questions, questions[0]], questions)
+    with pytest.raises(InputError, match="at least two"):
+        compare_questions(questions[:1], questions[:1])
+    with pytest.raises(InputError, match="names"):
+        compare_questions(questions, questions, names=("a", "a"))
 
 
 def test_command_line(tmp_path, capsys, rng):

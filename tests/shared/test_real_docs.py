@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from real_data import DATA
-from unperplexed import assess, compare
+from unperplexed import Recalibrator, assess, compare
 from unperplexed.scores import ranked_probability_score
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEAMS = ["Delphi-Stat", "NEU", "KOT", "4Sight"]
@@ -318,6 +319,28 @@ def test_language_models(answers):
     states("language-models", f"All {in_words(models)} are miscalibrated")
     states("language-models", f"{in_words(over).capitalize()} have a mean confidence above their share")
     states("language-models", f"{in_words(slow)} have a calibration slope below 1")
+
+
+@pytest.mark.slow
+def test_language_models_recalibrated_on_other_questions(answers):
+    parsed, beat = answers.filter(pl.col("grade") != "Unparseable"), []
+    for (model,), rows in parsed.group_by("model"):
+        y, p, question = (rows[name].to_numpy() for name in ("right", "confidence_level", "row"))
+        y, fitted = y.astype(int), question % 2 == 0
+        found = Recalibrator(seed=0).fit(y[fitted], p[fitted], groups=question[fitted]).transform(p[~fitted])
+        y, base, cluster = y[~fitted], y[fitted].mean(), np.unique(question[~fitted], return_inverse=True)[1]
+        own, loss, constant = (
+            -np.log(np.where(y == 1, each, 1 - each)) for each in (np.clip(p[~fitted], 0.005, 0.995), found, base)
+        )
+        gain = uncertain_mean(constant - loss, np.ones(y.size), Dependence(cluster))
+        if gain.mean > gain.half_width(0.95):
+            beat.append(model)
+        if model == "gpt-4-turbo":
+            words = f"log loss is {loss.mean():.3f}, where its base rate has {constant.mean():.3f}"
+            states("language-models", words, f"clipped at 0.005, have {own.mean():.3f}")
+        if model == "Falcon-7b":
+            assert abs(gain.mean) < 1e-3
+    states("language-models", f"{in_words(len(beat))} of fourteen models beat their base rate by log loss")
 
 
 def test_language_models_zeros_and_floors(answers):

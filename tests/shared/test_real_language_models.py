@@ -124,6 +124,29 @@ def test_runs_of_two_models_are_compared_on_the_same_texts():
     assert "windows of 16 tokens" in windows
 
 
+def test_runs_of_two_models_are_compared_on_the_same_questions(capsys):
+    logs = [str(samples(run, "up_mc_plain")) for run in ("gpt2", "llama")]
+    assert main(["lm", logs[0], "--compare", logs[1], "--json", "-", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["names"] == ["gpt2", "llama"]
+    for name in ("acc", "acc_norm", "acc_bytes", "brier_score"):
+        own = [EXPECTED["lm_eval"][run]["up_mc_plain"][f"{name},none"] for run in ("gpt2", "llama")]
+        assert [found["metrics"][name][side] for side in ("first", "second")] == pytest.approx(own, rel=1e-12)
+
+
+def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
+    folder = str(SAMPLES / "lm_eval" / "gpt2")
+    assert main(["lm", folder, "--resamples", "0", "--json", str(tmp_path / "all.json")]) == 0
+    printed = capsys.readouterr().out
+    for words in ("TEXTS", "QUESTIONS", "ANSWERS", "By task.", "texts of 2 tasks are counted together"):
+        assert printed.count(words) == 1
+    found = json.loads((tmp_path / "all.json").read_text())
+    for task, metrics in found["questions"]["tasks"].items():
+        assert metrics["acc"]["value"] == pytest.approx(EXPECTED["lm_eval"]["gpt2"][task]["acc,none"])
+    assert main(["lm", folder, "--resamples", "0", "--report", str(tmp_path / "a.html")]) == 2
+    assert "a report has one kind" in capsys.readouterr().err
+
+
 def test_one_command_for_each_log(tmp_path, capsys):
     logs = [path for path in SAMPLES.rglob("*") if path.is_file() and "recipe" not in path.parts]
     logs = [path for path in logs if path.name not in ("README.md", "expected.json") and "results" not in path.name]

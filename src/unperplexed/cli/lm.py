@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,13 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " the first record)"
     )
     add("--form", metavar="NAME", help=text)
-    text = "logs of a second model on the same texts, to be compared in bits per byte"
+    text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
     add("--compare", nargs="+", action="extend", default=[], metavar="FILE", help=text)
-    add("--common", action="store_true", help="compare only documents that both logs have, and report the others")
+    add(
+        "--common",
+        action="store_true",
+        help="compare only documents or questions that both logs have, and report the others",
+    )
     text = "place of the stated confidence within Inspect's scores, such as metadata.confidence"
     add("--stated", metavar="PLACE", help=text)
     text = (
@@ -63,14 +68,20 @@ def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Ite
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
-    from ..language_models.items import Remarks
+    """Compare two models: on questions, which are kept, or on texts, of which a few numbers are."""
+    from ..language_models.items import Question, Remarks
+    from ..language_models.question_comparison import compare_questions
     from ..language_models.text_comparison import compare_texts
 
-    remarks = (Remarks(), Remarks())
-    first, second = (_items(a, some, found) for some, found in zip((files, a.compare), remarks, strict=True))
-    return compare_texts(
-        first, second, names=_names(files[0], a.compare[0]), common=a.common, confidence=a.confidence, remarks=remarks
-    )
+    names, remarks = _names(files[0], a.compare[0]), (Remarks(), Remarks())
+    logs = [_items(a, some, found) for some, found in zip((files, a.compare), remarks, strict=True)]
+    first = next(logs[0], None)
+    whole = chain([] if first is None else [first], logs[0])
+    settings: dict[str, Any] = {"names": names, "common": a.common, "confidence": a.confidence, "remarks": remarks}
+    if isinstance(first, Question):
+        one, two = ([each for each in log if isinstance(each, Question)] for log in (whole, logs[1]))
+        return compare_questions(one, two, outside=a.outside, missing=a.missing, **settings)
+    return compare_texts(whole, logs[1], **settings)
 
 
 _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
@@ -90,18 +101,19 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
-    from .._lib.errors import InputError
     from ..language_models.items import Answer, Question, Text
     from ..language_models.questions import assess_answers, assess_questions
     from ..language_models.text_result import assess_texts
     from ..language_models.text_tally import TextTally
-    from .outputs import sayer
+    from .kinds import Kinds
 
     kept: list[Question | Answer] = []
+    tasks: set[str] = set()
 
     def texts() -> Iterator[Text]:
         for item in _items(a, files, remarks):
             if isinstance(item, Text):
+                tasks.add(item.name.rpartition("/")[0])
                 yield item
             else:
                 kept.append(item)
@@ -109,16 +121,22 @@ def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> 
     tally = TextTally.count(texts())
     questions = [each for each in kept if isinstance(each, Question)]
     answers = [each for each in kept if isinstance(each, Answer)]
-    kinds = [
-        name for name, some in (("texts", tally.n_documents), ("questions", questions), ("answers", answers)) if some
-    ]
-    sampling = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed, "remarks": remarks}
-    if len(kinds) > 1 and not (kinds == ["texts", "answers"]):
-        raise InputError(f"FILE: the logs hold {' and '.join(kinds)}; assess each kind by itself, from its own files.")
+    if len(tasks) > 1:
+        remarks.add(
+            "texts of {count} are counted together; assess the files one by one for figures of each", "task", len(tasks)
+        )
+    settings = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed}
+    found: dict[str, Any] = {}
+    if tally.n_documents or not kept:
+        found["texts"] = assess_texts(tally, confidence=a.confidence, remarks=remarks)
     if questions:
-        return assess_questions(questions, events=a.events, outside=a.outside, missing=a.missing, **sampling)
-    if answers and tally.n_documents:
-        sayer(a)(f"{tally.n_documents} generated texts with log-probabilities of tokens are in the logs too")
+        own = {"events": a.events, "outside": a.outside, "missing": a.missing}
+        found["questions"] = assess_questions(questions, remarks=_once(found, remarks), **own, **settings)
     if answers:
-        return assess_answers(answers, **sampling)
-    return assess_texts(tally, confidence=a.confidence, remarks=remarks)
+        found["answers"] = assess_answers(answers, remarks=_once(found, remarks), **settings)
+    return next(iter(found.values())) if len(found) == 1 else Kinds(found, a.report)
+
+
+def _once(found: dict[str, Any], remarks: Remarks) -> Remarks:
+    """Give the remarks to the first kind alone."""
+    return type(remarks)() if found else remarks

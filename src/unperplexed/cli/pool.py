@@ -72,8 +72,7 @@ def _fit(a: argparse.Namespace) -> None:
     from .._lib.errors import InputError
     from .._lib.serialize import json_text
     from ..comparison.files import PairingOptions, compared_files, named_files
-    from .commands import rivals_of
-    from .counting import reading_of, selection_of
+    from .counting import reading_of, rivals_of, selection_of
     from .outputs import check_outputs, report_bytes, sayer, write_outputs
     from .recalibrate import MAPS
 
@@ -132,8 +131,7 @@ def _apply(a: argparse.Namespace) -> None:
     from ..comparison.files import named_files
     from ..recalibration.pool_result import Pool
     from ..sources.writers import TABLES
-    from .commands import rivals_of
-    from .counting import reading_of
+    from .counting import reading_of, rivals_of
     from .outputs import check_outputs, print_text, sayer
     from .pooled_rows import forecaster_files
     from .recalibrate import unit_of

@@ -4,6 +4,8 @@ from .items import Answer as Answer
 from .items import Question as Question
 from .items import Remarks as Remarks
 from .items import Text as Text
+from .question_comparison import QuestionComparison as QuestionComparison
+from .question_comparison import compare_questions as compare_questions
 from .question_result import GradedAssessment as GradedAssessment
 from .questions import assess_answers as assess_answers
 from .questions import assess_questions as assess_questions

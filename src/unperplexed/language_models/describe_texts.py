@@ -43,7 +43,7 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
     called = "geometric mean of the probability " + _CALLED[rate.unit]
     lead = f"The {called} is {number(rate.geometric_accuracy, 4)} (geometric accuracy; larger is better)."
     if found.greedy is not None:
-        lead += f" The most probable tokens make up {share(found.greedy.value)} of the texts."
+        lead += f" All tokens were the most probable ones in {share(found.greedy.value)} of the texts."
     totals = [number_of(found.n_documents, "document")]
     totals += [number_of(round(each.total), unit) for unit, each in found.rates.items() if unit != "document"]
     where: list[Block] = [position_table(found)] if found.positions else []

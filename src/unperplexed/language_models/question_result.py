@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._lib.formatting import confidence_interval, number_of
+from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
 from ..assessment.result import Assessment
@@ -33,6 +33,8 @@ class GradedAssessment(Result):
     """What these forecasts are, in words."""
     confidence: float
     remarks: tuple[str, ...]
+    tasks: dict[str, dict[str, Mean]]
+    """The metrics of each task, where the logs are of several."""
     version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class GradedAssessment(Result):
             headline=f"{first} {number(found.value)}" + (f" ({level} {limits})" if limits else ""),
             lead="",
             calm=True,
-            summary=[metric_table(self)],
+            summary=[metric_table(self), *([task_table(self)] if self.tasks else [])],
             warnings=self.remarks,
         )
 
@@ -118,3 +120,22 @@ def metric_table(found: GradedAssessment) -> Table:
         ],
         notes=confidence_interval(found.confidence),
     )
+
+
+def task_table(found: GradedAssessment) -> Table:
+    """Return the first metric of each task, and its Brier score where it has one."""
+    tasks = list(found.tasks.values())
+    common = [name for name in found.metrics if all(name in each for each in tasks)]
+    shown = [each[common[0]] if common else next(iter(each.values())) for each in tasks]
+    columns = [
+        Column("task", [short_name(task, 40) for task in found.tasks]),
+        Column(f"{found.what}s", [f"{each.n:,}" for each in shown]),
+        Column(
+            common[0] if common else "mean",
+            [number(each.value) for each in shown],
+            [between(*each.interval) for each in shown],
+        ),
+    ]
+    if all("brier_score" in each for each in tasks):
+        columns.append(Column("brier_score", [number(each["brier_score"].value) for each in tasks]))
+    return Table("By task.", columns, notes=confidence_interval(found.confidence))

@@ -13,8 +13,8 @@ from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..assessment.assess import assess
 from ..statistics.intervals import checked_sampling
-from .items import Answer, Question, Remarks
-from .metric_means import mean_of
+from .items import Answer, Question, Remarks, utf8
+from .metric_means import Mean, mean_of
 from .question_result import GradedAssessment
 
 Outside = Literal["renormalize", "none-of-these"]
@@ -207,33 +207,60 @@ def assess_questions(
     """
     confidence = checked_sampling(confidence, resamples, seed).confidence
     remarks = Remarks() if remarks is None else remarks
-    kept = [each for each in questions if _kept(each, missing, remarks)]
+    kept = kept_questions(questions, missing, remarks)
     if not kept:
         raise InputError("questions: none with a log-probability for each option.")
-    probabilities = [option_probabilities(each, outside, missing) for each in kept]
-    metrics = {
-        name: mean_of(
-            np.array([rule(q, p) for q, p in zip(kept, probabilities, strict=True)]), confidence, larger, None, most
-        )
-        for name, (rule, larger, most) in _RULES.items()
-    }
+    values = question_metrics(kept, outside, missing)
+
+    def means(some: Bools) -> dict[str, Mean]:
+        return {
+            name: mean_of(each[some], confidence, RULES[name].larger_is_better, None, RULES[name].most)
+            for name, each in values.items()
+            if name != "log_loss" and not np.isnan(each[some]).all()
+        }
+
+    by_task = _by_task([each.name for each in kept])
+    metrics = means(np.ones(len(kept), dtype=np.bool_))
     forecasts = question_events(kept, events, outside=outside, missing=missing)
     return GradedAssessment(
         "question",
         len(kept),
-        {name: each for name, each in metrics.items() if each.n},
+        metrics,
         _assessment(forecasts, confidence, resamples, seed),
         f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
         confidence,
         remarks.sentences(),
+        {task: means(some) for task, some in by_task.items()},
     )
 
 
-def _kept(question: Question, missing: Missing, remarks: Remarks) -> bool:
-    if not np.isnan(question.log_probs).any() or missing == "refuse":
-        return True
-    remarks.add(ZEROED if missing == "zero" else LEFT_OUT, "question")
-    return missing == "zero"
+def _by_task(names: Sequence[str]) -> dict[str, Bools]:
+    """Find the tasks, which names begin with, and which belong to each; none where there are fewer than two."""
+    of_each = np.array([name.rpartition("/")[0] for name in names])
+    tasks = sorted(set(of_each.tolist()))
+    return {task: of_each == task for task in tasks} if len(tasks) > 1 else {}
+
+
+def kept_questions(questions: Iterable[Question], missing: Missing, remarks: Remarks) -> list[Question]:
+    """Leave out questions as told, with a remark."""
+    found = []
+    for question in questions:
+        if np.isnan(question.log_probs).any() and missing != "refuse":
+            remarks.add(ZEROED if missing == "zero" else LEFT_OUT, "question")
+            if missing == "leave-out":
+                continue
+        found.append(question)
+    return found
+
+
+def question_metrics(questions: Sequence[Question], outside: Outside, missing: Missing) -> dict[str, Floats]:
+    """Return each metric of each question, NaN where it is undefined, without those that are defined for none."""
+    probabilities = [option_probabilities(each, outside, missing) for each in questions]
+    found = {
+        name: np.array([rule.of(q, p) for q, p in zip(questions, probabilities, strict=True)])
+        for name, rule in RULES.items()
+    }
+    return {name: each for name, each in found.items() if not np.isnan(each).all()}
 
 
 def _chosen(q: Question, x: Floats) -> float:
@@ -251,17 +278,30 @@ def _brier(q: Question, p: Floats) -> float:
     return float(((p - np.isin(np.arange(p.size), q.correct)) ** 2).sum() + max(1 - p.sum(), 0.0) ** 2)
 
 
-_RULES: dict[str, tuple[Callable[[Question, Any], float], bool, float]] = {
-    "acc": (lambda q, _: _chosen(q, q.log_probs), True, 1.0),
-    "acc_norm": (lambda q, _: _per(q, len), True, 1.0),
-    "acc_bytes": (lambda q, _: _per(q, lambda text: len(text.encode("utf-8", "surrogatepass"))), True, 1.0),
-    "acc_mutual_info": (
-        lambda q, _: math.nan if q.unconditional is None else _chosen(q, q.log_probs - q.unconditional),
-        True,
-        1.0,
+def _log_loss(q: Question, p: Floats) -> float:
+    own = float(p[list(q.correct)].sum())
+    return -math.log(own) if own > 0 else math.inf
+
+
+class Rule(NamedTuple):
+    """A metric of a question."""
+
+    of: Callable[[Question, Any], float]
+    """Of a question and its options' probabilities."""
+    larger_is_better: bool = True
+    most: float = 1.0
+
+
+RULES = {
+    "acc": Rule(lambda q, _: _chosen(q, q.log_probs)),
+    "acc_norm": Rule(lambda q, _: _per(q, len)),
+    "acc_bytes": Rule(lambda q, _: _per(q, lambda text: len(utf8(text)))),
+    "acc_mutual_info": Rule(
+        lambda q, _: math.nan if q.unconditional is None else _chosen(q, q.log_probs - q.unconditional)
     ),
-    "brier_score": (_brier, False, 2.0),
-    "probability_of_correct": (lambda q, p: float(p[list(q.correct)].sum()), True, 1.0),
+    "brier_score": Rule(_brier, False, 2.0),
+    "log_loss": Rule(_log_loss, False, math.inf),
+    "probability_of_correct": Rule(lambda q, p: float(p[list(q.correct)].sum())),
 }
 
 
@@ -311,14 +351,18 @@ def assess_answers(
         remarks.add(UNGRADED, "answer", len(given) - len(kept))
     if not kept:
         raise InputError("answers: none with a grade.")
-    graders = sorted({each.grader for each in kept})
     at = np.unique([each.name for each in kept], return_inverse=True)[1]
-    grades = np.array([each.grade for each in kept])
-    metrics = {
-        f"mean grade ({grader})" if grader else "mean grade": mean_of(grades[some], confidence, True, at[some])
-        for grader in graders
-        for some in [np.array([each.grader == grader for each in kept])]
-    }
+    grades, graders = np.array([each.grade for each in kept]), np.array([each.grader for each in kept])
+
+    def means(of: Bools) -> dict[str, Mean]:
+        by_grader = {grader: of & (graders == grader) for grader in sorted(set(graders[of].tolist()))}
+        return {
+            f"mean grade ({grader})" if grader else "mean grade": mean_of(grades[some], confidence, True, at[some])
+            for grader, some in by_grader.items()
+        }
+
+    by_task = _by_task([each.name for each in kept])
+    metrics = means(np.ones(len(kept), dtype=np.bool_))
     stated = np.array([math.nan if each.confidence is None else each.confidence for each in kept])
     _check_confidences(kept, stated)
     some = ~np.isnan(stated)
@@ -332,7 +376,14 @@ def assess_answers(
             events = Events(grades[whole] == 1, stated[whole], at[whole])
             assessment = _assessment(events, confidence, resamples, seed)
     return GradedAssessment(
-        "answer", len(kept), metrics, assessment, "stated confidence", confidence, remarks.sentences()
+        "answer",
+        len(kept),
+        metrics,
+        assessment,
+        "stated confidence",
+        confidence,
+        remarks.sentences(),
+        {task: means(some) for task, some in by_task.items()},
     )
 
 
