@@ -73,7 +73,8 @@ class Recalibrator:
     Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
     (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
     and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
-    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place.
+    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place. With more than two classes a
+    map with curves or with a slope for each class is moved towards the logistic map until it no longer falls.
 
     The weights are ``w ~ exp(-L - r/2 - 2 [not identity])`` with the total held-out log loss L in nats and the number
     of parameters r. The folds are random, never stratified by outcome, and do not depend on the order of the rows.
@@ -180,7 +181,10 @@ class Recalibrator:
 
     @property
     def baseline(self) -> Baseline | None:
-        """A constant forecast of the base rate on the same held-out rows; None without a gain, and once loaded."""
+        """A constant forecast of the base rate on the same held-out rows; None without a gain.
+
+        It is saved with the map; None also for a map that was saved without it, by an earlier version.
+        """
         return self._fitted.baseline
 
     @property
