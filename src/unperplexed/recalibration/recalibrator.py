@@ -18,14 +18,15 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..kernels.devices import device_columns
+from ..report.document import Document
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
+from .describe_recalibrator import recalibrator_document
 from .fitting import Chunks, Settings, checked_settings, state_of_chunks, state_of_tally
 from .gain import Baseline, Gain
 from .new_forecasts import new_forecasts
 from .saved import LARGEST_FILE, parsed, state_dict, state_of
 from .state import Candidate, State
-from .table import state_text
 
 if TYPE_CHECKING:
     from .torch_module import Form, RecalibrationModule
@@ -310,4 +311,17 @@ class Recalibrator:
 
     def __str__(self) -> str:
         """Give the conclusion, the maps with their weights, and the gain."""
-        return repr(self) if self._state is None else state_text(self._state)
+        from ..report.terminal import text
+
+        return repr(self) if self._state is None else text(self._document())
+
+    def _repr_html_(self) -> str:
+        from ..report.html import card
+
+        return card(self._document())
+
+    def _document(self) -> Document:
+        """Describe the fit; before one, the settings."""
+        if self._state is None:
+            return Document("Recalibration", "", repr(self), "It is not fitted.")
+        return recalibrator_document(self._state)
