@@ -42,6 +42,29 @@ def test_equal_to_dcurves(small):
     assert (curve.all.avoided == 0).all()
 
 
+# The example of R's dcurves, dca(cancer ~ famhistory, df_binary), as its results are kept with the Python package
+# (github.com/MSKCC-Epi-Bio/dcurves, dcurves/data/r_dca_famhistory.csv and dca_tutorial_interventions_vals.csv): 750
+# patients, 105 with cancer; 24 of these and 91 others have a family history, which is taken as a probability of 1.
+PUBLISHED = {
+    0.05: (0.025614035087719297, 0.09473684210526317, -180.00000000000003),
+    0.1: (0.018518518518518517, 0.04444444444444445, -40),
+    0.13: (0.01386973180076628, 0.011494252873563232, -7.692307692307701),
+    0.2: (0.0016666666666666635, -0.07499999999999998, 29.999999999999993),
+    0.3: (-0.02000000000000001, -0.2285714285714286, 53.333333333333336),
+    0.35: (-0.033333333333333354, -0.32307692307692315, 60),
+}
+
+
+def test_equal_to_the_published_example_of_dcurves():
+    cancer, history = np.repeat([1, 1, 0, 0], [24, 81, 91, 554]), np.repeat([1, 0, 1, 0], [24, 81, 91, 554])
+    curve = decision_curve(cancer, history, thresholds=[*PUBLISHED])
+    model, everyone, avoided = (np.array(column) for column in zip(*PUBLISHED.values(), strict=True))
+    assert curve.models["model"].net_benefit == pytest.approx(model, abs=1e-15)
+    assert curve.all.net_benefit == pytest.approx(everyone, abs=1e-15)
+    assert 100 * curve.none.avoided == pytest.approx(avoided, abs=1e-12)
+    assert curve.models["model"].true_positives == pytest.approx(np.full(6, 0.032), abs=1e-15)
+
+
 def test_perfect_forecasts_have_the_largest_net_benefit(rng):
     y = rng.integers(0, 2, 50)
     perfect = decision_curve(y, y.astype(float)).models["model"]

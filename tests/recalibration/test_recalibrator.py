@@ -244,7 +244,12 @@ def test_certain_and_wrong_forecasts_cost_a_finite_loss_and_are_mended():
 def test_text_names_the_map_and_the_gain():
     text = str(FITTED)
     assert text.startswith("Recalibrate, mainly with ")
-    assert f"{FITTED.gain_}" in text
+    assert f"{FITTED.gain_}" in " ".join(text.split())
+    card = FITTED._repr_html_()
+    assert all(f">{name}<" in card for name in FITTED.weights_)
+    assert f"{FITTED.weights_[FITTED.method_]:.3f}" in card
+    assert "It is not fitted." in Recalibrator("<b>")._repr_html_()
+    assert "<b>'" not in Recalibrator("<b>")._repr_html_()
     assert [each.name for each in FITTED.table] == list(FITTED.weights_)
     assert sum(FITTED.weights_.values()) == pytest.approx(1)
     assert str(Recalibrator().fit(*forecasts(1000, seed=2))).startswith("Leave the forecasts as they are")

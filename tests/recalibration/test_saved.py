@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, Recalibrator
+from unperplexed.assessment.remedy import remaining_lines
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(0, 2, 3000)
@@ -24,9 +25,50 @@ def test_the_same_after_reading(method, tmp_path):
     np.testing.assert_array_equal(loaded.transform(GRID), fitted.transform(GRID))
     assert loaded.to_dict() == fitted.to_dict()
     assert (loaded.labels_, loaded.weights_, loaded.gain_) == (fitted.labels_, fitted.weights_, fitted.gain_)
+    assert loaded.baseline == fitted.baseline
+    assert list(remaining_lines(loaded.gain_, loaded.baseline)) == list(remaining_lines(fitted.gain_, fitted.baseline))
+    assert loaded.baseline is not None
     assert str(loaded) == str(fitted)
     assert path.stat().st_size < 50_000
     assert json.loads(path.read_text())["labels"] == ["dry", "rain"]
+
+
+def test_maps_that_were_saved_without_a_baseline_are_read(tmp_path):
+    data = FITTED["auto"].to_dict()
+    del data["baseline"]
+    loaded = Recalibrator.from_dict(data)
+    assert loaded.baseline is None
+    assert loaded.gain_ == FITTED["auto"].gain_
+    assert not list(remaining_lines(loaded.gain_, loaded.baseline))
+
+
+def four_classes(reversed_class=None, n=2000):
+    rng = np.random.default_rng(1)
+    scores = rng.normal(0, 1.5, (n, 4))
+    true = scores.copy()
+    if reversed_class is not None:
+        true[:, reversed_class] *= -1
+    return (true + rng.gumbel(size=scores.shape)).argmax(axis=1), scores
+
+
+@pytest.mark.parametrize("slope", [-5.0, -1.0001])
+def test_vector_maps_with_a_falling_class_are_refused(slope):
+    data = Recalibrator("vector").fit(*four_classes(), from_logits=True).to_dict()
+    assert Recalibrator.from_dict(data).to_dict() == data
+    changed = data["maps"][0]
+    changed["slopes"][2] = changed["slope"] * slope
+    with pytest.raises(InputError, match="map vector, which falls"):
+        Recalibrator.from_dict(data)
+
+
+def test_no_vector_map_that_is_fitted_falls():
+    fitted = Recalibrator("vector").fit(*four_classes(reversed_class=2), from_logits=True)
+    data = fitted.to_dict()["maps"][0]
+    assert data["slope"] + min(data["slopes"]) > 0
+    assert Recalibrator.from_dict(fitted.to_dict()).to_dict() == fitted.to_dict()
+    logits = np.zeros((9, 4))
+    logits[:, 2] = np.linspace(-4, 4, 9)
+    assert (np.diff(fitted.transform(logits, from_logits=True)[:, 2]) > 0).all()
 
 
 def without(key):
@@ -69,6 +111,12 @@ HOSTILE = {
     "an unknown map": (setting("maps", 0, "name", value="eval"), "no map for two classes"),
     "a gain of text": (setting("gain", "gain", value="0.1"), "gain"),
     "an interval upside down": (setting("gain", "interval", value=[1, 0]), "gain"),
+    "a baseline of text": (setting("baseline", value="none"), "baseline"),
+    "a baseline with less": (setting("baseline", value={"log_loss": 0.5}), "baseline"),
+    "a baseline below 0": (setting("baseline", "log_loss", value=-0.5), "baseline"),
+    "zeros as text": (setting("baseline", "zeros", value="3"), "baseline"),
+    "a probability above 1": (setting("baseline", "zeros_as", value=1.5), "baseline"),
+    "a baseline without a gain": (setting("gain", value=None), "baseline"),
     "unknown settings": (setting("settings", "code", value="import os"), "settings"),
     "a wrong setting": (setting("settings", "method", value="platt"), "method"),
     "a settings list": (setting("settings", value=[1]), "settings"),

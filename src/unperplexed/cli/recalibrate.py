@@ -78,7 +78,7 @@ def _fit(arguments: argparse.Namespace) -> None:
     except InputError as error:
         raise InputError(naming_files(arguments.files, error)) from None
     remaining = remaining_lines(made.gain_, made.baseline)
-    text = "\n".join([str(made), *(part for line in remaining for part in textwrap.wrap(line, 80))])
+    text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
     outputs = {} if arguments.report is None else _report(arguments, made)
     outputs[arguments.output] = (json_text(made.to_dict()) + "\n").encode()
     write_outputs(arguments, partial(json_text, made.to_dict()), text, outputs)

@@ -10,11 +10,11 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
-from .._lib.output import Reported
 from .._lib.serialize import json_text, plain_values
 from .._version import __version__
 from ..report.document import Column, Document, Section, Table
 from ..report.numbers import between, number, signed
+from ..report.result import Naming, Result
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .items import Question, Remarks
@@ -45,7 +45,7 @@ class PairedMetric:
 
 
 @dataclass(frozen=True)
-class QuestionComparison(Reported):
+class QuestionComparison(Result):
     """Differences between two models on the same questions, paired by question.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -115,7 +115,7 @@ class QuestionComparison(Reported):
             ]
         )
 
-    def document(self) -> Document:
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
         """Describe the comparison."""
         larger = [name for name, each in self.metrics.items() if each.larger_is_better]
         smaller = [name for name in self.metrics if name not in larger]
@@ -148,20 +148,9 @@ class QuestionComparison(Reported):
             warnings=[*left, *self.remarks],
         )
 
-    def _page(self, name: str, command: str, recalibrate: str) -> str:
-        from ..report.html import page
-
-        return page(self.document())
-
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<QuestionComparison of {' and '.join(self.names)} in {number_of(self.n_questions, 'question')}>"
-
-    def __str__(self) -> str:
-        """Give it as text for a terminal."""
-        from ..report.terminal import text
-
-        return text(self.document())
 
 
 def compare_questions(

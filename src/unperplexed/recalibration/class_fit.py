@@ -84,11 +84,13 @@ def increasing(fitted: LinearMap) -> bool:
     """Whether each class's probability rises with its predicted one while the others keep their proportions.
 
     With f the curve that all classes share, the scores of classes c and k part where f'(s_c) + f'(s_k) p_c / (1 - p_k)
-    is positive at their log-odds s; this looks at all pairs with p_c + p_k of at most 1.
+    is positive at their log-odds s; this looks at all pairs with p_c + p_k of at most 1. With slopes of the classes,
+    those of c and k part at all probabilities where both slopes are positive; so the smallest stands for all.
     """
+    slope = fitted.slope + (float(fitted.slopes.min()) if fitted.matrix is None else 0.0)
     s = np.linspace(fitted.log_floor, -fitted.log_floor, 101)
     p = 1 / (1 + np.exp(-s))
-    rise = fitted.slope * (1 - p) - fitted.curves[0] * p + fitted.curves[1] * np.log1p(np.abs(s))
+    rise = slope * (1 - p) - fitted.curves[0] * p + fitted.curves[1] * np.log1p(np.abs(s))
     apart = rise[:, None] + rise * p[:, None] / (1 - p)
     return bool((apart[s[:, None] + s <= 1e-9] > 0).all())
 

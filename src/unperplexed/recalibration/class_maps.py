@@ -120,7 +120,7 @@ class _Fitting:
         if not isinstance(start, LinearMap) or (PARTS[name].lapse and not start.lapse):
             start = self._linear(STARTS[name])
         found = fit_linear(name, self.rows, start)
-        return made_increasing(found, self._linear("logistic-lapse")) if name == "tail" else found
+        return made_increasing(found, self._linear("logistic-lapse")) if name in ("tail", "vector") else found
 
     def _linear(self, name: str) -> LinearMap:
         found = self.fitted(name)

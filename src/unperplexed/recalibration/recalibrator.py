@@ -19,20 +19,22 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..kernels.devices import device_columns
+from ..report.document import Document
+from ..report.result import Naming, Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
+from .describe_recalibrator import recalibrator_document
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
 from .gain import Baseline, Gain
 from .new_forecasts import new_forecasts
 from .saved import LARGEST_FILE, parsed, state_dict, state_of
 from .state import Candidate, State
-from .table import state_text
 
 if TYPE_CHECKING:
     from .torch_module import Form, RecalibrationModule
 
 
-class Recalibrator:
+class Recalibrator(Result):
     """Map from predicted to calibrated probabilities, fitted on forecasts with their outcomes (calibration map).
 
     Fit it on rows that the model was not trained on. The default, ``"auto"``, averages several maps with weights from
@@ -74,7 +76,8 @@ class Recalibrator:
     Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
     (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
     and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
-    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place.
+    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place. With more than two classes a
+    map with curves or with a slope for each class is moved towards the logistic map until it no longer falls.
 
     The weights are ``w ~ exp(-L - r/2 - 2 [not identity])`` with the total held-out log loss L in nats and the number
     of parameters r. The folds are random, never stratified by outcome, and do not depend on the order of the rows.
@@ -181,7 +184,10 @@ class Recalibrator:
 
     @property
     def baseline(self) -> Baseline | None:
-        """A constant forecast of the base rate on the same held-out rows; None without a gain, and once loaded."""
+        """A constant forecast of the base rate on the same held-out rows; None without a gain.
+
+        It is saved with the map; None also for a map that was saved without it, by an earlier version.
+        """
         return self._fitted.baseline
 
     @property
@@ -307,4 +313,10 @@ class Recalibrator:
 
     def __str__(self) -> str:
         """Give the conclusion, the maps with their weights, and the gain."""
-        return repr(self) if self._state is None else state_text(self._state)
+        return repr(self) if self._state is None else self.to_text()
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        """Describe the fit; before one, the settings."""
+        if self._state is None:
+            return Document("Recalibration", "", repr(self), "It is not fitted.")
+        return recalibrator_document(self._state)

@@ -19,7 +19,7 @@ from .class_fit import increasing
 from .class_isotonic import IsotonicMap
 from .class_linear import LinearMap
 from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
-from .gain import Gain
+from .gain import Baseline, Gain
 from .state import LEAST_WEIGHT, Candidate, Facts, State
 
 FORMAT, VERSION = "unperplexed recalibration map", 1
@@ -54,6 +54,16 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
             "interval": list(gain.interval),
             "rows": gain.n_rows,
         },
+        "baseline": None if state.baseline is None else _baseline_dict(state.baseline),
+    }
+
+
+def _baseline_dict(baseline: Baseline) -> dict[str, Any]:
+    return {
+        "log_loss": baseline.log_loss,
+        "interval": list(baseline.interval),
+        "zeros": baseline.zeros,
+        "zeros_as": baseline.zeros_as,
     }
 
 
@@ -87,14 +97,20 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
             f" {VERSION}. Fit it anew."
         )
     expected = set(state_dict(_NONE, {}))
-    if set(data) != expected:
-        wrong = sorted(map(str, set(data) ^ expected))
+    if set(data) | _LATER != expected:
+        wrong = sorted(map(str, (set(data) | _LATER) ^ expected))
         raise InputError(f"the recalibration map has missing or unknown keys: {', '.join(wrong)}.")
     facts, candidates = _facts(data), _candidates(data["candidates"])
     maps = _maps(data["maps"], candidates, facts)
     settings = data["settings"]
     _require(isinstance(settings, Mapping), "settings")
-    return State(facts, candidates, maps, _gain(data["gain"])), dict(settings)
+    gain, baseline = _gain(data["gain"]), _baseline(data.get("baseline"))
+    _require(baseline is None or gain is not None, "baseline")
+    return State(facts, candidates, maps, gain, baseline), dict(settings)
+
+
+_LATER = {"baseline"}
+"""Keys that maps of earlier versions lack."""
 
 
 _HIGHEST_FLOOR = 0.005
@@ -259,3 +275,17 @@ def _gain(data: Any) -> Gain | None:
     before, after, gain = (number(data[name], "gain") for name in ("log_loss", "recalibrated", "gain"))
     _require(low <= high, "gain")
     return Gain(before, after, gain, (low, high), _whole(data["rows"], "gain"))
+
+
+def _baseline(data: Any) -> Baseline | None:
+    if data is None:
+        return None
+    _require(isinstance(data, Mapping) and set(data) == {"log_loss", "interval", "zeros", "zeros_as"}, "baseline")
+    interval = data["interval"]
+    _require(isinstance(interval, list) and len(interval) == 2, "baseline")
+    low, high = (number(each, "baseline") for each in interval)
+    _require(low <= high, "baseline")
+    zeros = _whole(data["zeros"], "baseline")
+    return Baseline(
+        number(data["log_loss"], "baseline", 0), (low, high), zeros, number(data["zeros_as"], "baseline", 0, 1)
+    )

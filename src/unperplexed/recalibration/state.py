@@ -61,7 +61,7 @@ class State:
     """Fitted maps by name: those that have weight."""
     gain: Gain | None
     baseline: Baseline | None = None
-    """Not saved."""
+    """None where the gain is, and for maps that were saved without it."""
 
     @classmethod
     def of(cls, facts: Facts, found: Average[Any]) -> State:

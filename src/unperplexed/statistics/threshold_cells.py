@@ -136,7 +136,7 @@ def threshold_cells(
     place = np.searchsorted(thresholds.astype(p.dtype), p, side="right")  # thresholds at which the row is acted on
     whole = float(weights.sum())
     w = weights / whole
-    shares = _by_kind(place, positive, w, thresholds.size)
+    shares = _by_kind(place, positive, weights, thresholds.size) / whole  # sums of whole numbers are exact
     if groups is not None:
         of_unit = np.bincount(groups, w).astype(np.float64)
         moments = np.stack([_moments(place > t, positive, w, groups) for t in range(thresholds.size)])

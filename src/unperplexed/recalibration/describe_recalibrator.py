@@ -1,0 +1,70 @@
+"""A fitted recalibration as a document: what to do, the gain on held-out rows, and the maps with their weights."""
+
+from __future__ import annotations
+
+from ..report.document import Column, Document, Table
+from ..report.numbers import MINUS
+from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
+from .state import State
+
+
+def recalibrator_document(state: State) -> Document:
+    """Describe a fitted recalibration.
+
+    Parameters
+    ----------
+    state : State
+        The fitted maps, and the facts of the data.
+
+    Returns
+    -------
+    Document
+    """
+    facts = state.facts
+    sample = f"a random sample of {facts.sampled:,} of " if facts.sampled else ""
+    return Document(
+        title="Recalibration",
+        facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
+        headline=_conclusion(state),
+        lead=_gain_line(state),
+        calm=state.identity > 0.5,
+        summary=[maps_table(state)],
+    )
+
+
+def maps_table(state: State) -> Table:
+    """Return the maps that were tried, the heaviest first."""
+    rows = sorted(state.candidates, key=lambda each: -each.weight)
+    return Table(
+        "",
+        [
+            Column("map", [each.name for each in rows]),
+            Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
+            Column(
+                "held-out log loss",
+                [f"{each.log_loss:.4f}" for each in rows],
+                meaning="Nats a row, cross-fitted. Smaller is better.",
+            ),
+            Column("parameters", [f"{each.complexity:g}" for each in rows], meaning="Effective number of parameters."),
+        ],
+    )
+
+
+def _conclusion(state: State) -> str:
+    heaviest = state.heaviest
+    if state.identity > 0.5:
+        return "Leave the forecasts as they are: no recalibration map improves the held-out log loss reliably"
+    parameters = ", ".join(
+        f"{name} {value:.3g}".replace("-", MINUS)
+        for name, value in state.maps[heaviest].parameters().items()
+        if isinstance(value, int | float)
+    )
+    return f"Recalibrate, mainly with {heaviest}" + (f" ({parameters})" if parameters else "")
+
+
+def _gain_line(state: State) -> str:
+    if state.gain is None and state.facts.n_rows >= FEWEST_ROWS:
+        return f"No gain is estimated from fewer than {FEWEST_CLUSTERS} clusters of dependent rows."
+    if state.gain is None:
+        return f"No gain is estimated from fewer than {FEWEST_ROWS} rows (n = {state.facts.n_rows})."
+    return str(state.gain)
