@@ -270,7 +270,7 @@ BAD = {
         {"labels": ["a", "b"]},
         "columns are named",
     ),
-    "lists as probabilities": ([1, 0], pl.Series([[0.5], [0.5, 0.1]]), {}, "not a number"),
+    "lists as probabilities": ([1, 0], pl.Series([[0.5], [0.5, 0.1]]), {}, "the list in row 1"),
     "complex labels": (np.array([1j, 0]), P[:2], {}, "complex"),
     "estimator in a list": (Y, P, {"measured": ["isotonic"]}, "measured"),
     "weights a text": (Y, P, {"sample_weight": "abcd"}, "sample_weight"),

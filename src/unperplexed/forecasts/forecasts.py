@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._lib.arrays import Columns, as_columns, check_indexes
 from .._lib.errors import InputError, rows_text
 from .._lib.formatting import number_of
+from .._lib.lists import at_hand
 from .._lib.typing import (
     AnyFloats,
     Bools,
@@ -45,6 +46,7 @@ from .outcomes import (
     read_outcomes,
 )
 from .row_checks import primitives, problems_of_rows, renormalized, scale_hint
+from .shapes import as_rows
 from .shards import hashes_of_groups, shard_of, shards_of_rows
 
 
@@ -120,10 +122,11 @@ class Forecasts:
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C)
-        What happened: class labels (ints, bools, strings) or one-hot rows.
-    y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
-        Reported probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64. PyTorch
+    y_true : array_like of shape (n,), (n, C) or (n, t)
+        What happened: class labels (ints, bools, strings) or one-hot rows; for tokens one label each.
+    y_prob : array_like of shape (n,), (n, C) or (n, t, C), or a data frame with one column a class
+        Reported probabilities: of the positive class, or of each class, of each of n sequences of t tokens. A column
+        of lists holds one list a row. float16, 32 or 64; sums are float64. PyTorch
         tensors (bfloat16 too), CuPy and JAX arrays are read block by block where they are.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
@@ -194,6 +197,7 @@ class Forecasts:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        y_true, y_prob, sample_weight, groups = as_rows(at_hand(y_true), y_prob, sample_weight, groups)
         self._names, self.source, self._first_row = names, source, first_row
         self._selected: Ints | None = None
         self._whole: Forecasts | None = None
