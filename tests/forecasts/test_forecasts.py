@@ -270,7 +270,7 @@ BAD = {
         {"labels": ["a", "b"]},
         "columns are named",
     ),
-    "lists as probabilities": ([1, 0], pl.Series([[0.5], [0.5, 0.1]]), {}, "not a number"),
+    "lists as probabilities": ([1, 0], pl.Series([[0.5], [0.5, 0.1]]), {}, "the list in row 1"),
     "complex labels": (np.array([1j, 0]), P[:2], {}, "complex"),
     "estimator in a list": (Y, P, {"measured": ["isotonic"]}, "measured"),
     "weights a text": (Y, P, {"sample_weight": "abcd"}, "sample_weight"),
@@ -414,3 +414,22 @@ def test_rows_that_are_not_chosen_may_be_invalid():
     assert forecasts[np.array([0, 2])].correct_class_probabilities()[0].tolist() == [0.5, 0.25]
     with pytest.raises(InputError, match="above 1 in 1 row"):
         forecasts.correct_class_probabilities()
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1.00002, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0009]], [[0.5, 0.499], [0.4, 0.59]]]
+)
+def test_sums_off_by_rounding_are_remedied_by_renormalizing(rows):
+    with pytest.raises(InputError, match="renormalize=True") as caught:
+        assess([0, 1], rows)
+    assert "Repair" not in str(caught.value)
+    assert assess([0, 1], rows, renormalize=True).notes.rescaled > 0
+
+
+def test_all_columns_at_fault_are_named():
+    """Of each reason the columns of all rows, not those of the first row alone."""
+    rows = np.full((300, 4), 0.25)
+    rows[7, 1] = rows[290, 3] = rows[290, 1] = np.nan
+    rows[8, 0], rows[9, 2] = -0.5, -0.5
+    with pytest.raises(InputError, match=r"NaN in 2 rows .* columns 'b', 'd',.*negative in 2 rows .* columns 'a', 'c'"):
+        assess(["a"] * 300, pl.DataFrame(dict(zip("abcd", rows.T, strict=True))))

@@ -497,3 +497,15 @@ def test_refinement_of_one_column_zeros_and_invalid_rows():
     nan.update(torch.tensor([[torch.nan, 0.5]]), torch.tensor([0]))
     with pytest.warns(UserWarning, match="NaN"):
         assert np.isnan(nan.compute().item())
+
+
+def test_two_classes_in_any_shape():
+    """As the binary metrics of torchmetrics take them: predictions of the shape of the targets."""
+    p, y = torch.rand(6, 5, generator=torch.Generator().manual_seed(3)), torch.arange(30).reshape(6, 5) % 2
+    flat, shaped = ForecastMetric("log_loss"), ForecastMetric("log_loss")
+    flat.update(p.reshape(-1), y.reshape(-1))
+    shaped.update(p, y)
+    assert shaped.compute() == flat.compute()
+    weighted = ForecastMetric("log_loss")
+    weighted.update(p, y, sample_weight=torch.ones(6, 5))
+    assert weighted.compute() == flat.compute()

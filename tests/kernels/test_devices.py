@@ -320,7 +320,7 @@ def test_tensors_with_gradients(make, rng):
     same(Tally.of(y, there), Tally.of(y, p))
 
 
-@pytest.mark.parametrize("shape", [(), (2, 2, 2), (3, 0)])
+@pytest.mark.parametrize("shape", [(), (2, 2, 2, 2), (3, 0)])
 def test_shapes_that_are_none(shape):
     with pytest.raises(InputError, match=r"expected an array of shape \(n,\) or \(n, classes\)"):
         Forecasts([0, 1], torch.zeros(shape, dtype=torch.bfloat16))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .array_libraries import library_of
 from .errors import InputError
+from .lists import at_hand, matrix_of_lists
 from .typing import AnyFloats, Floats, Ints
 
 
@@ -79,18 +80,21 @@ def by_column(data: Any) -> Any:
     names = frame_names(data)
     if names is None:
         return data
-    columns = [data.iloc[:, i] for i in range(len(names))] if library(data) == "pandas" else _frame_columns(data)
-    return dict(zip(names, map(as_array, columns), strict=True))
+    return dict(zip(names, map(as_array, _columns(data)), strict=True))
 
 
 def as_columns(data: Any, name: str, first_row: int = 0) -> Columns:
     """Read probabilities: a vector, a matrix, or a frame with one column a class."""
     if isinstance(data, Columns):
         return data
+    data = at_hand(data)
     names = frame_names(data)
+    column = data if names is None else _columns(data)[0] if len(names) == 1 else None
+    matrix = None if column is None else matrix_of_lists(column, name, first_row)
+    if matrix is not None:
+        return Columns((matrix,), None)
     if names is not None:
-        kind = library(data)
-        series = [data.iloc[:, i] for i in range(len(names))] if kind == "pandas" else _frame_columns(data)
+        series = _columns(data)
         arrays = (numbers(as_array(s), f"column {n!r}", first_row) for s, n in zip(series, names, strict=True))
         return Columns(tuple(arrays), names)
     series_name = getattr(data, "name", None) if library(data) in ("pandas", "polars") else None
@@ -107,7 +111,10 @@ def check_shape(data: object, shape: tuple[int, ...], name: str) -> None:
         raise InputError(f"{name}: expected an array of shape (n,) or (n, classes), got {kind}.")
 
 
-def _frame_columns(data: Any) -> Sequence[Any]:
+def _columns(data: Any) -> Sequence[Any]:
+    """Columns of a frame."""
+    if library(data) == "pandas":
+        return [data.iloc[:, i] for i in range(data.shape[1])]
     return list(data.columns if library(data) == "pyarrow" else data.get_columns())
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._lib.arrays import Columns, as_columns, check_indexes
-from .._lib.errors import InputError, rows_text
+from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
+from .._lib.lists import at_hand
 from .._lib.typing import (
     AnyFloats,
     Bools,
@@ -44,7 +45,8 @@ from .outcomes import (
     label_list,
     read_outcomes,
 )
-from .row_checks import primitives, problems_of_rows, renormalized, scale_hint
+from .row_checks import is_rounding, primitives, problems_of_rows, renormalized, scale_hint, wrong_values
+from .shapes import as_rows
 from .shards import hashes_of_groups, shard_of, shards_of_rows
 
 
@@ -120,10 +122,11 @@ class Forecasts:
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C)
-        Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
-        Predicted probabilities: of the positive class, or of each class. float16, 32 or 64; sums are float64. PyTorch
+    y_true : array_like of shape (n,), (n, C) or (n, t)
+        Outcomes: class labels (ints, bools, strings) or one-hot rows; for tokens one label each.
+    y_prob : array_like of shape (n,), (n, C) or (n, t, C), or a data frame with one column a class
+        Predicted probabilities: of the positive class, or of each class, of each of n sequences of t tokens. A column
+        of lists holds one list a row. float16, 32 or 64; sums are float64. PyTorch
         tensors (bfloat16 too), CuPy and JAX arrays are read block by block where they are.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
@@ -194,6 +197,7 @@ class Forecasts:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        y_true, y_prob, sample_weight, groups = as_rows(at_hand(y_true), y_prob, sample_weight, groups)
         self._names, self.source, self._first_row = names, source, first_row
         self._selected: Ints | None = None
         self._whole: Forecasts | None = None
@@ -436,21 +440,26 @@ class Forecasts:
     def _problem_message(self, start: int, step: int) -> str:
         """Describe every invalid row from the block at start on, all reasons with their rows and first column."""
         found: dict[str, list[int]] = {}
+        columns: dict[str, Bools] = {}
         lowest, highest = np.inf, -np.inf
         for at in range(start, self.n_rows, step):
             here = slice(at, min(at + step, self.n_rows))
             kept = at + np.flatnonzero(self._codes[here] >= 0)
+            x = self._columns.rows(here)
             for reason, mask in self._block(here)[1].items():
                 found.setdefault(reason, []).extend(kept[mask].tolist())
-            x = self._columns.rows(here)
+                wrong = wrong_values(reason, x[kept[mask] - at]).any(axis=0)
+                columns[reason] = wrong | columns.get(reason, False)
             finite = x[np.isfinite(x)]
             if finite.size:
                 lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))
         lines = []
         for reason, rows in found.items():
-            shown, where = self._example(rows[0], reason)
+            shown, where = self._example(rows[0], reason, columns[reason])
             lines.append(f"{reason} in {rows_text(self._first_row + np.array(rows))}{where}, for example {shown}.")
-        if "negative" in found or "above 1" in found:
+        outside = "negative" in found or "above 1" in found
+        rounding = outside and is_rounding(lowest, highest)
+        if outside:
             lines.append(scale_hint(lowest, highest, self._binary))
         if "sum not 1" in found and self._renormalize:
             lines.append("A sum of 0 is nothing to divide by.")
@@ -459,18 +468,25 @@ class Forecasts:
                 f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by"
                 " their sum."
             )
-        lines.append("Repair such rows, or leave them out with drop_invalid=True (--drop-invalid).")
+        remedied = not self._renormalize and found.keys() <= {
+            "sum not 1",
+            *(("negative", "above 1") if rounding else ()),
+        }
+        lines.append("Or leave" if remedied else "Repair such rows, or leave")
+        lines[-1] += " them out with drop_invalid=True (--drop-invalid)."
         return f"{self._names[1]}: " + " ".join(line for line in lines if line)
 
-    def _example(self, row: int, reason: str) -> tuple[str, str]:
-        """Give the offending value of a row and, where one column is at fault, which."""
+    def _example(self, row: int, reason: str, columns: Bools) -> tuple[str, str]:
+        """Give the offending value of a row and, where columns are at fault, which of them in any row."""
         p = np.asarray(self._probabilities(slice(row, row + 1)))[0]
         if reason == "sum not 1":
             return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
         x = self._columns.rows(slice(row, row + 1)).reshape(-1)
-        wrong = {"NaN": np.isnan(x), "infinite": np.isinf(x), "negative": x < 0, "above 1": x > 1}
-        at = np.flatnonzero(wrong[reason])
+        at = np.flatnonzero(wrong_values(reason, x))
         if not at.size:  # only after conversion from logits, logarithms or percent
             return f"a value of {float(x[0]):.6g}", ""
         names = self._columns.names or (None if self._binary else self.labels)
-        return f"{float(x[at[0]])!r}", f", column {names[at[0]]!r}" if names else ""
+        if not names:
+            return f"{float(x[at[0]])!r}", ""
+        wrong = [names[j] for j in np.flatnonzero(columns)]
+        return f"{float(x[at[0]])!r}", f", column{'s' * (len(wrong) > 1)} {listed(wrong)}"

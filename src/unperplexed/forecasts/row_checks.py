@@ -6,6 +6,8 @@ counted in `Notes`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._lib.typing import (
@@ -18,6 +20,7 @@ from ..kernels.devices import (
     DeviceRows,
 )
 from ..kernels.rows import (
+    SUM_TOLERANCE,
     CellTotals,
     Rows,
     row_primitives,
@@ -69,12 +72,17 @@ def renormalized(p: AnyFloats | DeviceRows, rows: Rows) -> tuple[AnyFloats | Dev
     return p, int(off.sum()), float(deviation[off].max(initial=0.0))
 
 
+def is_rounding(lowest: float, highest: float) -> bool:
+    """Whether numbers lie in [0, 1] but for the rounding of sums in single precision."""
+    return lowest >= -SUM_TOLERANCE and highest <= 1 + SUM_TOLERANCE
+
+
 def scale_hint(lowest: float, highest: float, binary: bool) -> str:
     """Say what numbers outside [0, 1] look like; the user decides."""
-    if lowest >= -1e-5 and highest <= 1 + 1e-5:
-        return "That looks like rounding: clip to 0 and 1" + (
-            "." if binary or lowest < 0 else ", or divide by the sums with renormalize=True (--renormalize)."
-        )
+    if is_rounding(lowest, highest):
+        if binary or lowest < 0:
+            return "That looks like rounding: clip to 0 and 1."
+        return "That looks like rounding: renormalize=True (--renormalize) divides each row by its sum."
     if lowest >= 0 and 2 < highest <= 100 + 1e-5:
         return "These look like percentages: percent=True (--percent) reads them so."
     if highest <= 0:
@@ -82,3 +90,14 @@ def scale_hint(lowest: float, highest: float, binary: bool) -> str:
     if lowest < -1 or highest > 2:
         return "These look like logits: from_logits=True (--from-logits) reads them so."
     return ""
+
+
+def wrong_values(reason: str, x: AnyFloats) -> Bools:
+    """Values that make a row invalid for this reason; none where only their sum does."""
+    tests: dict[str, Callable[[AnyFloats], Bools]] = {
+        "NaN": np.isnan,
+        "infinite": np.isinf,
+        "negative": lambda x: x < 0,
+        "above 1": lambda x: x > 1,
+    }
+    return tests[reason](x) if reason in tests else np.zeros(x.shape, dtype=bool)

@@ -218,9 +218,9 @@ class ForecastMetric(Metric):
 
         Parameters
         ----------
-        preds : Tensor of shape (N, C), (N, C, d1, ...) or (N,)
-            Probabilities, or logits; of the second of two classes if C is 1. Probabilities in half precision may be too
-            coarse to sum to 1 within 0.001; logits are not.
+        preds : Tensor of shape (N, C), (N, C, d1, ...), (N,), or of the shape of ``target``
+            Probabilities, or logits; of the second of two classes if C is 1 or the shape is that of ``target``.
+            Probabilities in half precision may be too coarse to sum to 1 within 0.001; logits are not.
         target : Tensor of shape (N,) or (N, d1, ...)
             Numbers of the classes that happened.
         sample_weight : Tensor of the shape of ``target``, optional
@@ -232,6 +232,8 @@ class ForecastMetric(Metric):
             For shapes that do not go together.
         """
         p, y = preds.detach(), target.detach()
+        if p.ndim > 1 and y.shape == p.shape:  # of two classes, the probability of the second in each place
+            p, y = p.reshape(-1), y.reshape(-1)
         shape = p.shape[:1] + p.shape[2:]
         if not p.is_floating_point() or not p.ndim or y.shape != shape or y.is_floating_point():
             raise InputError(
