@@ -318,7 +318,7 @@ class ForecastMetric(Metric):
         assert found.row_sample is not None
         sums = np.stack([found.diagnosis.high, found.diagnosis.low])
         self.class_sums += torch.from_numpy(sums).to(self.device)
-        self.class_rest += torch.from_numpy(found.diagnosis.rest).to(self.device)
+        self.class_rest += torch.from_numpy(found.diagnosis.rest.copy()).to(self.device)
         self.sampled = _packed(_sample(self.sampled) + found.row_sample).to(self.device)
 
     def _count_refinement(self, log_p: Tensor, truth: Tensor, w: Tensor) -> None:

@@ -1,0 +1,285 @@
+"""Files and tallies spoiled at random, and what may come of reading them: a result, or one InputError."""
+
+import gzip
+import io
+import json
+import signal
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+
+from spoiled_tallies import tallies
+from unperplexed import InputError, Recalibrator, Tally, assess
+from unperplexed.sources.files import FileReading, ForecastFiles, Selection
+from unperplexed.tally.serialization import _PREFIX, MAGIC
+
+LONGEST = 20
+"""Seconds after which a reading counts as one without end."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of one spoiled file."""
+
+    kind: str
+    """"read", "refused", "hang", or the name of an exception that no user should see."""
+    seconds: float
+    text: str = ""
+
+
+def good_files(folder: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Small files of every format, by name."""
+    n = 40
+    p = rng.dirichlet([1, 1, 1], size=n).round(3)
+    p[:, 2] = 1 - p[:, 0] - p[:, 1]
+    y = rng.integers(0, 3, n)
+    words = np.array(["rain", 'no "rain"', "fög"])[y]
+    q = rng.random(n).round(4)
+    columns = {"z": (y == 1).astype(int).tolist(), "q": q.tolist(), "p": p.tolist(), "y": words.tolist()}
+    table = pa.table(columns)
+    rows = table.to_pylist()
+    quoted = (row["y"].replace('"', '""') for row in rows)
+    text = "z,q,y\n" + "".join(f'{row["z"]},{row["q"]},"{word}"\n' for row, word in zip(rows, quoted, strict=True))
+    files = {
+        "csv": text.encode(),
+        "tsv": b"z\tq\n" + "".join(f"{row['z']}\t{row['q']}\n" for row in rows).encode(),
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "csv.gz": gzip.compress(text.encode(), mtime=0),
+    }
+    path = folder / "seed"
+
+    def written(name: str, write: Callable[[Path], object]) -> None:
+        write(path)
+        files[name] = path.read_bytes()
+
+    def stream(to: Path) -> None:
+        with to.open("wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=16)
+
+    written("parquet", lambda to: pq.write_table(table, to, row_group_size=16))
+    written("plain.parquet", lambda to: pq.write_table(table, to, compression="none", use_dictionary=False))
+    written("feather", lambda to: pyarrow.feather.write_feather(table, to, chunksize=16))
+    written("plain.feather", lambda to: pyarrow.feather.write_feather(table, to, compression="uncompressed"))
+    written("arrow", stream)
+    for name, save in (("npz", np.savez), ("packed.npz", np.savez_compressed)):
+        buffer = io.BytesIO()
+        save(buffer, z=table["z"].to_numpy(), q=q, p=np.asfortranarray(p), y=words)
+        files[name] = buffer.getvalue()
+    buffer = io.BytesIO()
+    np.save(buffer, np.array(list(zip((y == 1).astype(float), q, strict=True)), dtype=[("z", "f8"), ("q", "f8")]))
+    files["npy"] = buffer.getvalue()
+    return files
+
+
+TOKENS = [
+    *(b"nan", b"inf", b"-1", b"1e999", b"1e-400", b"0x1", b"9" * 400, b"1_0", b"", b'"', b"\n", b",", b"\r\n", b"\x00"),
+    *("\u0660.\u0667".encode(), b"\xff", b"[", b"{", b"}", b"]", b"null", b"true", b"(", b"'", b"{}", b"[[]]"),
+    *(bytes(8), b"\xff" * 8, b"\xff" * 7 + b"\x7f", b"\x00\x00\x00\x80", b"\xff\xff\xff\x7f", b"\x01" + bytes(7)),
+]
+
+
+def spoiled(content: bytes, rng: np.random.Generator, others: list[bytes]) -> bytes:
+    """Change bytes in one to four places, as damage or an enemy would."""
+    data = bytearray(content)
+    for _ in range(int(rng.integers(1, 5))):
+        at = int(rng.integers(len(data) + 1)) if rng.random() < 0.7 else max(0, len(data) - int(rng.integers(1, 200)))
+        kind, end = int(rng.integers(8)), at + int(rng.integers(1, 30))
+        if kind <= 1 and at < len(data):
+            data[at] ^= 1 << int(rng.integers(8))
+        elif kind == 2:
+            token = TOKENS[int(rng.integers(len(TOKENS)))]
+            data[at : at + len(token)] = token
+        elif kind == 3:
+            data[at:at] = TOKENS[int(rng.integers(len(TOKENS)))]
+        elif kind == 4:
+            del data[at:end]
+        elif kind == 5:
+            data[at:at] = data[at:end] * int(rng.integers(1, 4))
+        elif kind == 6:
+            other = others[int(rng.integers(len(others)))]
+            begin = int(rng.integers(len(other)))
+            data[at:end] = other[begin : begin + end - at]
+        elif rng.random() < 0.3:
+            del data[at:]
+        if not data:
+            break
+    return bytes(data)
+
+
+@contextmanager
+def ended(seconds: int = LONGEST) -> Iterator[None]:
+    """Raise TimeoutError where something takes too long."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def outcome_of(reading: Callable[[], object]) -> Found:
+    """Read something spoiled, and say what came of it."""
+    start = time.perf_counter()
+    try:
+        with ended(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            reading()
+        kind, text = "read", ""
+    except InputError as error:
+        kind, text = "refused", str(error)
+    except TimeoutError:
+        kind, text = "hang", ""
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # polars' panics are no Exception
+        kind, text = type(error).__name__, f"{error}"
+    return Found(kind, time.perf_counter() - start, text)
+
+
+def read_file(path: Path, rng: np.random.Generator) -> None:
+    """Count a file by one of the columns that it may have."""
+    lists = not path.name.endswith(("csv", "tsv", "csv.gz", "npy")) and rng.random() < 0.5
+    truth, prob = ("y", "p") if lists else ("z", "q")
+    options = {"drop_invalid": bool(rng.random() < 0.5), "renormalize": prob == "p"}
+    labels = ['no "rain"', "rain", "fög"] if prob == "p" else None
+    files = ForecastFiles([str(path)], Selection([truth], [prob]), FileReading(labels=labels, options=options))
+    Tally.count(forecasts for batch in files for forecasts in batch.forecasts).to_bytes()
+
+
+class Spoiling:
+    """Gives readings of spoiled input, one after another: files, tallies, or maps of recalibration."""
+
+    def __init__(self, kind: str, folder: Path, rng: np.random.Generator) -> None:
+        self._kind, self._folder, self._rng = kind, folder, rng
+        made = {"files": good_files, "tallies": good_tallies, "maps": good_maps}[kind](folder, rng)
+        self._names, self._contents = list(made), list(made.values())
+
+    def next(self) -> tuple[str, bytes, Callable[[], object]]:
+        """Give a name, the spoiled content, and what reads it."""
+        rng = self._rng
+        at = int(rng.integers(len(self._names)))
+        name, content = self._names[at], self._contents[at]
+        if self._kind == "tallies":
+            made = spoiled_tally(content, rng)
+            return name, made, lambda: read_tally(made, rng)
+        path = self._folder / f"f.{name}"
+        made = spoiled_map(content, rng) if self._kind == "maps" else spoiled(content, rng, self._contents)
+        path.write_bytes(made)
+        return name, made, lambda: read_map(path) if self._kind == "maps" else read_file(path, rng)
+
+
+def good_tallies(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Tallies of all kinds, by name."""
+    return {name: tally.to_bytes() for name, tally in tallies(rng).items() if tally.n_rows}
+
+
+def good_maps(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Maps of two and of three classes."""
+    made = {}
+    for classes in (2, 3):
+        p = rng.dirichlet(np.ones(classes), 200)
+        y = rng.integers(0, classes, 200)
+        fitted = Recalibrator().fit(y, p if classes > 2 else p[:, 1])
+        made[f"{classes}.json"] = json.dumps(fitted.to_dict()).encode()
+    return made
+
+
+def sealed(header: object, sections: list[bytes], version: int) -> bytes:
+    """A tally file of this content, with a right checksum."""
+    head, body = json.dumps(header).encode(), b"".join(sections)
+    length = _PREFIX.size + len(head) + len(body)
+    digest = sha256(_PREFIX.pack(MAGIC, version, len(head), length, bytes(32)) + head + body).digest()
+    return _PREFIX.pack(MAGIC, version, len(head), length, digest) + head + body
+
+
+VALUES = [0, 1, -1, 2, 0.5, 1e-320, 1e308, 2**31, 2**53, 2**62, 2**70, None, True, "", "1", [], {}, [1], {"a": 1}]
+NUMBERS = [0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan, 1e-320, 1e308, -0.0, 1e16, 255.0]
+
+
+def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change a value of the header, or numbers of a column, and seal it with a right checksum."""
+    _, version, header_length, _, _ = _PREFIX.unpack(content[: _PREFIX.size])
+    header = json.loads(content[_PREFIX.size : _PREFIX.size + header_length])
+    at, sections = _PREFIX.size + header_length, []
+    for section in header["sections"]:
+        sections.append(content[at : at + section["stored"]])
+        at += section["stored"]
+    for _ in range(int(rng.integers(1, 3))):
+        if rng.random() < 0.35:
+            place, key = header, list(header)[int(rng.integers(len(header)))]
+            while isinstance(place[key], dict | list) and place[key] and rng.random() < 0.7:
+                place = place[key]
+                keys = list(place) if isinstance(place, dict) else range(len(place))
+                key = keys[int(rng.integers(len(keys)))]
+            new = VALUES[int(rng.integers(len(VALUES)))]
+            if isinstance(place[key], int | float) and not isinstance(place[key], bool) and rng.random() < 0.5:
+                new = place[key] + [1, -1, 1e-9][int(rng.integers(3))]
+            place[key] = new
+            if key == "sections" or place is not header:
+                continue
+        else:
+            which = int(rng.integers(len(sections)))
+            body = bytearray(zlib.decompress(sections[which]))
+            section = header["sections"][which] if isinstance(header["sections"], list) else {}
+            if section.get("type") in ("<f8", "<i8") and body:
+                numbers = np.frombuffer(bytes(body), section["type"]).copy()
+                at = int(rng.integers(numbers.size))
+                if section["type"] == "<i8":
+                    numbers[at] += int(rng.choice([1, -1, 2**31, -(2**40), 2**60]))
+                else:
+                    how = rng.random()
+                    with np.errstate(all="ignore"):
+                        scaled = numbers[at] * rng.choice([0, 2, 1 + 1e-12, 1 - 1e-7, 1e-300, 1e300])
+                    other = numbers[int(rng.integers(numbers.size))]
+                    numbers[at] = rng.choice(NUMBERS) if how < 0.4 else other if how < 0.6 else scaled
+                body = bytearray(numbers.tobytes())
+            elif body:
+                body[int(rng.integers(len(body)))] ^= 1 << int(rng.integers(8))
+            sections[which] = zlib.compress(bytes(body), 1)
+            if isinstance(section, dict) and "stored" in section:
+                section["stored"] = len(sections[which])
+    return sealed(header, sections, version if rng.random() < 0.98 else int(rng.integers(0, 9)))
+
+
+def read_tally(content: bytes, rng: np.random.Generator) -> None:
+    """Read a tally, add it to itself, write it, and now and then assess it."""
+    tally = Tally.from_bytes(content)
+    (tally + tally).to_bytes()
+    tally.summary()
+    if rng.random() < 0.2:
+        assess(tally, resamples=0).to_json()
+
+
+def spoiled_map(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change one value of a recalibration map."""
+    data = json.loads(content)
+    place, key = data, list(data)[int(rng.integers(len(data)))]
+    while isinstance(place[key], dict | list) and place[key] and rng.random() < 0.85:
+        place = place[key]
+        keys = list(place) if isinstance(place, dict) else range(len(place))
+        key = keys[int(rng.integers(len(keys)))]
+    place[key] = [*VALUES, *NUMBERS][int(rng.integers(len(VALUES) + len(NUMBERS)))]
+    return json.dumps(data).encode()
+
+
+def read_map(path: Path) -> None:
+    """Load a map and apply it."""
+    made = Recalibrator.load(path)
+    made.transform(
+        [0.25, 0.5, 1.0] if len(made.labels_) == 2 else np.full((2, len(made.labels_)), 1 / len(made.labels_))
+    )
