@@ -1,3 +1,4 @@
+from .after_remedy import AfterRemedy as AfterRemedy
 from .breakdown import Breakdown as Breakdown
 from .breakdown import GroupAssessment as GroupAssessment
 from .breakdown import Shrinkage as Shrinkage
