@@ -849,7 +849,8 @@ def test_the_text_fits_and_says_it(data):
     assert max(map(len, text.splitlines())) <= 80
     first, second = list(comparison.forecasters)[:2]
     words = " ".join(text.split())
-    assert words.startswith(f"{comparison.verdict} 3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, ordered")
+    assert words.startswith(f"{comparison.verdict} Next {comparison.next_step.words}")
+    assert "3 forecasters, 300 forecasts of 3 classes (0, 1, 2) each, ordered" in words
     assert "40 groups of dependent rows; log loss and geometric accuracy without a floor" in words
     assert f"{first} minus {second}\n" in text
     pair = comparison.pairs[0]
@@ -900,7 +901,7 @@ def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
         assert max(map(len, lines)) <= 80
         found = [
             re.search(rf" {number} +({number}) to ({number}) ", line)
-            for line in lines
+            for line in text[text.index(" forecasters, ") :].splitlines()
             if re.search(r"\S to -?[\di]", line) and line[0] != "i"
         ]
         assert all(found), text

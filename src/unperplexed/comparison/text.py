@@ -18,6 +18,7 @@ from .._lib.formatting import (
 )
 from ..calibration.diagnosis.describe import CODES, code
 from ..report.numbers import estimate, figure
+from ..report.terminal import code_lines
 from ..scores.registry import SCORES
 from ..tally.describe import class_name, counted, notes_lines
 
@@ -40,8 +41,36 @@ def comparison_text(comparison: Comparison) -> str:
     c = comparison
     remarks = [line for remark in _remarks(c) for line in textwrap.wrap(remark, 80, subsequent_indent="  ")]
     verdict = textwrap.wrap(printable(c.verdict), 80)
-    lines = [*verdict, "", *_table(c), "", *_differences(c), "", *_rows(c.pairs[0], c.n_rows), "", *_settings(c)]
+    lines = [
+        *verdict,
+        "",
+        *_next_step(c),
+        *_table(c),
+        "",
+        *_differences(c),
+        "",
+        *_rows(c.pairs[0], c.n_rows),
+        "",
+        *_settings(c),
+    ]
     return "\n".join([*lines, *remarks])
+
+
+def _next_step(c: Comparison) -> Iterator[str]:
+    """Say what would mend the forecasters, with the commands."""
+    if c.next_step is None or not (c.next_step.mended or _miscalibrated(c)):
+        return
+    yield from textwrap.wrap(f"Next    {printable(c.next_step.words)}", 80, subsequent_indent=" " * 8)
+    code = c.next_step.code
+    if code.startswith("unperplexed "):
+        yield from code_lines(code, 80, " " * 8)
+    elif code:
+        yield f"{' ' * 8}print(comparison.next_step.code) gives the lines of Python for it."
+    yield ""
+
+
+def _miscalibrated(c: Comparison) -> bool:
+    return any(each.assessment.diagnosis.findings for each in c.forecasters.values())
 
 
 def calibration_verdict(a: Assessment, short: bool = False) -> str:

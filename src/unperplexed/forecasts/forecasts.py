@@ -264,7 +264,7 @@ class Forecasts:
 
         Rows that are left out as invalid stay invalid.
         """
-        new = np.full((self.n_rows, self.n_classes), np.nan)
+        new = np.full((self._columns.n_rows, self.n_classes), np.nan)
         for block in self.blocks():
             if len(block):
                 new[block.index - self._first_row] = change(block.probabilities)
