@@ -13,6 +13,7 @@ from .decision_result import Costs as Costs
 from .decision_result import Decision as Decision
 from .decision_result import MeanCost as MeanCost
 from .decision_result import Share as Share
+from .group_remedies import GroupRemedy as GroupRemedy
 from .measured_profile import DivergenceProfile as DivergenceProfile
 from .measured_profile import MeasuredProfile as MeasuredProfile
 from .net_benefit import NetBenefit as NetBenefit

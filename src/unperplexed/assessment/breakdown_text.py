@@ -18,6 +18,8 @@ from ..report.numbers import figure
 from ..report.terminal import text
 from ..tally.describe import notes_lines
 from .describe import Described
+from .group_remedies import MOST_GROUPS as REMEDIED
+from .group_remedies import remedy_lines
 
 if TYPE_CHECKING:
     from ..forecasts.group_keys import Key, Value
@@ -64,7 +66,7 @@ def breakdown_text(b: Breakdown) -> str:
         lines.append(line(first, _cells(group), "*" if group.small else ""))
     if len(b) > len(shown):
         lines.append(f"... and {len(b) - len(shown):,} more: --json")
-    return "\n".join([*lines, "", *_footnotes(b), *notes_lines(b.whole.notes)])
+    return "\n".join([*lines, "", *_remedies(b), *_footnotes(b), *notes_lines(b.whole.notes)])
 
 
 def key_text(key: Key) -> str:
@@ -107,6 +109,18 @@ def _cells(group: GroupAssessment) -> dict[str, str]:
         "interval": f"{figure(s.low)} to {figure(s.high)}",
         "own": f"{s.own_share:.0%}",
     }
+
+
+def _remedies(b: Breakdown) -> Iterator[str]:
+    """Say which groups recalibration would help."""
+    if len(b) > REMEDIED:
+        return
+    found = [part for line in remedy_lines(b.remedies, len(b)) for part in _wrapped(line)]
+    yield from [*found, ""] if found else []
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, _WIDTH, subsequent_indent="  ")
 
 
 def _three_decimals(value: float) -> str:
