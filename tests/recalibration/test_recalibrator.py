@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import t as student_t
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
-from unperplexed.recalibration.averaging import average
+from unperplexed.recalibration.averaging import BINARY_PENALTY, CLASS_PENALTY, average
 from unperplexed.recalibration.binary_rows import rows_in_clusters
 from unperplexed.scores import log_loss
 
@@ -127,9 +127,31 @@ def test_few_clusters_have_no_gain_and_others_one_by_students_t():
     maps = rows.fit(("identity", "bias"), None, None)
     differences = [np.log(rows.likelihoods(q, k) / rows.likelihoods(maps["identity"], k)) for k, q in enumerate(after)]
     whole = np.log(rows.likelihoods(maps["bias"], None) / rows.likelihoods(maps["identity"], None))
-    optimism = max(0, np.average(whole, weights=rows.weights(None)) - gain.gain)
-    error = np.hypot(rows.standard_error(differences, gain.gain), optimism)
-    assert np.ptp(gain.interval) / 2 == pytest.approx(student_t(11).ppf(0.975) * error, rel=1e-6)
+    in_sample = np.average(whole, weights=rows.weights(None))
+    half = student_t(11).ppf(0.975) * rows.standard_error(differences, gain.gain)
+    assert gain.interval == pytest.approx((gain.gain - half, max(gain.gain, in_sample) + half), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "exponents"),
+    [(BINARY_PENALTY, [0, 0.7 * 4 - 2, 0.7 * 5 - 3]), (CLASS_PENALTY, [0, 4 - 2.5, 5 - 3])],
+)
+def test_weights_follow_from_loss_parameters_and_whether_the_map_changes_anything(penalty, exponents):
+    # Held-out log losses of 10, 6 and 5 nats with 0, 1 and 2 parameters.
+    cost = penalty.costs(np.array([10.0, 6.0, 5.0]), (0, 1, 2), ("identity", "bias", "logistic"))
+    np.testing.assert_allclose(cost[0] - cost, exponents, atol=1e-12)
+
+
+def test_few_rows_have_twenty_folds_by_default_and_more_have_five():
+    y, p = forecasts(1001, seed=5)
+    for n, folds in ((1000, 20), (1001, 5)):
+        by_default, asked = Recalibrator().fit(y[:n], p[:n]), Recalibrator(folds=folds).fit(y[:n], p[:n])
+        assert by_default.gain_ == asked.gain_
+        assert by_default.gain_ != Recalibrator(folds=7).fit(y[:n], p[:n]).gain_
+    grouped = Recalibrator().fit(y, p, groups=np.arange(1001) % 12)
+    assert grouped.gain_ == Recalibrator(folds=5).fit(y, p, groups=np.arange(1001) % 12).gain_
+    few = Recalibrator().fit(y[:600], p[:600], groups=np.arange(600) % 12)
+    assert few.gain_ == Recalibrator(folds=12).fit(y[:600], p[:600], groups=np.arange(600) % 12).gain_
 
 
 def test_clusters_share_a_fold_and_widen_the_interval():

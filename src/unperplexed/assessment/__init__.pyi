@@ -1,3 +1,4 @@
+from .after_remedy import AfterRemedy as AfterRemedy
 from .breakdown import Breakdown as Breakdown
 from .breakdown import GroupAssessment as GroupAssessment
 from .breakdown import Shrinkage as Shrinkage
@@ -12,6 +13,7 @@ from .decision_result import Costs as Costs
 from .decision_result import Decision as Decision
 from .decision_result import MeanCost as MeanCost
 from .decision_result import Share as Share
+from .group_remedies import GroupRemedy as GroupRemedy
 from .measured_profile import DivergenceProfile as DivergenceProfile
 from .net_benefit import NetBenefit as NetBenefit
 from .remedy import Remedy as Remedy

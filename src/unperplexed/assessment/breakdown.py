@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -26,6 +27,8 @@ from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
 from .assess import assess, assess_tally, parts_for
+from .group_remedies import MOST_GROUPS as REMEDIED
+from .group_remedies import GroupRemedy, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings
 
@@ -151,6 +154,15 @@ class Breakdown(Result):
         """Assessment of all rows, whichever group they are in."""
         return self.total.assessment
 
+    @cached_property
+    def remedies(self) -> dict[Key, GroupRemedy]:
+        """Groups that recalibration may help, by key, with p-values corrected for the number of groups (Holm).
+
+        Made when first asked for. There are none for more than two classes, nor for clusters of dependent rows: the
+        counts of a group do not suffice for these; assess the group's rows by themselves.
+        """
+        return group_remedies([(group.key, group.assessment) for group in self.groups])
+
     def __len__(self) -> int:
         """Count the groups."""
         return len(self.groups)
@@ -185,9 +197,13 @@ class Breakdown(Result):
             "sort": self.sort,
             "whole": self.whole.to_dict(),
             "groups": [{"key": self._named(group.key), **group.figures()} for group in self.groups],
+            "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in self._shown_remedies().items()],
             "empty": [self._named(key) for key in self.empty],
             "shrinkage": plain_values(self.shrinkage),
         }
+
+    def _shown_remedies(self) -> dict[Key, GroupRemedy]:
+        return self.remedies if len(self) <= REMEDIED else {}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""

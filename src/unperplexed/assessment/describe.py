@@ -17,6 +17,7 @@ from ..statistics.means import t_quantile
 from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_CURVES, Event, class_charts, profile_chart, reliability_chart
 from .describe_details import (
+    averages_after_remedy,
     averages_table,
     bins_table,
     floors_table,
@@ -122,7 +123,7 @@ class Described:
         """The three averages, and the most miscalibrated classes where they were counted."""
         a = self.a
         yield short_averages_table(a)
-        yield Prose(f"{'; '.join(papers_metrics(a))}.")
+        yield Prose(" ".join(filter(None, [averages_after_remedy(a), f"{'; '.join(papers_metrics(a))}."])))
         if a.n_classes > 2 and (a.classes is not None or "bias" in a.diagnosis.errors):
             table = class_table(a)
             if table is not None:

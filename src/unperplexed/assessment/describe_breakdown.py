@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from .breakdown import Breakdown
 from .describe import assessment_document
 from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
 from .findings_chart import MOST_DRAWN, findings_chart
+from .group_remedies import MOST_GROUPS as REMEDIED
+from .group_remedies import remedy_blocks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,11 +33,11 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     """Describe all rows, and their groups."""
     whole = assessment_document(b.whole, naming, brief=brief)
     if brief:
-        blocks: list[Block] = [groups_table(b), *_between_groups(b)]
+        blocks: list[Block] = [groups_table(b), *_between_groups(b), *_remedies(b)]
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(whole, metrics=(), summary=blocks, settings="", more=_MORE, warnings=warnings)
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    sections = [Section("by", title, [groups_table(b), *_between_groups(b)], "Groups")]
+    sections = [Section("by", title, [groups_table(b), *_between_groups(b), *_remedies(b)], "Groups")]
     if len(b) > 1:
         curves = [
             small_chart(group.assessment, short_name(key_text(group.key), 28)) for group in b.groups[:MOST_CURVES]
@@ -127,6 +130,11 @@ def _between_groups(b: Breakdown) -> list[Block]:
         factor = f"{spread:.{2 if spread > 1.1 else 3}f}"
         return [Prose(f"{words} The groups differ by a factor of {factor} (standard deviation) more than by chance.")]
     return [Prose(f"{words} The groups differ by no more than chance.")]
+
+
+def _remedies(b: Breakdown) -> Iterator[Block]:
+    if len(b) <= REMEDIED:
+        yield from remedy_blocks(b.remedies, len(b))
 
 
 def groups_chart(b: Breakdown) -> Chart:

@@ -50,7 +50,7 @@ def capital(text: str) -> str:
 
 
 def averages_table(a: Assessment) -> Table:
-    """Return the three averages, as predicted and as calibrated."""
+    """Return the three averages, as predicted, as calibrated and after an advised remedy."""
     rows = [[mean_and_interval(a, kind, name) for name in MEANS] for kind in ("reported", "measured")]
     ratios = [
         getattr(a.reported, name) / getattr(a.measured, name) if getattr(a.measured, name) > 0 else math.nan
@@ -58,6 +58,9 @@ def averages_table(a: Assessment) -> Table:
     ]
     orders = {"decisiveness": "order 1", "geometric_accuracy": "order 0", "robustness": f"order {MINUS}2/3"}
     names = [capital(name.replace("_", " ")) for name in MEANS]
+    after = []
+    if a.advised is not None and a.view != "top-label":
+        after.append(Column(_AFTER, [number(getattr(a.advised, name)) for name in MEANS]))
     return Table(
         f"Probabilities below {a.floor:g} are raised to it."
         if a.floor
@@ -68,21 +71,36 @@ def averages_table(a: Assessment) -> Table:
                 Column(head, [value for value, _ in row], [limits for _, limits in row])
                 for head, row in zip(("predicted", "calibrated"), rows, strict=True)
             ),
+            *after,
             Column("ratio", [number(ratio) for ratio in ratios]),
         ],
         notes=confidence_interval(a.uncertainty.confidence),
     )
 
 
+_AFTER = "after remedy"
+
+
+def averages_after_remedy(a: Assessment) -> str:
+    """Give the three averages after an advised remedy in a sentence; "" for none."""
+    if a.advised is None or a.view == "top-label":
+        return ""
+    names = ", ".join(f"{name.replace('_', ' ')} {number(getattr(a.advised, name))}" for name in MEANS)
+    return f"After the remedy (cross-fitted): {names}."
+
+
 def short_averages_table(a: Assessment) -> Table:
-    """Return the three averages without their ratios, and with their orders in the caption."""
+    """Return the three averages without their ratios, and with their orders in the caption.
+
+    A terminal has no room for their values after the remedy: `averages_after_remedy` gives these as a sentence.
+    """
     whole = averages_table(a)
     names, *others = whole.columns
     return Table(
         f"Means of order 1, 0 and {MINUS}2/3 of the probabilities assigned to the outcomes. Larger is better. The first"
         " weighs the confident forecasts most, the last the worst ones; the second is exp of minus the log loss."
         f" {whole.caption}",
-        [Column("", names.values), *(column for column in others if column.heading != "ratio")],
+        [Column("", names.values), *(column for column in others if column.heading not in ("ratio", _AFTER))],
         notes=whole.notes,
     )
 

@@ -27,17 +27,23 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     if not two:
         reference = f"{what} {share(f.reference_accuracy)}" if a.n_classes > 2 else ""
         yield _accuracy(a, reference)
-    after = number(a.remedy.gain.recalibrated) if a.remedy is not None and a.remedy.significant else ""
-    yield _score(a, "log_loss", "Log loss", after, f"{what} {number(f.reference_log_loss)}")
-    yield _score(a, "brier_score", "Brier score", "", f"{what} {number(f.reference_brier_score)}")
+    log_loss = brier_score = ece = slope_after = ""
+    if (after := a.advised) is not None:
+        log_loss, brier_score = number(after.log_loss), number(after.brier_score)
+        if two == (a.n_classes == 2):  # of the same class
+            ece, slope_after = number(after.ece), number(after.calibration_slope, 2)
+    yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
+    yield _score(a, "brier_score", "Brier score", brier_score, f"{what} {number(f.reference_brier_score)}")
     if f.auc is not None:
         limits = between(*f.auc.interval)
         yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "random ranking 0.5", "larger")
     chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
-    yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", "", chance, "smaller")
+    yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", ece, chance, "smaller")
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
-    yield Metric("Calibration slope", meaning, number(slope.value, 2), between(*slope.interval), "", "1 is best")
+    yield Metric(
+        "Calibration slope", meaning, number(slope.value, 2), between(*slope.interval), slope_after, "1 is best"
+    )
 
 
 def means_of_event(event: Event) -> Iterator[Metric]:

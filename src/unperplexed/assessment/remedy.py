@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
+from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
+from ..statistics.means import Limit
 from ..tally.tally import Tally
+from .after_remedy import AfterRemedy, after_remedy
 
 if TYPE_CHECKING:
     from ..recalibration.gain import Baseline, Gain
@@ -104,6 +107,8 @@ class Remedy:
     """Cross-fitted log loss of a constant forecast of the observed frequencies, in nats. Smaller is better."""
     recalibrator: Recalibrator = field(repr=False, compare=False)
     """Fitted to all rows."""
+    after: AfterRemedy
+    """Metrics of the recalibrated forecasts (cross-fitted)."""
     code: str = ""
     """Commands or line of Python that recalibrates; "" where the gain is not significant."""
 
@@ -151,6 +156,7 @@ class Remedy:
             "gain": gain.gain,
             "interval": list(gain.interval),
             "base_rate": self.base_rate,
+            "after": plain_values(self.after),
         }
 
 
@@ -206,21 +212,26 @@ def _nats(value: float) -> str:
 
 
 def remedy_of(
-    diagnosis: Diagnosis, tally: Tally, chunks: Chunks | None, commands: Commands | PythonLine
+    diagnosis: Diagnosis,
+    tally: Tally,
+    chunks: Chunks | None,
+    commands: Commands | PythonLine,
+    floor: float,
+    limit: Limit,
 ) -> Remedy | None:
-    """Find the remedy of what a diagnosis found.
+    """Find the remedy of what a diagnosis found; floor and limit are those of the averages after it.
 
     None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, for forecasts
     that point away from the outcomes, and where neither rows nor counts suffice.
     """
-    if not diagnosis.made or diagnosis.n_rows < _FEWEST_ROWS or not _mendable(diagnosis.findings):
+    if not diagnosis.made or diagnosis.n_rows < _FEWEST_ROWS or not mendable(diagnosis.findings):
         return None
     two = tally.n_classes == 2
     if not two and (chunks is None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES):
         return None
     from ..recalibration.recalibrator import Recalibrator
 
-    method = "auto" if two else _method(diagnosis)
+    method = method_for(diagnosis, tally.n_classes)
     made = Recalibrator(method)
     try:
         if two and not tally.grouped:
@@ -231,29 +242,32 @@ def remedy_of(
             made.fit_chunks(chunks)
     except InputError:  # a tally without what a fit needs; rows that cannot be read any more
         return None
-    baseline = made.baseline
-    if made.gain_ is None or baseline is None or made.leave_as_it_is:
+    baseline, cross_fitted = made.baseline, made.cross_fitted
+    if made.gain_ is None or baseline is None or cross_fitted is None or made.leave_as_it_is:
         return None
     code = commands.text(method)
     if not made.gain_.significant:
         code = ""
-    return Remedy(made.method_, _words(made), made.gain_, baseline.log_loss, made, code)
+    after = after_remedy(cross_fitted, floor, limit)
+    return Remedy(made.method_, map_text(made), made.gain_, baseline.log_loss, made, after, code)
 
 
-def _mendable(findings: Sequence[Finding]) -> bool:
+def mendable(findings: Sequence[Finding]) -> bool:
     """Whether recalibration is a remedy of any of these findings."""
     reversed_forecasts = any(f.error == "confidence" and f.interval[1] < -1 for f in findings)
     return not reversed_forecasts and any(f.error != "rows" for f in findings)
 
 
-def _method(diagnosis: Diagnosis) -> str:
-    """Name the map for more than two classes that mends the errors found."""
+def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
+    """Name the method of a `Recalibrator`: "auto" for two classes, for more the map that mends the errors found."""
+    if n_classes == 2:
+        return "auto"
     errors = set(diagnosis.errors)
     named = "temperature" if not errors & {"bias", "shape", "asymmetry"} else "logistic"
     return f"{named}-lapse" if errors & {"noise", "certainty", "tail"} else named
 
 
-def _words(made: Recalibrator) -> str:
+def map_text(made: Recalibrator) -> str:
     """Name the heaviest map with its parameters, as far as these are single numbers."""
     numbers = {
         name: f"{value:.3g}".replace("-", "−")

@@ -34,6 +34,7 @@ from ..tally.tally import (
     Tally,
     View,
 )
+from .after_remedy import AfterRemedy
 from .classes import (
     Bias,
     ClassAverage,
@@ -351,7 +352,12 @@ class Assessment(Result):
         """
         source = self._source
         assert source is not None
-        return remedy_of(self.diagnosis, source.tally, source.chunks, source.commands)
+        return remedy_of(self.diagnosis, source.tally, source.chunks, source.commands, self.floor, self.limit)
+
+    @property
+    def advised(self) -> AfterRemedy | None:
+        """Metrics after the remedy (cross-fitted), where the remedy is advised: its gain is significant."""
+        return self.remedy.after if self.remedy is not None and self.remedy.significant else None
 
     @property
     def verdict(self) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..assessment.remedy import Commands
+    from ..comparison.next_step import MapCommands
 
 _LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "groups")
 _SINGLE = ("weight", "pos_label", "format", "sheet")
@@ -29,6 +32,31 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
     apply = ["unperplexed", "recalibrate", "--apply", "map.json", new]
     return Commands(shlex.join(fit), shlex.join([*apply, *_options(arguments, _NOT_APPLIED), "-o", out]))
+
+
+def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Sequence[str]]) -> MapCommands:
+    """Give the commands that fit a map to each forecaster, and the one that compares new forecasts by the maps.
+
+    There are none where a forecaster's rows are chosen by a column that names it, or by a condition, and for forecasts
+    that are recalibrated by a map already.
+    """
+    from ..comparison.next_step import MapCommands
+
+    a = arguments
+    if a.forecaster or a.where or a.recalibration:
+        return MapCommands({}, {}, "")
+    rivals = dict(text.split("=", 1) for text in a.forecast)
+    reading = _options(a)
+    fit, maps, new = {}, {}, []
+    for name, paths in files.items():
+        maps[name] = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}.json"
+        chosen = [*a.files, *reading, "--prob", *rivals[name].split(",")] if rivals else [*paths, *reading]
+        fit[name] = shlex.join(["unperplexed", "recalibrate", *chosen])
+        new.append(f"{name}=NEW-{Path(paths[0]).name}")
+    pairing = ["--forecast", *a.forecast] if rivals else ["--on", *a.on] if a.on else ["--in-order"]
+    pairing += ["--common"] if a.common else []
+    again = ["unperplexed", "compare", *([f"NEW-{Path(a.files[0]).name}"] if rivals else new), *pairing, *reading]
+    return MapCommands(fit, maps, shlex.join(again))
 
 
 def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> list[str]:

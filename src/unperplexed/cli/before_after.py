@@ -20,6 +20,9 @@ from ..recalibration.recalibrator import Recalibrator
 MOST_PROBABILITIES = 20_000_000
 """The comparison keeps so many probabilities in memory."""
 
+FOLDS = 5
+"""Folds of the comparison, unless the user asked for a number of folds."""
+
 BEFORE, AFTER = "raw", "recalibrated"
 
 
@@ -38,13 +41,10 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     Comparison
     """
     p, truth, weight, cluster = _rows(chunks, len(how.labels_))
-    n = len(truth)
-    if cluster is None:
-        fold = folds_of_places(n, how.folds, how.seed)
-    else:
-        fold = folds_of_clusters(cluster, how.folds, how.seed)
+    n, folds = len(truth), how.folds or FOLDS
+    fold = folds_of_places(n, folds, how.seed) if cluster is None else folds_of_clusters(cluster, folds, how.seed)
     classes, q = list(range(p.shape[1])), np.empty_like(p)
-    for held_out in range(how.folds):
+    for held_out in range(folds):
         some, others = fold == held_out, fold != held_out
         known: dict[str, Any] = {"labels": classes}
         if weight is not None:
@@ -58,9 +58,9 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     return compare({BEFORE: p, AFTER: q}, outcomes, labels=labels, sample_weight=weight, groups=cluster)
 
 
-def refuse_few_clusters(chunks: Callable[[], Iterable[Forecasts]], folds: int) -> None:
+def refuse_few_clusters(chunks: Callable[[], Iterable[Forecasts]], folds: int | None) -> None:
     """Refuse rows in so few clusters that fewer than two are left outside a fold; call it before a fit."""
-    fewest = next(k for k in count(3) if k - math.ceil(k / folds) >= 2)
+    fewest = next(k for k in count(3) if k - math.ceil(k / (folds or FOLDS)) >= 2)
     found: set[int] = set()
     for forecasts in chunks():
         for block in forecasts.blocks():

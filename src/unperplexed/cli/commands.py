@@ -118,14 +118,19 @@ def calibration(arguments: argparse.Namespace) -> None:
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
     from ..comparison.files import PairingOptions, compared_files, named_files
+    from ..comparison.result import Comparison as Compared
+    from .advice import comparison_commands
+    from .comparing import recalibrating
 
     files = named_files(arguments.files)
     arguments.files = [path for paths in files.values() for path in paths]
     check_outputs(arguments)
     a = arguments
     options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
-    how = _in_sequence(a) if a.sequential else _at_once(a)
+    how = recalibrating(a, _in_sequence(a) if a.sequential else _at_once(a))
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
+    if isinstance(found, Compared):
+        found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
     outputs = picture_bytes(a.plot, found.plot, comparison=found) | report_bytes(a, found)
     write_outputs(a, found.to_json, text_of(a, found), outputs)
 

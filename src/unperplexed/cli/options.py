@@ -119,6 +119,7 @@ def add_pairing(command: argparse.ArgumentParser, lag: bool = True) -> None:
     add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
+    add("--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many)
     add("--where", metavar="EXPRESSION", help="compare only rows for which this SQL expression of columns is true")
     if lag:
         add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
@@ -226,7 +227,12 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         " isotonic and others",
     )
     add("--single", action="store_true", help="choose one map by cross-validation instead of averaging")
-    add("--folds", type=int, default=5, metavar="K", help="number of cross-validation folds (default: 5)")
+    add(
+        "--folds",
+        type=int,
+        metavar="K",
+        help="number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)",
+    )
     add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
     add = command.add_argument_group("apply a map").add_argument
     add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")

@@ -38,7 +38,7 @@ _FITTING: dict[str, Any] = {
     "groups": [],
     "method": "auto",
     "single": False,
-    "folds": 5,
+    "folds": None,
     "seed": 0,
     "ignore_label": None,
     "json": None,

@@ -50,6 +50,7 @@ def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a baseline."""
     from ..comparison.files import compared_files, named_files
     from ..comparison.skill import BASE_RATE, SkillSettings, skilled
+    from .comparing import recalibrating
     from .counting import reading_of, selection_of
     from .outputs import check_outputs, report_bytes, sayer, text_of, write_outputs
 
@@ -66,7 +67,7 @@ def skill(arguments: argparse.Namespace) -> None:
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, baseline))
         selection = replace(selection, prob=type(selection.prob)())
     settings = SkillSettings(baseline, a.scores, a.floor, a.confidence, a.lag, bool(a.groups or a.pair), climatology)
-    how = partial(skilled, settings=settings)
+    how = recalibrating(a, partial(skilled, settings=settings))
     found = compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
     write_outputs(a, found.to_json, text_of(a, found), report_bytes(a, found))
 

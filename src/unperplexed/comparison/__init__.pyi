@@ -1,3 +1,6 @@
+from .next_step import LossDifference as LossDifference
+from .next_step import Mended as Mended
+from .next_step import NextStep as NextStep
 from .result import Comparison as Comparison
 from .result import Contributions as Contributions
 from .result import Difference as Difference

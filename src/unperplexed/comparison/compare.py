@@ -41,6 +41,7 @@ from ..statistics.standard_errors import (
     uncertain_mean,
 )
 from ..tally.tally import Tally
+from .mending import PairedForecasters, paired_blocks
 from .pairing import (
     Chunks,
     Pair,
@@ -267,6 +268,17 @@ def _comparison(
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
     ranked = [*forecasters]
     pairs = list(combinations(ranked, 2))
+    again = PairedForecasters(
+        rows={name: rows[name] for name in ranked},
+        losses={name: rows[name].scores[LOG_LOSS] for name in ranked},
+        assessments=assessments,
+        weights=sample.weights,
+        weighted=first.tally.weighted,
+        dependence=sample.dependence,
+        confidence=settings.confidence,
+        seed=settings.seed,
+        parts=parts,
+    )
     differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
     return Comparison(
         forecasters=forecasters,
@@ -286,6 +298,7 @@ def _comparison(
         seed=settings.seed,
         verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
         warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences)),
+        _paired=again,
     )
 
 
@@ -304,20 +317,11 @@ def _diagnosed(
         return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
     if groups is None and len(paired.labels) == 2:
         return assessment
-    order = np.argsort(paired.position)
-    position = paired.position[order]
-    cluster = None if groups is None else groups[order]
 
     def rows() -> Iterator[RowBlock]:
-        for part in parts():
-            for block in part.forecasts.blocks() if part.name == name else ():
-                numbers = part.positions(block)
-                place = np.searchsorted(position, numbers)
-                here = np.append(position, -1)[place] == numbers
-                some, place = block[here], place[here]
-                if len(some):
-                    of = None if cluster is None else cluster[place]
-                    yield RowBlock(some.probabilities, some.truth, some.weights, of, numbers[here])
+        for _, some, numbers, place in paired_blocks(parts, {name: paired}):
+            cluster = None if groups is None else groups[place]
+            yield RowBlock(some.probabilities, some.truth, some.weights, cluster, numbers)
 
     return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
 

@@ -93,6 +93,7 @@ class Described:
             lead=" ".join([*self._pair(), f"Log loss {log_loss_text(c)}.", self._significance()]),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions()),
+            command=self._commands(),
             figure=figure,
             figure_table=curves_table(figure),
             metrics=[_coloured(metric) for metric in self._metrics()],
@@ -114,6 +115,7 @@ class Described:
             headline=c.verdict,
             lead=" ".join(self._pair()),
             actions=list(self._actions()),
+            command=self._commands(),
             summary=list(self._short_blocks()),
             settings=self._short_settings(),
             more="--report PAGE.html, or to_html() in Python: curves, risk profiles, all scores; frame() and --json:"
@@ -192,8 +194,12 @@ class Described:
                 words = rule_text(rule)
                 yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {value}{about}."
 
+    def _commands(self) -> Code | None:
+        code = "" if self.c.next_step is None else self.c.next_step.code
+        return Code(code, "Commands or lines of Python that recalibrate, and compare again") if code else None
+
     def _actions(self) -> Iterator[Action]:
-        """Say which forecasters would gain by recalibration."""
+        """Say which forecasters are miscalibrated, and what recalibration would bring."""
         found = []
         for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
             d = each.assessment.diagnosis
@@ -202,6 +208,10 @@ class Described:
                 found.append(f"{short_name(name)}: {d.headline[0].lower()}{d.headline[1:]}{cost}.")
         if found:
             yield Action("What miscalibration costs", " ".join(found), "Cost")
+        if self.c.next_step is not None:
+            again = " Compare again on other rows before you choose." if self.c.next_step.mended else ""
+            yield Action("What to do", f"{self.c.next_step.words}{again}", "Next")
+        elif found:
             yield Action(
                 "What to do",
                 "Recalibrate these forecasters on held-out rows before you choose, and compare again on other rows.",

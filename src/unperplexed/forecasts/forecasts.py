@@ -268,7 +268,7 @@ class Forecasts:
 
         Rows that are left out as invalid stay invalid.
         """
-        new = np.full((self.n_rows, self.n_classes), np.nan)
+        new = np.full((self._columns.n_rows, self.n_classes), np.nan)
         for block in self.blocks():
             if len(block):
                 new[block.index - self._first_row] = change(block.probabilities)
@@ -448,8 +448,8 @@ class Forecasts:
             x = self._columns.rows(here)
             for reason, mask in self._block(here)[1].items():
                 found.setdefault(reason, []).extend(kept[mask].tolist())
-                wrong = wrong_values(reason, x[kept[mask] - at]).any(axis=0)
-                columns[reason] = wrong | columns.get(reason, False)
+                wrong = np.asarray(wrong_values(reason, x[kept[mask] - at]).any(axis=0))
+                columns[reason] = wrong | columns[reason] if reason in columns else wrong
             finite = x[np.isfinite(x)]
             if finite.size:
                 lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))

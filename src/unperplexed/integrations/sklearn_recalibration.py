@@ -58,8 +58,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         together where there are any. Not used with a frozen classifier.
     single : bool, default False
         Choose one map instead of averaging, as in `Recalibrator`.
-    folds : int, default 5
-        Number of folds of the recalibrator's own cross-validation.
+    folds : int, optional
+        Number of folds of the recalibrator's own cross-validation; by default as in `Recalibrator`.
     random_state : int, default 0
         Random seed of these folds.
     n_jobs : int, optional
@@ -116,7 +116,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         method: str = "auto",
         cv: Any = 5,
         single: bool = False,
-        folds: int = 5,
+        folds: int | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

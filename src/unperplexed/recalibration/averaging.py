@@ -1,6 +1,10 @@
 """Choice among maps by cross-validation: their weights in the average, and what the average gains on held-out rows.
 
-Nothing here knows what a map is: binary forecasts and those of many classes share it.
+Nothing here knows what a map is: binary forecasts and those of many classes share it. They differ in their `Penalty`.
+That of two classes was chosen by simulation, together with 20 folds for up to 1,000 rows. With n = 50, 100, 300 rows of
+calibrated forecasts of another seed the average loses .0014, .0007 and .0002 nats a row on fresh forecasts; on
+miscalibrated ones it gains .0074, .0091 and .0144 (`benchmarks/recalibration.py`). With the penalty of more classes and
+five folds it lost .0020, .0013 and .0005, and gained .0044, .0073 and .0148.
 """
 
 from __future__ import annotations
@@ -14,9 +18,38 @@ import numpy as np
 
 from .._lib.typing import Floats
 from ..statistics.means import t_quantile
+from .cross_fitted import CrossFitted, RecalibratedFold
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Baseline, Gain
 
 IDENTITY = "identity"
+
+LEAST_WEIGHT = 1e-6
+"""Maps that weigh less have no part in the average, and are not stored."""
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """How a held-out log loss becomes a weight: ``w ~ exp(-loss L - parameter r - change [not identity])``."""
+
+    loss: float
+    """Share of the total held-out log loss L in nats. Below 1 the weights follow chance less."""
+    parameter: float
+    """Nats for each parameter."""
+    change: float
+    """Nats for any map but the identity."""
+
+    def costs(self, losses: Floats, parameters: Sequence[float], names: Sequence[str]) -> Floats:
+        """Return the negative logarithm of the weight of each map, up to a constant."""
+        changes = np.array([name != IDENTITY for name in names])
+        return np.asarray(self.loss * losses + self.parameter * np.array(parameters) + self.change * changes)
+
+
+BINARY_PENALTY = Penalty(0.7, 1.0, 1.0)
+CLASS_PENALTY = Penalty(1.0, 0.5, 2.0)
+"""More than two classes."""
+
+SINGLE_PENALTY = Penalty(1.0, 0.5, 1.0)
+"""Choice of one map."""
 
 
 class FittedMap(Protocol):
@@ -38,6 +71,10 @@ class FoldedRows(Protocol[Map]):
         """Number of folds."""
 
     @property
+    def penalty(self) -> Penalty:
+        """How losses become weights."""
+
+    @property
     def n_rows(self) -> int:
         """Number of rows of positive weight."""
 
@@ -54,6 +91,9 @@ class FoldedRows(Protocol[Map]):
     @property
     def zeros(self) -> int:
         """Number of rows whose observed class had probability 0."""
+
+    def recalibrated(self, maps: Mapping[str, Map], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+        """Recalibrate the rows of a fold by an average of maps."""
 
     def constant(self, fold: int) -> Floats:
         """Return the same by a constant forecast of the frequencies in the other folds."""
@@ -77,6 +117,8 @@ class Average(Generic[Map]):
     """None where there are fewer than 100 rows, or fewer than 10 clusters of dependent rows."""
     baseline: Baseline | None
     """None where the gain is."""
+    cross_fitted: CrossFitted | None
+    """None where the gain is."""
 
 
 def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, only: str | None = None) -> Average[Map]:
@@ -86,9 +128,10 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
     """
     tried = list(dict.fromkeys([IDENTITY, *names]))
     maps = rows.fit(tried, None, None)
-    likelihoods, sums = [], []
+    likelihoods, sums, of_folds = [], [], []
     for fold in range(rows.folds):
         fitted, w = rows.fit(tried, fold, maps), rows.weights(fold)
+        of_folds.append(fitted)
         of_fold = np.stack([rows.likelihoods(fitted[name], fold) for name in tried])
         likelihoods.append(of_fold)
         sums.append([-float(w @ np.log(each)) for each in of_fold])
@@ -97,30 +140,32 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
     def weights_of(total: Floats) -> Floats:
         if only is not None:
             return np.array([float(name == only) for name in tried])
-        return _weights(total, [maps[name].complexity for name in tried], tried, single)
+        parameters = [maps[name].complexity for name in tried]
+        cost = (SINGLE_PENALTY if single else rows.penalty).costs(total, parameters, tried)
+        unscaled = np.exp(cost.min() - cost) if not single else np.arange(len(tried)) == int(np.argmin(cost))
+        return np.asarray(unscaled / unscaled.sum())
 
     weights = weights_of(losses.sum(axis=0))
     whole = sum(float(rows.weights(fold).sum()) for fold in range(rows.folds))
     per_row = dict(zip(tried, (losses.sum(axis=0) / whole).tolist(), strict=True))
-    gain = baseline = None
+    gain = baseline = cross_fitted = None
     if rows.n_rows >= FEWEST_ROWS and (rows.clusters is None or rows.clusters >= FEWEST_CLUSTERS):
-        after = [weights_of(losses.sum(axis=0) - of_fold) @ p for of_fold, p in zip(losses, likelihoods, strict=True)]
+        in_folds = [weights_of(losses.sum(axis=0) - of_fold) for of_fold in losses]
+        after = [each @ p for each, p in zip(in_folds, likelihoods, strict=True)]
         gain = _gain(rows, [p[0] for p in likelihoods], after, _in_sample(rows, maps, weights))
         baseline = _baseline(rows, [p[0] for p in likelihoods], after)
+        shares = (_shares(tried, each) for each in in_folds)
+        cross_fitted = CrossFitted.of([rows.recalibrated(of_folds[fold], of, fold) for fold, of in enumerate(shares)])
     kept = {name: float(w) for name, w in zip(tried, weights.tolist(), strict=True)}
     if only is not None:
-        return Average({only: maps[only]}, {only: 1.0}, {only: per_row[only]}, gain, baseline)
-    return Average(maps, kept, per_row, gain, baseline)
+        return Average({only: maps[only]}, {only: 1.0}, {only: per_row[only]}, gain, baseline, cross_fitted)
+    return Average(maps, kept, per_row, gain, baseline, cross_fitted)
 
 
-def _weights(total: Floats, ranks: Sequence[float], names: Sequence[str], single: bool) -> Floats:
-    """Weigh maps by their total held-out log loss in nats, half a nat a parameter, and 2 nats for any change at all."""
-    changes = np.array([name != IDENTITY for name in names])
-    cost = total + np.array(ranks) / 2 + (1 if single else 2) * changes
-    if single:
-        return np.asarray(np.arange(len(names)) == int(np.argmin(cost)), dtype=np.float64)
-    weights = np.exp(cost.min() - cost)
-    return np.asarray(weights / weights.sum())
+def _shares(names: Sequence[str], weights: Floats) -> dict[str, float]:
+    """Return the weights of the maps that have any to speak of, made to sum to 1."""
+    kept = {name: w for name, w in zip(names, weights.tolist(), strict=True) if w >= LEAST_WEIGHT}
+    return {name: w / sum(kept.values()) for name, w in kept.items()}
 
 
 def _in_sample(rows: FoldedRows[Map], maps: Mapping[str, Map], weights: Floats) -> float:
@@ -132,8 +177,8 @@ def _in_sample(rows: FoldedRows[Map], maps: Mapping[str, Map], weights: Floats) 
 
 def _gain(rows: FoldedRows[Map], before: Sequence[Floats], after: Sequence[Floats], in_sample: float) -> Gain:
     loss, mean, error = _compared(rows, before, after)
-    half = _errors_to_limit(rows) * math.hypot(error, max(0.0, in_sample - mean))
-    return Gain(loss, loss - mean, mean, (mean - half, mean + half), rows.n_rows)
+    half = _errors_to_limit(rows) * error
+    return Gain(loss, loss - mean, mean, (mean - half, max(mean, in_sample) + half), rows.n_rows)
 
 
 def _baseline(rows: FoldedRows[Map], before: Sequence[Floats], after: Sequence[Floats]) -> Baseline:

@@ -14,9 +14,11 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..statistics.log_odds_maps import Counted
 from ..tally.tally import Tally
+from .averaging import BINARY_PENALTY, Penalty
 from .binary_fit import fit_binary_maps
 from .binary_maps import BinaryMap
-from .folds import folds_of_clusters, folds_of_counts
+from .cross_fitted import RecalibratedFold
+from .folds import folds_of_clusters, folds_of_counts, number_of_folds
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class BinaryRows:
         """Number of folds."""
         return len(self.weight)
 
+    @property
+    def penalty(self) -> Penalty:
+        """How losses become weights."""
+        return BINARY_PENALTY
+
     @cached_property
     def clusters(self) -> int | None:
         """Number of clusters of dependent rows; None for independent rows."""
@@ -81,6 +88,14 @@ class BinaryRows:
         """Return the probability of the negative class at each log-odds, then that of the positive class."""
         q = fitted.probabilities(self.s)
         return np.concatenate([1 - q, q])
+
+    def recalibrated(self, maps: Mapping[str, BinaryMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+        """Recalibrate the rows of a fold by an average of maps."""
+        q = np.sum([share * maps[name].probabilities(self.s) for name, share in weights.items()], axis=0)
+        negative, positive = self.weight[fold]
+        squares = 2 * float(negative @ q**2 + positive @ (1 - q) ** 2)
+        total = negative + positive
+        return RecalibratedFold(np.concatenate([1 - q, q]), self.weights(fold), squares, q, positive, total)
 
     def constant(self, fold: int) -> Floats:
         """Return the same by a constant forecast of the frequencies in the other folds (and half a row a class)."""
@@ -116,8 +131,8 @@ def log_odds(p: Floats, floor: float) -> Floats:
     return np.asarray(np.clip(s, -largest_log_odds(floor), largest_log_odds(floor)))
 
 
-def rows_of_tally(tally: Tally, folds: int, seed: int) -> BinaryRows:
-    """Deal the counts of a tally into folds."""
+def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
+    """Deal the counts of a tally into folds: by default `number_of_folds`."""
     columns = tally.positive
     if columns is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
@@ -126,8 +141,9 @@ def rows_of_tally(tally: Tally, folds: int, seed: int) -> BinaryRows:
     return rows_of_counts(columns.p, total, squared, tally.n_weighing, folds, seed)
 
 
-def rows_of_counts(p: Floats, total: Floats, squared: Floats, n_rows: int, folds: int, seed: int) -> BinaryRows:
+def rows_of_counts(p: Floats, total: Floats, squared: Floats, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
     """Deal counts into folds: weights and squared weights, (2, m), of rows at probabilities of the positive class."""
+    folds = number_of_folds(folds, n_rows)
     some = total.sum(axis=0) > 0
     floor = _floor(p[some], n_rows)
     missed = np.stack([p == 1, p == 0]) & (squared > 0)
@@ -147,8 +163,8 @@ def _joined(x: Floats, entry: Ints, size: int) -> Floats:
     return np.stack([np.bincount(entry, each, size) for each in x])
 
 
-def rows_in_clusters(parts: Iterable[Forecasts], folds: int, seed: int) -> BinaryRows:
-    """Deal clusters of rows into folds."""
+def rows_in_clusters(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
+    """Deal clusters of rows into folds: by default `number_of_folds`, but no more than there are clusters."""
     p, y, w, cluster = (np.concatenate(column) for column in zip(*_columns(parts), strict=True))
     n, clusters = p.size, np.unique(cluster).size
     if clusters < 2:
@@ -160,7 +176,7 @@ def rows_in_clusters(parts: Iterable[Forecasts], folds: int, seed: int) -> Binar
     kind = (y * values.size + entry.reshape(-1))[order]
     cluster, w = cluster[order], w[order]
     w = w * (w.sum() / (w @ w))
-    folds = min(folds, clusters)
+    folds = min(number_of_folds(folds, n), clusters)
     rows = ClusteredRows(kind, folds_of_clusters(cluster, folds, seed), cluster, w)
     place, shape = rows.fold * (2 * values.size) + kind, (folds, 2, values.size)
     weight, squared = (np.bincount(place, x, math.prod(shape)).astype(np.float64).reshape(shape) for x in (w, w * w))

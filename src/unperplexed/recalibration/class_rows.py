@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
+from .averaging import CLASS_PENALTY, Penalty
 from .class_maps import ClassMap, fit_class_maps
+from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_places
 
 MOST_VALUES = 20_000_000
@@ -64,6 +66,11 @@ class ClassRows:
         """Number of folds."""
         return self.first.size - 1
 
+    @property
+    def penalty(self) -> Penalty:
+        """How losses become weights."""
+        return CLASS_PENALTY
+
     @cached_property
     def clusters(self) -> int | None:
         """Number of clusters of dependent rows; None for independent rows."""
@@ -93,6 +100,18 @@ class ClassRows:
         here = self._places(fold)
         q, truth = fitted.probabilities(self.log_p[here]), self.truth[here]
         return np.asarray(q[np.arange(truth.size), truth])
+
+    def recalibrated(self, maps: Mapping[str, ClassMap], weights: Mapping[str, float], fold: int) -> RecalibratedFold:
+        """Recalibrate the rows of a fold by an average of maps."""
+        here = self._places(fold)
+        z, truth, w = self.log_p[here], self.truth[here], self.weight[here]
+        q: Floats = np.zeros_like(z)
+        for name, share in weights.items():
+            q += share * maps[name].probabilities(z)
+        correct, top = q[np.arange(truth.size), truth], q.max(axis=1)
+        squares = float(w @ ((q * q).sum(axis=1) - 2 * correct + 1))
+        right = (correct == top) / (q == top[:, None]).sum(axis=1)
+        return RecalibratedFold(correct, w, squares, top, w * right, w)
 
     @property
     def zeros(self) -> int:

@@ -17,6 +17,7 @@ from .binary_maps import BINARY_METHODS
 from .binary_rows import BinaryRows, rows_in_clusters, rows_of_counts, rows_of_tally
 from .class_maps import CLASS_METHODS
 from .class_rows import rows_of_chunks
+from .folds import number_of_class_folds
 from .state import Facts, State
 
 METHODS = ("auto", *dict.fromkeys((*BINARY_METHODS, *CLASS_METHODS)))
@@ -34,7 +35,7 @@ class FitSettings:
 
     method: str
     single: bool
-    folds: int
+    folds: int | None
     seed: int
 
     def names(self, known: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
@@ -50,16 +51,16 @@ class FitSettings:
         return (self.method,), self.method
 
 
-def checked_settings(method: str, single: bool, folds: int, seed: int) -> FitSettings:
+def checked_settings(method: str, single: bool, folds: int | None, seed: int) -> FitSettings:
     """Check the arguments of `Recalibrator`."""
     check_choice("method", method, METHODS)
     if not isinstance(single, bool | np.bool_):
         raise InputError(f"single: expected True or False, got {single!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}.")
-    if not 2 <= check_whole("folds", folds) <= _MOST_FOLDS:
+    if folds is not None and not 2 <= check_whole("folds", folds) <= _MOST_FOLDS:
         raise InputError(f"folds: expected a whole number from 2 to {_MOST_FOLDS}, got {folds!r}.")
-    return FitSettings(method, bool(single), int(folds), int(seed))
+    return FitSettings(method, bool(single), None if folds is None else int(folds), int(seed))
 
 
 def state_of_chunks(chunks: Chunks, settings: FitSettings) -> State:
@@ -116,7 +117,7 @@ def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> S
             labels = common_labels(labels or forecasts.labels, forecasts.labels)
             yield forecasts
 
-    rows, sampled = rows_of_chunks(seen(), settings.folds, settings.seed, grouped)
+    rows, sampled = rows_of_chunks(seen(), number_of_class_folds(settings.folds), settings.seed, grouped)
     assert labels is not None
     facts = Facts(labels, rows.n_rows, rows.observed, 0.0, sampled)
     return State.of(facts, average(rows, names, settings.single, only))

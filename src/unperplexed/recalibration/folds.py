@@ -9,6 +9,23 @@ import numpy as np
 
 from .._lib.typing import Ints
 
+FEW_ROWS, _FOLDS_OF_FEW, _FOLDS_OF_MANY = 1000, 20, 5
+
+
+def number_of_folds(asked: int | None, n_rows: int) -> int:
+    """Return the number that the user asked for, or by default 20 folds for up to 1,000 rows of two classes, else 5.
+
+    Maps that are fitted to 19 of 20 parts of few rows lose less on the rows held out than those fitted to 4 of 5. So
+    their weights are closer to those that the maps fitted to all rows deserve.
+    """
+    return asked or (_FOLDS_OF_FEW if n_rows <= FEW_ROWS else _FOLDS_OF_MANY)
+
+
+def number_of_class_folds(asked: int | None) -> int:
+    """Return the number that the user asked for, or 5 for more than two classes, whose maps cost more to fit."""
+    return asked or _FOLDS_OF_MANY
+
+
 _MOST_DRAWN = 10**9
 """Rows up to which folds of equal size are drawn without replacement; beyond, chance makes them equal enough."""
 

@@ -15,9 +15,10 @@ FEWEST_CLUSTERS = 10
 class Gain:
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
-    The interval is ``gain ± z sqrt(SE² + D²)`` with the standard error SE of the mean difference between rows (or
-    clusters), and D the amount by which the in-sample gain exceeds the cross-fitted gain. z is 1.96 for rows, and for
-    k clusters the 0.975 quantile of Student's t distribution with k - 1 degrees of freedom.
+    The interval goes from ``gain - z SE`` to ``max(gain, in-sample gain) + z SE``, with the standard error SE of the
+    mean difference between rows (or clusters). The maps fitted to all rows gain more than those fitted to a part, as
+    a rule less than in-sample. z is 1.96 for rows, and for k clusters the 0.975 quantile of Student's t distribution
+    with k - 1 degrees of freedom.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from ..report.document import Document
 from ..report.result import Naming, Result
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
+from .cross_fitted import CrossFitted
 from .describe_recalibrator import recalibrator_document
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
 from .gain import Baseline, Gain
@@ -50,8 +51,9 @@ class Recalibrator(Result):
         ``"isotonic"``, ``"matrix"``.
     single : bool, default False
         Choose the one map with the best penalised cross-validated log loss instead of averaging.
-    folds : int, default 5
-        Number of cross-validation folds, at least 2. Rows of one cluster (``groups``) share a fold.
+    folds : int, optional
+        Number of cross-validation folds, 2 to 100. By default 20 for two classes in up to 1,000 rows, else 5. Rows of
+        one cluster (``groups``) share a fold; there are no more folds than clusters.
     seed : int, default 0
         Random seed of the folds.
 
@@ -79,8 +81,10 @@ class Recalibrator(Result):
     map falls: where a fit of beta, tail or lapse would, the logistic map takes its place. With more than two classes a
     map with curves or with a slope for each class is moved towards the logistic map until it no longer falls.
 
-    The weights are ``w ~ exp(-L - r/2 - 2 [not identity])`` with the total held-out log loss L in nats and the number
-    of parameters r. The folds are random, never stratified by outcome, and do not depend on the order of the rows.
+    The weights are ``w ~ exp(-0.7 L - r - [not identity])`` for two classes, and ``exp(-L - r/2 - 2 [not identity])``
+    for more, with the total held-out log loss L in nats and the number of parameters r. ``single`` takes the map with
+    the smallest ``L + r/2 + [not identity]``. The folds are random, never stratified by outcome, and do not depend on
+    the order of the rows.
 
     Examples
     --------
@@ -104,7 +108,7 @@ class Recalibrator(Result):
     parameters_: dict[str, Any]
     gain_: Gain | None
 
-    def __init__(self, method: str = "auto", *, single: bool = False, folds: int = 5, seed: int = 0) -> None:
+    def __init__(self, method: str = "auto", *, single: bool = False, folds: int | None = None, seed: int = 0) -> None:
         self.method, self.single, self.folds, self.seed = method, single, folds, seed
         self._state: State | None = None
 
@@ -189,6 +193,11 @@ class Recalibrator(Result):
         It is saved with the map; None also for a map that was saved without it, by an earlier version.
         """
         return self._fitted.baseline
+
+    @property
+    def cross_fitted(self) -> CrossFitted | None:
+        """Recalibrated forecasts of the held-out rows, as counts; None without a gain, and once loaded."""
+        return self._fitted.cross_fitted
 
     @property
     def table(self) -> tuple[Candidate, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from .averaging import LEAST_WEIGHT
 from .binary_fit import COLUMNS_OF, rises
 from .binary_maps import COMPLEXITY, AdditiveMap, BinaryMap, CurveMap
 from .binary_rows import largest_log_odds
@@ -20,7 +21,7 @@ from .class_isotonic import IsotonicMap
 from .class_linear import LinearMap
 from .class_maps import LOWEST_FLOOR, ClassMap, class_map_from_dict
 from .gain import Baseline, Gain
-from .state import LEAST_WEIGHT, Candidate, Facts, State
+from .state import Candidate, Facts, State
 
 FORMAT, VERSION = "unperplexed recalibration map", 1
 

@@ -11,12 +11,10 @@ import numpy as np
 
 from .._lib.typing import AnyFloats, Floats
 from ..forecasts.labels import Label
-from .averaging import IDENTITY, Average
+from .averaging import IDENTITY, LEAST_WEIGHT, Average
 from .binary_rows import log_odds
+from .cross_fitted import CrossFitted
 from .gain import Baseline, Gain
-
-LEAST_WEIGHT = 1e-6
-"""Maps that weigh less have no part in the average, and are not stored."""
 
 CLOSEST = 1e-14
 """To 0 and 1."""
@@ -62,6 +60,8 @@ class State:
     gain: Gain | None
     baseline: Baseline | None = None
     """None where the gain is, and for maps that were saved without it."""
+    cross_fitted: CrossFitted | None = None
+    """Not saved."""
 
     @classmethod
     def of(cls, facts: Facts, found: Average[Any]) -> State:
@@ -71,7 +71,7 @@ class State:
             for name, weight in found.weights.items()
         )
         maps = {name: each for name, each in found.maps.items() if found.weights[name] >= LEAST_WEIGHT}
-        return cls(facts, candidates, maps, found.gain, found.baseline)
+        return cls(facts, candidates, maps, found.gain, found.baseline, found.cross_fitted)
 
     @cached_property
     def weights(self) -> dict[str, float]:

@@ -1,0 +1,65 @@
+"""Metrics of recalibrated forecasts, each row recalibrated by maps that were fitted to other rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..recalibration.cross_fitted import CrossFitted
+from ..statistics.averages import averages
+from ..statistics.log_odds_maps import Counted, fit
+from ..statistics.means import Limit, apply_limit
+from ..tally.tables import Pairs
+from .familiar import ECE_GROUPS, expected_error
+from .probability_groups import probability_groups
+
+
+@dataclass(frozen=True)
+class AfterRemedy:
+    """Metrics after recalibration (cross-fitted). Made as ``Assessment.remedy.after``.
+
+    With more than two classes calibration slope and ECE are those of the most probable class.
+    """
+
+    log_loss: float
+    """Mean log loss in nats. Smaller is better."""
+    brier_score: float
+    """Mean Brier score. Smaller is better."""
+    decisiveness: float
+    """Arithmetic mean of the probabilities assigned to the observed classes. Larger is better."""
+    geometric_accuracy: float
+    """Their geometric mean. Larger is better. All three means have the floor of the assessment."""
+    robustness: float
+    """Their mean of order -2/3. Larger is better."""
+    calibration_slope: float
+    """Slope of a logistic regression of the outcome on the recalibrated log-odds. 1 is best; NaN if there is none."""
+    ece: float
+    """Expected calibration error in 15 groups of equal size. Smaller is better."""
+
+
+def after_remedy(cross_fitted: CrossFitted, floor: float, limit: Limit) -> AfterRemedy:
+    """Compute the metrics; floor and limit are those of the three means."""
+    found = cross_fitted
+    means = averages(apply_limit(found.correct, floor, limit), found.weights)
+    pairs = Pairs(found.predicted, found.happened, found.total)
+    return AfterRemedy(
+        log_loss=-float(found.weights @ np.log(found.correct)) / float(found.weights.sum()),
+        brier_score=found.brier_score,
+        decisiveness=means.decisiveness,
+        geometric_accuracy=means.geometric_accuracy,
+        robustness=means.robustness,
+        calibration_slope=_slope(pairs),
+        ece=expected_error(probability_groups(pairs, ECE_GROUPS)),
+    )
+
+
+def _slope(pairs: Pairs) -> float:
+    between = (pairs.reported > 0) & (pairs.reported < 1)
+    p, happened, total = (x[between] for x in pairs)
+    if p.size < 2 or not 0 < happened.sum() < total.sum():
+        return math.nan
+    s = np.log(p) - np.log1p(-p)
+    fitted = fit(("bias", "confidence"), Counted(s, total, happened)) if np.ptp(s) >= 1e-9 else None
+    return math.nan if fitted is None or fitted.separated else 1 + fitted.parameter("confidence")

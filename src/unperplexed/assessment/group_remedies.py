@@ -1,0 +1,109 @@
+"""Which groups of rows recalibration would help, corrected for the number of groups that were looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from .._lib.formatting import number_of, p_value_text, printable, short_name
+from ..forecasts.group_keys import Key
+from ..report.document import Block, Column, Prose, Table
+from ..report.numbers import number
+from ..statistics.standard_errors import holm
+from .remedy import Remedy
+from .result import Assessment
+
+MOST_GROUPS = 50
+"""Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
+
+_LEVEL = 0.05
+_REACH = 1.959963984540054
+"""Standard errors in half a 95% interval of the gain of independent rows."""
+
+
+@dataclass(frozen=True)
+class GroupRemedy:
+    """Recalibration of one group of rows, and whether its gain is significant among those of all groups."""
+
+    key: Key
+    """Values of the group in the columns that were grouped by."""
+    remedy: Remedy = field(repr=False)
+    """As ``Assessment.remedy`` of the group; the interval of its gain is not corrected."""
+    p_value: float
+    """Of the gain, cross-fitted (two-sided)."""
+    adjusted_p_value: float
+    """Adjusted for all groups that were diagnosed (Holm)."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the gain is above 0 and its adjusted p-value below 0.05."""
+        return self.remedy.gain.gain > 0 and self.adjusted_p_value < _LEVEL
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give method, map and gain with its p-values as plain Python values."""
+        gain = self.remedy.gain
+        return {
+            "method": self.remedy.method,
+            "map": self.remedy.map,
+            "log_loss": gain.log_loss,
+            "recalibrated": gain.recalibrated,
+            "gain": gain.gain,
+            "interval": list(gain.interval),
+            "p_value": self.p_value,
+            "adjusted_p_value": self.adjusted_p_value,
+            "significant": self.significant,
+        }
+
+
+def group_remedies(groups: Sequence[tuple[Key, Assessment]]) -> dict[Key, GroupRemedy]:
+    """Find the remedies of groups; one that was diagnosed and has none counts as looked at, with a p-value of 1."""
+    remedies = [each.remedy if each.diagnosis.made else None for _, each in groups]
+    looked = [math.nan if not each.diagnosis.made else 1.0 for _, each in groups]
+    p = np.array([no if remedy is None else _p_value(remedy) for no, remedy in zip(looked, remedies, strict=True)])
+    adjusted = holm(p)
+    return {
+        key: GroupRemedy(key, remedy, float(p[at]), float(adjusted[at]))
+        for at, ((key, _), remedy) in enumerate(zip(groups, remedies, strict=True))
+        if remedy is not None
+    }
+
+
+def _p_value(remedy: Remedy) -> float:
+    """p-value of the gain, whose interval ends so many standard errors below it."""
+    gain, error = remedy.gain.gain, (remedy.gain.gain - remedy.gain.interval[0]) / _REACH
+    return 1.0 if error <= 0 else float(2 * ndtr(-abs(gain) / error))
+
+
+def remedy_blocks(found: dict[Key, GroupRemedy], n_groups: int) -> Iterator[Block]:
+    """Say which groups recalibration would help, the largest gain first, and which it only seems to help."""
+    helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.gain)
+    doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
+    if helped:
+        yield Table(
+            "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
+            f" Holm-adjusted for {number_of(n_groups, 'group')}.",
+            [
+                Column("group", [_name(each.key) for each in helped]),
+                Column("log loss", [number(each.remedy.gain.log_loss) for each in helped]),
+                Column("recalibrated", [number(each.remedy.gain.recalibrated) for each in helped]),
+                Column(
+                    "adjusted p-value",
+                    [p_value_text(each.adjusted_p_value).removeprefix("p = ").removeprefix("p ") for each in helped],
+                ),
+                Column("map", [each.remedy.map for each in helped], words=True),
+            ],
+        )
+    if doubtful:
+        yield Prose(
+            f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"
+            f" {', '.join(doubtful)}."
+        )
+
+
+def _name(key: Key) -> str:
+    return short_name(printable(", ".join(map(str, key))), 40)

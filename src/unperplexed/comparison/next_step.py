@@ -1,0 +1,184 @@
+"""What would mend each forecaster that is compared, and who would be ahead after it (cross-fitted)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .._lib.formatting import confidence_interval, number_of, short_name
+from ..report.numbers import number
+from ..statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    from ..recalibration.recalibrator import Recalibrator
+
+
+_MOST_NAMED = 4
+"""Forecasters whose gain is in the sentences; those of the others are in JSON."""
+
+
+@dataclass(frozen=True)
+class MapCommands:
+    """Command lines that fit a map to the files of each forecaster, and that compare again by the maps."""
+
+    fit: Mapping[str, str]
+    """By forecaster, without the method and the file of the map; empty where a forecaster's rows cannot be chosen."""
+    maps: Mapping[str, str]
+    """Files of the maps, by forecaster."""
+    again: str
+
+    def text(self, mended: Mapping[str, Mended]) -> str:
+        """Give the commands for these forecasters, each in a line; "" for none."""
+        if not mended or not self.fit:
+            return ""
+        lines = [
+            f"{self.fit[name]}{'' if each.method == 'auto' else f' --method {each.method}'} -o {self.maps[name]}"
+            for name, each in mended.items()
+        ]
+        maps = shlex.join(f"{name}={self.maps[name]}" for name in mended)
+        return "\n".join([*lines, f"{self.again} --recalibration {maps}"])
+
+
+class PythonLines:
+    """Lines of Python that do the same with arrays in memory."""
+
+    def text(self, mended: Mapping[str, Mended]) -> str:
+        """Give the lines for these forecasters; "" for none."""
+        if not mended:
+            return ""
+        lines = [
+            f"maps[{name!r}] = Recalibrator({'' if each.method == 'auto' else repr(each.method)})"
+            f".fit(y_true, forecasts[{name!r}])"
+            for name, each in mended.items()
+        ]
+        again = "{name: maps[name].transform(p) if name in maps else p for name, p in new.items()}"
+        return "\n".join(["maps = {}", *lines, f"compare({again}, new_y_true)"])
+
+
+@dataclass(frozen=True)
+class LossDifference:
+    """Mean difference of two log losses on the same rows, in nats, with its confidence interval."""
+
+    difference: float
+    interval: Interval
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval lies on one side of 0."""
+        return self.interval.low > 0 or self.interval.high < 0
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A forecaster before and after its recalibration, each row by a map fitted to other rows (cross-fitted)."""
+
+    map: str
+    """Recalibration map of the largest weight with its parameters, such as "temperature 1.55"."""
+    method: str
+    """Method of the `Recalibrator` that was fitted."""
+    log_loss: float
+    """Before, in nats. Smaller is better."""
+    recalibrated: float
+    """After."""
+    gain: LossDifference
+    """Before minus after. Larger is better."""
+    recalibrator: Recalibrator = field(repr=False, compare=False)
+    """Fitted to all rows compared."""
+
+
+def mainly(each: Mended) -> str:
+    """Say that the map is one of several in an average."""
+    return "mainly " if len(each.recalibrator.weights_) > 1 else ""
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to do after a comparison. Made as ``Comparison.next_step``.
+
+    A forecaster is recalibrated if it is among the first twenty, its diagnosis finds an error that recalibration mends,
+    and its gain is significant. All others count as they are.
+    """
+
+    mended: dict[str, Mended]
+    """Forecasters that recalibration would improve, the best first; empty where none would be."""
+    log_losses: dict[str, float]
+    """Log loss of each forecaster, those in ``mended`` after recalibration. The best is first."""
+    rival: str
+    """The forecaster ranked first before, or the second one where the first stays first."""
+    lead: LossDifference
+    """Log loss of the rival minus that of the forecaster that is first now."""
+    confidence: float
+    """Confidence level of the intervals."""
+    before: tuple[str, ...]
+    """Ranking by log loss before recalibration."""
+    code: str = field(default="", compare=False)
+    """Commands or lines of Python that fit the maps and compare again; "" for none."""
+
+    @property
+    def first(self) -> str:
+        """The forecaster with the smallest log loss after recalibration."""
+        return next(iter(self.log_losses))
+
+    @property
+    def ranking_changes(self) -> bool:
+        """Whether another forecaster is first."""
+        return self.first != self.before[0]
+
+    @cached_property
+    def words(self) -> str:
+        """What recalibration would bring whom, and who would then be first, in sentences."""
+        return " ".join(self._sentences())
+
+    def _sentences(self) -> Iterator[str]:
+        if not self.mended:
+            yield "No forecaster is shown to gain by recalibration; the ranking stands."
+            return
+        level = confidence_interval(self.confidence)
+        for name, each in list(self.mended.items())[:_MOST_NAMED]:
+            low, high = each.gain.interval
+            yield (
+                f"Recalibration ({mainly(each)}{each.map}) would reduce the log loss of {short_name(name)} from"
+                f" {number(each.log_loss)} to {number(each.recalibrated)} (cross-fitted, {level} of the gain"
+                f" {number(low)} to {number(high)})."
+            )
+        more = len(self.mended) - _MOST_NAMED
+        if more > 0:
+            yield f"{number_of(more, 'other forecaster')} would gain too."
+        yield self._ranking(level)
+
+    def _ranking(self, level: str) -> str:
+        first, rival = short_name(self.first), short_name(self.rival)
+        would = "would be first instead of" if self.ranking_changes else "would stay first, ahead of"
+        low, high = self.lead.interval
+        shown = "" if self.lead.significant else "; this difference is not significant"
+        return (
+            f"After recalibration {first} {would} {rival}: log loss {number(self.log_losses[self.first])} against"
+            f" {number(self.log_losses[self.rival])} ({level} of the difference {number(low)} to"
+            f" {number(high)}{shown})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the commands as plain Python values."""
+        return {
+            "words": self.words,
+            "mended": {
+                name: {
+                    "map": each.map,
+                    "method": each.method,
+                    "log_loss": each.log_loss,
+                    "recalibrated": each.recalibrated,
+                    "gain": each.gain.difference,
+                    "interval": list(each.gain.interval),
+                }
+                for name, each in self.mended.items()
+            },
+            "log_losses": dict(self.log_losses),
+            "first": self.first,
+            "ranking_changes": self.ranking_changes,
+            "rival": self.rival,
+            "lead": self.lead.difference,
+            "interval": list(self.lead.interval),
+        }

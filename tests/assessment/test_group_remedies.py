@@ -1,0 +1,63 @@
+"""Which groups recalibration would help, corrected for the number of groups."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from unperplexed import Recalibrator, assess, assess_by
+
+
+def rows(groups, n, overconfident=()):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(groups), n)
+    s = rng.normal(0, 1.5, group.size)
+    y = rng.random(group.size) < expit(s)
+    return y, expit(np.where(np.isin(group, overconfident), 2, 1) * s), group
+
+
+Y, P, GROUP = rows(6, 400, overconfident=(2, 4))
+FOUND = assess_by(Y, P, by={"site": GROUP}, resamples=0)
+
+
+def test_groups_that_are_overconfident_are_found_and_others_are_not():
+    assert [key for key, each in FOUND.remedies.items() if each.significant] == [
+        group.key for group in FOUND.groups if group.key in {(2,), (4,)}
+    ]
+    own = Recalibrator().fit(Y[GROUP == 2], P[GROUP == 2]).gain_
+    assert FOUND.remedies[2,].remedy.gain == own == assess(Y[GROUP == 2], P[GROUP == 2], resamples=0).remedy.gain
+
+
+def test_p_values_are_adjusted_for_all_groups_that_were_looked_at():
+    alone = assess_by(Y[GROUP == 2], P[GROUP == 2], by={"site": GROUP[GROUP == 2]}, resamples=0).remedies[2,]
+    assert alone.adjusted_p_value == alone.p_value == FOUND.remedies[2,].p_value
+    least = min(FOUND.remedies.values(), key=lambda each: each.p_value)
+    assert least.adjusted_p_value == pytest.approx(6 * least.p_value, rel=1e-9)
+    gain = alone.remedy.gain
+    assert (alone.p_value < 0.05) == (gain.interval[0] > 0)
+
+
+@pytest.mark.slow
+def test_among_many_calibrated_groups_none_is_named():
+    y, p, group = rows(40, 200)
+    found = assess_by(y, p, by={"site": group}, resamples=0)
+    assert not any(each.significant for each in found.remedies.values())
+    assert "Recalibrating the rows of these groups" not in str(found)
+
+
+def test_text_and_json_say_it():
+    text = " ".join(str(FOUND).split())
+    assert "p-values Holm-adjusted for 6 groups" in text
+    assert max(map(len, str(FOUND).splitlines())) <= 80
+    by_key = {each["key"]["site"]: each for each in FOUND.to_dict()["remedies"]}
+    assert by_key[2]["significant"]
+    assert by_key[2]["gain"] == FOUND.remedies[2,].remedy.gain.gain
+    gain = FOUND.remedies[2,].remedy.gain
+    assert f" 2: {gain.log_loss:.3f} to {gain.recalibrated:.3f}" in text
+
+
+def test_more_classes_and_clusters_have_none():
+    p = np.random.default_rng(1).dirichlet([1, 1, 1], 400)
+    y = p.argmax(axis=1)
+    assert assess_by(y, p, by={"site": np.arange(400) % 2}, resamples=0).remedies == {}
+    clustered = assess_by(Y, P, by={"site": GROUP}, groups=np.arange(Y.size) // 5, resamples=0)
+    assert clustered.remedies == {}

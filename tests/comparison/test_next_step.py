@@ -1,0 +1,167 @@
+"""What would mend each forecaster of a comparison, and who would be first after it."""
+
+import json
+import pickle
+import shlex
+from html import unescape
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit, softmax
+
+from unperplexed import Recalibrator, compare
+from unperplexed.cli.parser import main
+from unperplexed.scores import log_loss
+
+
+def forecasters(n=800, seed=0):
+    """An overconfident forecaster with the better predictors, and a calibrated one with the worse."""
+    rng = np.random.default_rng(seed)
+    s, more = rng.normal(0, 1, n), rng.normal(0, 1.5, n)
+    y = rng.random(n) < expit(s + more)
+    grid = rng.normal(0, 1.5, (400, 1))
+    dull = np.array([expit(x + grid).mean() for x in s])
+    return y, {"sharp": expit(3 * (s + more)), "dull": dull}
+
+
+Y, FORECASTS = forecasters()
+FOUND = compare(FORECASTS, Y, resamples=0)
+
+
+def test_the_ranking_changes_where_recalibration_mends_the_better_predictors():
+    step = FOUND.next_step
+    assert next(iter(FOUND.forecasters)) == step.rival == "dull"
+    assert step.first == "sharp"
+    assert step.ranking_changes
+    assert list(step.mended) == ["sharp"]
+    assert step.log_losses["dull"] == pytest.approx(FOUND.forecasters["dull"].scores["log_loss"].mean, rel=1e-12)
+    assert step.lead.difference == pytest.approx(step.log_losses["dull"] - step.log_losses["sharp"], rel=1e-9)
+    assert step.lead.significant
+    assert "sharp would be first instead of dull" in step.words
+
+
+def test_the_gain_is_that_of_fresh_rows_and_near_that_of_the_remedy():
+    mended = FOUND.next_step.mended["sharp"]
+    fresh, new = forecasters(20_000, seed=1)
+    after = mended.recalibrator.transform(new["sharp"])
+    true = log_loss(fresh, new["sharp"]) - log_loss(fresh, after)
+    assert mended.gain.interval.low < true < mended.gain.interval.high
+    assert mended.gain.difference == pytest.approx(mended.log_loss - mended.recalibrated, rel=1e-9)
+    own = Recalibrator().fit(Y, FORECASTS["sharp"])
+    assert mended.gain.difference == pytest.approx(own.gain_.gain, abs=0.01)
+    np.testing.assert_allclose(mended.recalibrator.transform([0.1, 0.9]), own.transform([0.1, 0.9]), atol=1e-9)
+
+
+def test_calibrated_forecasters_stay_as_they_are():
+    y, found = forecasters(seed=3)
+    step = compare({"dull": found["dull"], "half": np.full(y.size, 0.5)}, y, resamples=0).next_step
+    assert step.mended == {}
+    assert not step.ranking_changes
+    assert step.code == ""
+    assert "the ranking stands" in step.words
+
+
+def test_few_rows_a_lag_and_infinite_losses_have_none():
+    some = {name: p[:90] for name, p in FORECASTS.items()}
+    assert compare(some, Y[:90], resamples=0).next_step is None
+    assert compare(FORECASTS, Y, resamples=0, lag=3).next_step is None
+    zero = {**FORECASTS, "zero": np.where(Y, 0.0, 0.5)}
+    assert compare(zero, Y, resamples=0, floor=0).next_step is None
+
+
+def test_clusters_weights_and_three_classes():
+    rng = np.random.default_rng(4)
+    grouped = compare(FORECASTS, Y, resamples=0, groups=np.arange(800) // 4).next_step
+    assert list(grouped.mended) == ["sharp"]
+    w = rng.uniform(0.5, 2, 800)
+    weighted = compare(FORECASTS, Y, resamples=0, sample_weight=w).next_step
+    raw = log_loss(Y, FORECASTS["sharp"], sample_weight=w)
+    assert weighted.mended["sharp"].log_loss == pytest.approx(raw, rel=1e-9)
+    z = rng.normal(0, 1.5, (900, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    noisy = softmax(0.5 * z + rng.normal(0, 0.5, z.shape), axis=1)
+    step = compare({"sharp": softmax(2.5 * z, axis=1), "noisy": noisy}, y, resamples=0).next_step
+    assert step.mended["sharp"].method.startswith("temperature")
+    assert step.mended["sharp"].recalibrator.parameters_["temperature"] == pytest.approx(2.5, rel=0.1)
+
+
+def test_order_of_rows_and_of_forecasters_matters_only_by_the_folds():
+    order = np.random.default_rng(5).permutation(Y.size)
+    names = ["dull", "sharp"]
+    other = compare({name: FORECASTS[name][order] for name in names}, Y[order], resamples=0).next_step
+    assert other.first == "sharp"
+    assert other.log_losses["sharp"] == pytest.approx(FOUND.next_step.log_losses["sharp"], abs=0.01)
+
+
+def test_it_is_in_text_page_json_and_survives_pickling():
+    step = FOUND.next_step
+    text = " ".join(str(FOUND).split())
+    assert step.words in text
+    assert "print(comparison.next_step.code)" in text
+    assert "maps['sharp'] = Recalibrator().fit(y_true, forecasts['sharp'])" in unescape(FOUND.to_html())
+    assert "What to do" in FOUND.to_html()
+    assert FOUND.to_dict()["next_step"] == step.to_dict()
+    assert pickle.loads(pickle.dumps(FOUND)).next_step == step
+
+
+def test_the_line_of_python_runs():
+    names = {"Recalibrator": Recalibrator, "compare": compare, "y_true": Y, "forecasts": FORECASTS}
+    fresh, new = forecasters(seed=7)
+    names |= {"new": new, "new_y_true": fresh}
+    *lines, last = FOUND.next_step.code.splitlines()
+    exec("\n".join(lines), names)
+    assert next(iter(eval(last, names).forecasters)) == "sharp"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"rain": Y.astype(int), **FORECASTS}).write_csv("both.csv")
+    for name, p in FORECASTS.items():
+        pl.DataFrame({"id": np.arange(Y.size), "rain": Y.astype(int), "p": p}).write_csv(f"{name}.csv")
+        pl.DataFrame({"id": np.arange(Y.size), "rain": Y.astype(int), "p": p}).write_csv(f"NEW-{name}.csv")
+    pl.DataFrame({"rain": Y.astype(int), **FORECASTS}).write_csv("NEW-both.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["both.csv", "--truth", "rain", "--forecast", "sharp=sharp", "dull=dull"],
+        ["sharp.csv", "dull.csv", "--on", "id", "--truth", "rain", "--prob", "p"],
+    ],
+)
+def test_the_printed_commands_run(files, capsys, words):
+    assert main(["compare", *words, "--resamples", "0"]) == 0
+    text = capsys.readouterr().out.replace("\\\n", " ")
+    commands = [shlex.split(line)[1:] for line in text.splitlines() if line.strip().startswith("unperplexed ")]
+    assert [each[0] for each in commands] == ["recalibrate", "compare"]
+    assert main([*commands[0], "--quiet"]) == 0
+    capsys.readouterr()
+    assert main([*commands[1], "--resamples", "0"]) == 0
+    assert capsys.readouterr().out.startswith("sharp beats dull")
+
+
+def test_a_map_of_no_forecaster_or_of_other_classes_is_refused_by_name(files, capsys):
+    words = ["compare", "both.csv", "--truth", "rain", "--forecast", "sharp=sharp", "dull=dull", "--recalibration"]
+    Recalibrator("bias").fit(np.where(Y, "wet", "dry"), FORECASTS["sharp"], labels=["dry", "wet"]).save("map.json")
+    for given, message in (
+        ("map.json", "expected NAME=MAP"),
+        ("dawn=map.json", "no forecaster of that name; they are 'sharp', 'dull'"),
+        ("sharp=map.json", "--recalibration sharp=map.json"),
+    ):
+        assert main([*words, given]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_forecaster_named_by_a_column_is_recalibrated_alone(files, capsys):
+    frames = [pl.read_csv(f"{name}.csv").with_columns(pl.lit(name).alias("who")) for name in FORECASTS]
+    pl.concat(frames).sample(fraction=1, shuffle=True, seed=0).write_csv("long.csv")
+    Recalibrator().fit(Y, FORECASTS["sharp"]).save("map.json")
+    words = ["compare", "long.csv", "--forecaster", "who", "--on", "id", "--truth", "rain", "--prob", "p"]
+    assert main([*words, "--recalibration", "sharp=map.json", "--resamples", "0", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)["forecasters"]
+    expected = log_loss(Y, Recalibrator.load("map.json").transform(FORECASTS["sharp"]))
+    assert found["sharp"]["scores"]["log_loss"]["mean"] == pytest.approx(expected, rel=1e-9)
+    assert found["dull"]["scores"]["log_loss"]["mean"] == pytest.approx(log_loss(Y, FORECASTS["dull"]), rel=1e-9)
