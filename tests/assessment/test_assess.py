@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 import re
+from html import escape
 
 import numpy as np
 import polars as pl
@@ -377,9 +378,8 @@ def test_results_name_themselves_in_a_line(rng):
 
 def test_the_card_of_groups_escapes_their_names():
     card = assess_by([1, 0, 1], [0.5, 0.6, 0.7], by=[HOSTILE, "a", "a"], resamples=0)._repr_html_()
-    assert "<b>" not in card
-    assert "&lt;b&gt;" in card
-    assert card.count("</pre>") == 1
+    assert HOSTILE not in card
+    assert escape(HOSTILE) in card
 
 
 def test_notebook_card_escapes_what_it_shows(result):

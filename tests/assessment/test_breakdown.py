@@ -525,7 +525,7 @@ def test_files_in_parts_give_what_one_gives(csv, capsys, tmp_path):
         (("--by", "group", "--most-groups", "2"), "rows.csv: by: more than 2 groups in group"),
         (("--by", "half", "--shrink"), "rows.csv: shrink (--shrink): takes at least 4 groups, here 2"),
         (("--by", "half", "--measured", "isotonic:bins=4"), "isotonic has no setting 'bins'"),
-        (("--sort", "rows"), "--sort is for groups; say of which with --by COLUMN"),
+        (("--sort", "rows"), "--sort is for groups; name their column with --by"),
         (("--shrink",), "--shrink is for groups"),
         (("--most-groups", "7"), "--most-groups is for groups"),
     ],

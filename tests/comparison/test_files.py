@@ -408,7 +408,7 @@ REFUSED = [
     ),
     ("another outcome", ["--on", "id"], r"theirs: another outcome than for ours in 1 id \('15'\), for example"),
     ("another weight", ["--on", "id", "--weight", "heft"], r"theirs: another weight than for ours in 1 id \('15'\)"),
-    (None, [], "which rows belong together\\? .*--on.*--in-order.*--forecast"),
+    (None, [], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
     (None, ["--in-order", "--on", "id"], "name one"),
     (None, ["--on", "nr"], "ours.csv: no column 'nr'"),
     (None, ["--in-order", "--groups", "plaice"], "ours.csv: no column 'plaice'; did you mean 'place'"),
@@ -447,7 +447,7 @@ def test_refused_with_one_file(data, files, tmp_path, capsys):
         (["--forecast", "a=p0", "b=p1", "--on", "id", "--truth", "y"], "name one"),
         (["--forecast", "a=p0,p1,p2", "b=p0,p1,p2", *COLUMNS], "leave out --prob"),
         (["--forecast", "a=p0,p1,p2", "b=p0,p1", "--truth", "y"], "b: its classes are|labels"),
-        (["--forecaster", "by", *COLUMNS], "--forecaster: which rows belong together.*--on"),
+        (["--forecaster", "by", *COLUMNS], "--forecaster: how are rows matched.*--on"),
         (["--forecaster", "by", "--in-order", *COLUMNS], "--forecaster: .*--on"),
         (["--forecaster", "by", "--on", "id", *COLUMNS], "at least two forecasters, here is 'me'"),
         (["--forecaster", "bye", "--on", "id", *COLUMNS], "no column 'bye'"),
@@ -540,7 +540,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
     [
         (["--in-order", "--lag", "2"], "--lag does not go with --sequential: its limits hold however"),
         (["--in-order", "--groups", "place"], "--groups does not go with --sequential: its limits hold however"),
-        (["--in-order", "--weight", "heft"], "--weight does not go with --sequential: its rows count the same"),
+        (["--in-order", "--weight", "heft"], "--weight does not go with --sequential: its rows have equal weight"),
         (["--in-order", "--scores", "power_score(2)"], "--scores does not go with --sequential: .*--score"),
         (["--in-order", "--confidence", "0.9"], "--confidence does not go with --sequential: .*--level"),
         (["--in-order", "--resamples", "0"], "--resamples does not go with --sequential"),
@@ -549,7 +549,7 @@ def test_sequentially_without_rows_that_one_lacks(data, tmp_path, capsys):
         (["--in-order", "--level", "5"], "level: expected a probability above 0 and below 1, got 5"),
         (["--in-order", "--floor", "2"], "floor"),
         (["--on", "nr"], "ours.csv: no column 'nr'"),
-        ([], "which rows belong together\\? .*--on.*--in-order.*--forecast"),
+        ([], "how are rows matched\\? .*--on.*--in-order.*--forecast"),
     ],
 )
 def test_refused_sequentially(files, tmp_path, capsys, options, message):

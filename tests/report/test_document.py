@@ -55,6 +55,9 @@ def test_a_further_column_is_one_line():
     assert "<td>10%</td>" in html
     assert '<th scope="col">share</th>' in html
     assert 'td:nth-of-type(2)::before{content:"share"}' in html
+    brief = Document("title", "", "headline", "", summary=[Table("t", more)])
+    assert "<td>10%</td>" in card(brief)
+    assert re.search(r"^name +rows +CI +share\na +1 +few +10%\nb +2 +90%$", plain_text(brief), re.MULTILINE)
 
 
 def test_details_are_left_out_of_short_forms():

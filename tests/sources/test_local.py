@@ -93,7 +93,7 @@ def test_settings_reach_the_tally(table, settings, expected):
         ({}, "name the columns of both"),
         ({"truth": "y"}, "name the columns of both"),
         ({"truth": "y", "prob": "p", "pairs": [("p", "z")]}, "name the columns of both"),
-        ({"truth": "y", "prob": "p"}, "positive class cannot be told"),
+        ({"truth": "y", "prob": "p"}, "positive class does not follow"),
         ({"truth": "y", "prob": "pp"}, "no column 'pp'; did you mean 'p'"),
         ({"truth": "z", "prob": "p", "groups": "match"}, "only shards go by them"),
         ({"truth": "z", "prob": "p", "separator": "ab"}, "one character"),

@@ -388,7 +388,7 @@ def test_label_rules_see_all_batches(tmp_path, either):
     assert tally([path], Selection(["y"], ["a"])).labels == ("b", "a")  # the column's name
     pl.DataFrame({"y": ["b"] * 80 + ["a"] * 10, "p": p[:, 0]}).write_parquet(path)
     message = first_error([path], Selection(["y"], ["p"]))
-    assert message.startswith(f"{path}: y: the positive class cannot be told from the labels 'b', 'a'")
+    assert message.startswith(f"{path}: y: the positive class does not follow from the labels 'b', 'a'")
 
 
 def test_too_many_labels(tmp_path, tiny, monkeypatch):

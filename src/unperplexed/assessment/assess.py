@@ -128,8 +128,8 @@ def assess(
     percent, from_logits, from_log_probs : bool, default False
         What y_prob holds instead of probabilities. Never guessed.
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        What rows belong together (the match, the document): rows of a group, which have the same values in all
-        columns, may depend on one another, and intervals take only different groups to be independent.
+        Clusters (the match, the document): rows with the same values in all columns may depend on one another, and
+        intervals take only different clusters to be independent.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     resamples : int, default 400

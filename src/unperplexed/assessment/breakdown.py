@@ -84,7 +84,7 @@ class GroupAssessment:
 
     @property
     def small(self) -> bool:
-        """Whether calibration cannot be told from so few rows: less than 100 whose top class happened, or did not.
+        """Whether the rows are too few to assess calibration: less than 100 whose top class happened, or did not.
 
         A slope of such a group says next to nothing.
         """

@@ -18,7 +18,7 @@ from .risk_profile import RiskProfile
 
 _NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "decisiveness"}
 _READ = "Low orders weigh the worst forecasts most, high orders the best. Larger is better."
-_FEW = "few rows: fewer than twenty rows' worth determine the interval, so it is too narrow; collect more rows"
+_FEW = "few rows: the interval has an effective sample size below twenty and is too narrow; collect more rows"
 _SAME = 1e-9
 
 

@@ -83,7 +83,7 @@ class RiskProfile(ReadOnlyArrays, Result):
     degrees_of_freedom: Floats
     """How well the standard errors are known (Satterthwaite): the fewer rows carry them, the less."""
     few_rows: Bools
-    """True where fewer than twenty rows' worth carry the standard error, which then is too small."""
+    """True where the standard error has an effective sample size below twenty; it is too small then."""
     floor: float
     limit: Limit = "floor"
 

@@ -97,7 +97,7 @@ def refuse_without_groups(arguments: argparse.Namespace) -> None:
     """What is for groups alone would be ignored."""
     for name, default in {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS}.items():
         if getattr(arguments, name) != default:
-            raise InputError(f"--{name.replace('_', '-')} is for groups; say of which with --by COLUMN.")
+            raise InputError(f"--{name.replace('_', '-')} is for groups; name their column with --by.")
 
 
 def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
     "lag": (None, "its limits hold however rows depend on one another"),
     "groups": ([], "its limits hold however rows depend on one another"),
-    "weight": (None, "its rows count the same"),
+    "weight": (None, "its rows have equal weight"),
     "scores": ([], "it is by one score, named with --score"),
-    "confidence": (0.95, "say with --level how probable a false alarm may be"),
-    "resamples": (400, "it draws no samples"),
-    "seed": (0, "it draws no samples"),
+    "confidence": (0.95, "--level is the largest probability of a false alarm"),
+    "resamples": (400, "it has no bootstrap replicates"),
+    "seed": (0, "it has no bootstrap replicates"),
 }
 """Options of other comparisons, their defaults, and why they have no place in one row after another."""
 
@@ -223,7 +223,7 @@ def show(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     names = matching(arguments.files)
     if len(names) > 1:
-        raise InputError(f"{arguments.files[0]}: {len(names)} files match; show says what one holds.")
+        raise InputError(f"{arguments.files[0]}: {len(names)} files match; show describes one.")
     found = Tally.load(names[0])
     write_outputs(arguments, partial(json_text, found.summary()), text_of(arguments, found), {})
 

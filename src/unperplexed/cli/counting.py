@@ -103,7 +103,7 @@ def counted_by(
     asked["n_jobs"] = arguments.jobs
     given = defaults | {name: value for name, value in asked.items() if value is not None}
     if len(getattr(arguments, "pair", None) or ()) > 1 and not getattr(arguments, "groups", ()):
-        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups says what is not")
+        say(f"the {len(arguments.pair)} forecasts of a row are taken to be independent; --groups names clusters")
     progress = not arguments.quiet
     engine = Engine(arguments.engine, arguments.scheduler, arguments.master)
     return counted_files(

@@ -110,7 +110,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
 
 def add_pairing(command: argparse.ArgumentParser, lag: bool = True) -> None:
     """Add how rows of several forecasters are matched."""
-    group = command.add_argument_group("which rows belong together")
+    group = command.add_argument_group("matching rows")
     add = group.add_argument
     many: Any = {"nargs": "+", "action": "extend", "default": []}
     add("--on", metavar="COLUMN", help="columns that make a row's id, in every file", **many)
@@ -182,7 +182,7 @@ def add_settings(command: argparse.ArgumentParser) -> None:
 
 def add_confidence(command: argparse.ArgumentParser) -> None:
     """Add the confidence level."""
-    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)")
+    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="confidence level (default: 0.95)")
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
@@ -193,9 +193,9 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
         type=int,
         default=400,
         metavar="N",
-        help="samples from each of two worlds for the intervals of what is measured; 0: none (default: 400)",
+        help="bootstrap replicates for the intervals of the calibrated figures; 0: none (default: 400)",
     )
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: 0)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
 
 def add_groups(command: argparse.ArgumentParser) -> None:
@@ -338,7 +338,7 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 def add_plot(command: argparse.ArgumentParser) -> None:
     """Add the plot to write."""
-    command.add_argument("--plot", type=Path, metavar="PATH", help="write the picture: .png, .svg or .pdf")
+    command.add_argument("--plot", type=Path, metavar="PATH", help="write the plot: .png, .svg or .pdf")
 
 
 def add_report(command: argparse.ArgumentParser) -> None:

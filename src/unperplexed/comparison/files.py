@@ -1,4 +1,4 @@
-"""Forecasters in files: which of their rows belong together, by id, in order or in one row; and the comparison."""
+"""Forecasters in files: how their rows are matched, by id, in order or in one row; and the comparison."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 
 @dataclass(frozen=True)
 class PairingOptions:
-    """What says which rows belong together."""
+    """How rows of several forecasters are matched."""
 
     on: Sequence[str] = ()
     """Columns that make a row's id."""
@@ -74,20 +74,18 @@ class PairingOptions:
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
         if (self.rivals and (self.on or self.in_order or self.forecaster)) or (self.on and self.in_order):
-            raise InputError(
-                "--forecast, --on and --in-order: each says by itself which rows belong together; name one."
-            )
+            raise InputError("--forecast, --on and --in-order: each is a way to match rows; name one.")
         if self.rivals and len(self.rivals) < self.least:
             raise InputError(
                 "--forecast: a comparison takes at least two forecasters, each as NAME=COLUMN[,COLUMN...]."
             )
         if self.forecaster and not self.on:
-            raise InputError("--forecaster: which rows belong together? Name the columns of their id with --on.")
+            raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
         if self.common and not self.on:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
         if not (self.on or self.in_order or self.rivals):
             raise InputError(
-                "which rows belong together? Name the columns of their id with --on, say --in-order if all files have"
+                "how are rows matched? Name the columns of their id with --on, take --in-order if all files have"
                 " the same rows in the same order, or name the columns of each forecaster in one file with --forecast."
             )
 
@@ -317,7 +315,7 @@ def _check_heights(keys: Mapping[str, pl.DataFrame]) -> None:
         if other.height != frame.height:
             raise InputError(
                 f"{first} has {frame.height:,} rows, {name} {other.height:,}: they are not the same rows in the same"
-                " order. Name the columns that say which belong together with --on."
+                " order. Name the columns of their id with --on."
             )
 
 

@@ -151,7 +151,7 @@ class Forecasts:
         The class set in column order where all of the data has settled it, None for a class that never occurs.
         Unlike ``labels`` it is not checked against the names of the columns.
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        What rows belong together (the match, the document), or an id of each row: numbers or texts, of one column or
+        Clusters of dependent rows (the match, the document), or an id of each row: numbers or texts, of one column or
         several. A tally's shards are made by it.
     source : str, optional
         Name of where the rows come from.

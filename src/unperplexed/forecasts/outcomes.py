@@ -294,7 +294,7 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
     if len(numbers) == len(present) and any(v in (0, 1) for v in numbers):
         return 0, 1  # so the others are no class, which is said with their rows
     raise InputError(
-        f"{settings.name}: the positive class cannot be told from the labels {listed(present)}. {_marks(present)}"
+        f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
         "Name it with pos_label (--pos-label), or both with labels=[negative, positive] (--labels)."
     )
 

@@ -166,7 +166,7 @@ class AssessmentDisplay:
         X, y, sample_weight
             What was given to it.
         groups : array_like of shape (n,) or (n, k), mapping or data frame, optional
-            What rows of X belong together. Where rows are in several folds, as of a repeated cross-validation, by
+            Clusters of the rows of X. Where rows are in several folds, as of a repeated cross-validation, by
             default the row itself: it was forecast several times, but happened once.
         name, ax, axes, kind, curve_kwargs, **settings
             As in `from_estimator`.

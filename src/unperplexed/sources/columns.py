@@ -36,7 +36,7 @@ class Selection:
     """Several binary forecasts a row, each as probability=outcome."""
     weight: str | None = None
     groups: Sequence[str] = ()
-    """Columns that say which rows belong together: those with the same values in all of them."""
+    """Columns of the clusters: rows with the same values in all of them."""
     keys: Sequence[str] = ()
     """Columns to be given along with the forecasts as they are: ids, or what rows are counted apart by."""
     rivals: Sequence[Sequence[str]] = ()

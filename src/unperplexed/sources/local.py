@@ -67,7 +67,7 @@ def tally_files(
     weight : str, optional
         Column of importance weights.
     groups : str or sequence of str, optional
-        Columns that say which rows belong together: those with the same values in all of them (for the part "shards").
+        Columns of the clusters: rows with the same values in all of them (for the part "shards").
     format : str, optional
         "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
     separator : str, default ","

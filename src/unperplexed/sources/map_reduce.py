@@ -156,7 +156,7 @@ def rows_of_frame(
     if "shards" in parts and not selection.groups:
         raise InputError(
             "parts: rows of a frame have no numbers by which they could go into shards, whatever its partitions. Name"
-            " columns that tell them apart, or that say which belong together: groups=."
+            " columns that make their ids differ, or their clusters: groups=."
         )
     found, _ = plans(selection, Source([*names], lambda _: iter(()), 0), reading.labels is not None)
     return ForecastRows(found, reading, Spelling(missing=reading.cells.missing), frozenset(numbers))

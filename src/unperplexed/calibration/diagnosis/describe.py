@@ -95,6 +95,7 @@ UNTOLD = (
 )
 """What a tally of more than two classes does not tell."""
 
+_SHORTER = {"bias": "biased", "shape": "other error"}
 _MOST_SHORT = 2
 
 
@@ -102,7 +103,7 @@ def short_verdict(diagnosis: Diagnosis) -> str:
     """Return the verdict for a column: "biased, overconfident", "none detected"; "" where there is none."""
     if not diagnosis.made:
         return ""
-    words = list(dict.fromkeys("biased" if each.error == "bias" else short(each) for each in diagnosis.findings))
+    words = list(dict.fromkeys(_SHORTER.get(each.error) or short(each) for each in diagnosis.findings))
     more = ", ..." if len(words) > _MOST_SHORT else ""
     return f"{', '.join(words[:_MOST_SHORT])}{more}" or "none detected"
 
