@@ -14,9 +14,6 @@ from .risk_profile import MeasuredProfile, RiskProfile
 # Mark shape, name and order of the three means, from the smallest to the largest.
 MEANS = (("v", "robustness", ROBUST), ("o", "geometric_accuracy", GEOMETRIC), ("^", "decisiveness", DECISIVE))
 
-MOST_PROFILES = 8
-"""Lines that can be distinguished."""
-
 
 def plot_profile(
     profile: RiskProfile,

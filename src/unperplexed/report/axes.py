@@ -25,9 +25,6 @@ COLOURS = (
 )
 """Colours of bubbles and their edges; the first for all bins, or each for a class where there are no more."""
 
-PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-"""Behind text, so that lines do not run through it."""
-
 MARKS = "#B33F00"
 
 GREY = "#6e6e6e"
