@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from unperplexed.calibration.clustered_test import CalibratedShardSums
+from unperplexed.calibration.clustered_test import CalibratedShardSums, independent_share
+from unperplexed.calibration.resampling import CellCounts, Sample
 
 LEVEL = np.array([0.2, 0.5, 0.3])
 SUMS = np.array([[-1.0, 0.5, 2.0], [0.3, -2.0, 1.0]])
@@ -54,3 +55,24 @@ def test_what_is_drawn_has_these_probabilities(sums):
             found = (drawn[:, column].round(9) == each).mean()
             assert abs(found - expected) < 4.5 * np.sqrt(expected * (1 - expected) / samples), (shard, each)
         assert np.isin(drawn[:, column].round(9), value.round(9)).all()
+
+
+def test_cells_are_in_the_neighbourhood_of_their_middle():
+    """Sixteen of equal weight. The second cell lies across the end of the first; its middle is still in it."""
+    weight = np.array([90.0, 18.0, 92.0, *[100.0] * 14])
+    more = np.where(np.arange(10) % 2, 1.5, 0.5)[:, None]
+    happened = weight / 10 * np.where(np.arange(17) == 1, 2 - more, more)  # where others have more, it has less
+
+    def share(happened, weight):
+        total = np.broadcast_to(weight / 5, happened.shape)
+        reported = np.linspace(0.1, 0.9, weight.size)
+        return independent_share(CellCounts(reported, Sample(weight, 2 * weight), False, Sample(happened, total)))
+
+    def joined(x, at):
+        return np.add.reduceat(x, [0, *range(at, 17)], axis=-1)
+
+    first_two = share(joined(happened, 2), joined(weight, 2))
+    assert share(happened, weight) == pytest.approx(first_two, rel=1e-12)
+    last_two = np.delete(np.arange(17), 2)
+    apart = share(np.add.reduceat(happened, last_two, axis=-1), np.add.reduceat(weight, last_two))
+    assert abs(apart - first_two) > 1e-4
