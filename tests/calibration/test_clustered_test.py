@@ -58,21 +58,17 @@ def test_what_is_drawn_has_these_probabilities(sums):
 
 
 def test_cells_are_in_the_neighbourhood_of_their_middle():
-    """Sixteen of equal weight. The second cell lies across the end of the first; its middle is still in it."""
-    weight = np.array([90.0, 18.0, 92.0, *[100.0] * 14])
+    """Sixteen of equal weight. The third cell lies across the end of the first; its middle is still in it."""
+    weight = np.array([30.0, 60.0, 18.0, 92.0, *[100.0] * 14])
     more = np.where(np.arange(10) % 2, 1.5, 0.5)[:, None]
-    happened = weight / 10 * np.where(np.arange(17) == 1, 2 - more, more)  # where others have more, it has less
+    happened = weight / 10 * np.where(np.isin(np.arange(18), [1, 2]), 2 - more, more)  # where others have more, less
 
-    def share(happened, weight):
-        total = np.broadcast_to(weight / 5, happened.shape)
-        reported = np.linspace(0.1, 0.9, weight.size)
-        return independent_share(CellCounts(reported, Sample(weight, 2 * weight), False, Sample(happened, total)))
+    def share(*first):
+        """What part is worth as much, of cells that begin at these."""
+        h, w = (np.add.reduceat(x, [*first, *range(3, 18)], axis=-1) for x in (happened, weight))
+        total = Sample(h, np.broadcast_to(w / 5, h.shape))
+        return independent_share(CellCounts(np.linspace(0.1, 0.9, w.size), Sample(w, 2 * w), False, total))
 
-    def joined(x, at):
-        return np.add.reduceat(x, [0, *range(at, 17)], axis=-1)
-
-    first_two = share(joined(happened, 2), joined(weight, 2))
-    assert share(happened, weight) == pytest.approx(first_two, rel=1e-12)
-    last_two = np.delete(np.arange(17), 2)
-    apart = share(np.add.reduceat(happened, last_two, axis=-1), np.add.reduceat(weight, last_two))
-    assert abs(apart - first_two) > 1e-4
+    assert share(0, 1, 2) == pytest.approx(share(0), rel=1e-12)
+    weight[0] = 100.0  # then the others are in the second
+    assert abs(share(0, 1, 2) - share(0)) > 1e-4
