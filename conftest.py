@@ -33,7 +33,7 @@ else:
     Two commands have the predictions of networks, where these are."""
 
     COMMAND = 'unperplexed() { python -m unperplexed "$@"; }'
-    SIMPLE = re.compile(r"unperplexed [^|<>;&$*?~`{}()\[\]#]+")
+    SIMPLE = re.compile(r"unperplexed (?:'[^']*'|[^|<>;&$*?~`{}()\[\]#'])+(?: #.*)?")
     """A command that is nothing but a call, and means the same without a shell and in this process."""
 
     def setup(namespace):
@@ -75,7 +75,7 @@ else:
         printed, errors, ended = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO(), 0
         with redirect_stdout(printed), redirect_stderr(errors):
             for command in commands:
-                ended = ended or main(shlex.split(command)[1:])
+                ended = ended or main(shlex.split(command, comments=True)[1:])
         printed.flush()
         return ended, printed.buffer.getvalue().decode(), errors.getvalue()
 

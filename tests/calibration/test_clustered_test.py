@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from unperplexed.calibration.clustered_test import CalibratedShardSums
+from unperplexed.calibration.clustered_test import CalibratedShardSums, independent_share
+from unperplexed.calibration.resampling import CellCounts, Sample
 
 LEVEL = np.array([0.2, 0.5, 0.3])
 SUMS = np.array([[-1.0, 0.5, 2.0], [0.3, -2.0, 1.0]])
@@ -54,3 +55,20 @@ def test_what_is_drawn_has_these_probabilities(sums):
             found = (drawn[:, column].round(9) == each).mean()
             assert abs(found - expected) < 4.5 * np.sqrt(expected * (1 - expected) / samples), (shard, each)
         assert np.isin(drawn[:, column].round(9), value.round(9)).all()
+
+
+def test_cells_are_in_the_neighbourhood_of_their_middle():
+    """Sixteen of equal weight. The third cell lies across the end of the first; its middle is still in it."""
+    weight = np.array([30.0, 60.0, 18.0, 92.0, *[100.0] * 14])
+    more = np.where(np.arange(10) % 2, 1.5, 0.5)[:, None]
+    happened = weight / 10 * np.where(np.isin(np.arange(18), [1, 2]), 2 - more, more)  # where others have more, less
+
+    def share(*first):
+        """What part is worth as much, of cells that begin at these."""
+        h, w = (np.add.reduceat(x, [*first, *range(3, 18)], axis=-1) for x in (happened, weight))
+        total = Sample(h, np.broadcast_to(w / 5, h.shape))
+        return independent_share(CellCounts(np.linspace(0.1, 0.9, w.size), Sample(w, 2 * w), False, total))
+
+    assert share(0, 1, 2) == pytest.approx(share(0), rel=1e-12)
+    weight[0] = 100.0  # then the others are in the second
+    assert abs(share(0, 1, 2) - share(0)) > 1e-4

@@ -83,7 +83,7 @@ def test_groups_are_assessed_as_if_alone_and_add_up_to_the_whole(name):
 def test_text_fits_a_terminal(name, settings):
     load, by = SETS[name]
     frame, y, p = load()
-    lines = str(assess_by(y, p, by=frame.select(by), **settings)).splitlines()
+    lines = str(assess_by(y, p, by=frame.select(by), resamples=40, **settings)).splitlines()
     assert max(map(len, lines)) <= 80
     groups = next(at for at, line in enumerate(lines) if re.match(r"[\d,]+ groups by ", line))
     assert len(lines[groups:]) <= 33 + 3 * 20  # long names are folded, and columns without room stand below their row
