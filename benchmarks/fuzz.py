@@ -118,9 +118,9 @@ def _killed(number: int, folder: Path, rng: np.random.Generator) -> Iterator[str
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait((0.5 + 0.6 * rng.random()) * whole)
-                whole = 0.8 * whole + 0.2 * (time.perf_counter() - start)
+                whole = 0.5 * (whole + time.perf_counter() - start)
             except subprocess.TimeoutExpired:
-                whole *= 1.02
+                whole *= 1.05
                 process.send_signal(which)
         code = process.returncode
         old = [path.read_bytes() == b"old" for path in outputs]
