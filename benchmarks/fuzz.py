@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("kinds", nargs="+", choices=(*KINDS, "signals"))
     parser.add_argument("--number", type=int, default=10_000, help="how many of each kind (default: 10000)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--memory", type=int, default=4096, metavar="MB", help="address space (default: 4096)")
+    parser.add_argument("--memory", type=int, default=16384, metavar="MB", help="address space (default: 16384)")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "unperplexed-fuzz", metavar="FOLDER")
     arguments = parser.parse_args()
     wrong = 0
