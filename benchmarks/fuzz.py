@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("kinds", nargs="+", choices=(*KINDS, "signals"))
     parser.add_argument("--number", type=int, default=10_000, help="how many of each kind (default: 10000)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--memory", type=int, default=4096, metavar="MB", help="address space (default: 4096)")
+    parser.add_argument("--memory", type=int, default=16384, metavar="MB", help="address space (default: 16384)")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "unperplexed-fuzz", metavar="FOLDER")
     arguments = parser.parse_args()
     wrong = 0
@@ -118,9 +118,9 @@ def _killed(number: int, folder: Path, rng: np.random.Generator) -> Iterator[str
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait((0.5 + 0.6 * rng.random()) * whole)
-                whole = 0.8 * whole + 0.2 * (time.perf_counter() - start)
+                whole = 0.5 * (whole + time.perf_counter() - start)
             except subprocess.TimeoutExpired:
-                whole *= 1.02
+                whole *= 1.05
                 process.send_signal(which)
         code = process.returncode
         old = [path.read_bytes() == b"old" for path in outputs]

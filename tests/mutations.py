@@ -230,12 +230,12 @@ def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
             if isinstance(place[key], int | float) and not isinstance(place[key], bool) and rng.random() < 0.5:
                 new = place[key] + [1, -1, 1e-9][int(rng.integers(3))]
             place[key] = new
-            if key == "sections" or place is not header:
-                continue
         else:
             which = int(rng.integers(len(sections)))
             body = bytearray(zlib.decompress(sections[which]))
-            section = header["sections"][which] if isinstance(header["sections"], list) else {}
+            places = header["sections"]
+            section = places[which] if isinstance(places, list) and which < len(places) else {}
+            section = section if isinstance(section, dict) else {}
             if section.get("type") in ("<f8", "<i8") and body:
                 numbers = np.frombuffer(bytes(body), section["type"]).copy()
                 at = int(rng.integers(numbers.size))

@@ -234,6 +234,10 @@ def _slope_and_intercept(counts: _Counts, confidence: float, two: bool) -> tuple
     return found[0], found[1]
 
 
+_SINGULAR = 1e15
+"""Condition of an information matrix beyond which doubles cannot invert it."""
+
+
 def _coefficient_error(
     counts: _Counts, between: np.ndarray, names: tuple[str, ...], coefficients: Floats, at: int
 ) -> float:
@@ -242,7 +246,10 @@ def _coefficient_error(
     x = features(names, s)
     q = expit(s + x @ coefficients)
     total = (counts.positive + counts.negative)[between]
-    inverse = np.linalg.inv((x * (total * q * (1 - q))[:, None]).T @ x)
+    information = (x * (total * q * (1 - q))[:, None]).T @ x
+    if np.linalg.cond(information) > _SINGULAR:  # one row outweighs all others
+        return math.nan
+    inverse = np.linalg.inv(information)
     direction = x @ inverse[at]
     of_positive, of_negative = np.zeros((2, counts.p.size))
     of_positive[between], of_negative[between] = direction * (1 - q), -direction * q

@@ -17,6 +17,9 @@ MOST_PAIRS = 1 << 53
 MOST_LABEL_BYTES = 1 << 26
 """Bytes of all labels together in a file."""
 
+_MOST_WEIGHT = 1e140
+"""More than any 2^53 rows weigh, whose weights are at most 1e100."""
+
 _LOOSE = 1e-6
 """Relative room for the last digits of sums with weights."""
 
@@ -62,7 +65,9 @@ def check_counts(name: str, table: PairTable, grid: Grid, weighted: bool) -> Non
         require((squared == happened).all(), f"{name!r}: squared weights of rows that all weigh 1")
         whole = (table.total == np.floor(table.total)).all() and (happened == np.floor(happened)).all()
         require(whole, f"{name!r}: parts of rows")
-    require((squared <= happened * happened * (1 + _LOOSE)).all(), f"{name!r}: squared weights do not go with weights")
+    with np.errstate(over="ignore"):
+        possible = (squared <= happened * happened * (1 + _LOOSE)) & (happened < _MOST_WEIGHT)
+    require(possible.all(), f"{name!r}: squared weights do not go with weights")
     if isinstance(table, Cells):
         _check_cells(name, table, grid, some)
 
@@ -79,5 +84,6 @@ def _check_cells(name: str, table: Cells, grid: Grid, some: Any) -> None:
     first, second_high, second_low = (column[some] for column in moments)
     last = (1 << grid.shift) - 1
     second = second_high * (1 << HALF_BITS) + second_low
-    possible = (first <= w * last * (1 + _LOOSE)) & (first * first <= w * second * (1 + _LOOSE))
+    with np.errstate(over="ignore"):  # the infinite is refused
+        possible = (first <= w * last * (1 + _LOOSE)) & (first * first <= w * second * (1 + _LOOSE))
     require((possible & (second <= first * last * (1 + _LOOSE))).all(), f"{name!r}: places lie outside their cell")

@@ -93,9 +93,10 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
     squared, squared_positive = columns.squared * scale**2, columns.squared_positive * scale**2
     # Rows of one value or cell are taken to weigh the same, which matters to a correction for skewness alone.
     rows = Scored(s, total, positive, squared, squared_positive, squared**2 / total)
-    counts, counts_positive = total**2 / squared, np.zeros_like(total)
-    some = squared_positive > 0
-    counts_positive[some] = positive[some] ** 2 / squared_positive[some]
+    counts, counts_positive = np.zeros_like(total), np.zeros_like(total)
+    some, some_positive = squared > 0, squared_positive > 0  # weights of 1e-90 beside those of 1e90 have no squares
+    counts[some] = total[some] ** 2 / squared[some]
+    counts_positive[some_positive] = positive[some_positive] ** 2 / squared_positive[some_positive]
     clusters = _sums_over_shards(tally, s, rows.total) if tally.grouped else None
     return BinaryData(
         rows,

@@ -228,5 +228,6 @@ def bayesian(
         reported, happened, total, floor=floor
     )
     given, pairs, weight = (np.bincount(bin_, x) for x in (happened, total * reported, total))
-    measured = (given + prior * pairs / weight) / (weight + prior)
+    share = weight / (weight + prior)
+    measured = share * (given / weight) + (1 - share) * (pairs / weight)  # which no prior is too strong for
     return Estimate(measured[bin_], bin_, {**settings, "prior": prior})
