@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
@@ -128,7 +129,7 @@ def selection_of(arguments: argparse.Namespace) -> Selection:
 def reading_of(arguments: argparse.Namespace) -> FileReading:
     """How rows are read, as the options say."""
     return FileReading(
-        arguments.labels,
+        labels_of(arguments),
         arguments.pos_label,
         arguments.ignore_label,
         {"\\t": "\t", "tab": "\t"}.get(arguments.separator, arguments.separator),
@@ -140,6 +141,24 @@ def reading_of(arguments: argparse.Namespace) -> FileReading:
         arguments.sheet,
         whole=arguments.command != "tally",
     )
+
+
+def labels_of(arguments: argparse.Namespace) -> list[str] | None:
+    """Read the labels: as they are named, or one a line of a file that @ names."""
+    labels: list[str] | None = arguments.labels
+    if labels is None or len(labels) != 1 or not labels[0].startswith("@"):
+        return labels
+    try:
+        lines = Path(labels[0][1:]).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise InputError(
+            f"--labels {labels[0]}: cannot be read: {reason}. Name a text file, one label a line."
+        ) from None
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise InputError(f"--labels {labels[0]}: holds no label. Write one on each line.")
+    return found
 
 
 def file_chunks(

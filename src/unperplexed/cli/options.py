@@ -58,7 +58,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         "--labels",
         nargs="+",
         metavar="LABEL",
-        help="class labels in column order (negative positive for one column)",
+        help="class labels in column order (negative positive for one column); @FILE: one on each line of a file",
     )
     add("--pos-label", metavar="LABEL", help="the outcome a single probability column speaks of")
     add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")

@@ -448,8 +448,8 @@ class Forecasts:
             x = self._columns.rows(here)
             for reason, mask in self._block(here)[1].items():
                 found.setdefault(reason, []).extend(kept[mask].tolist())
-                wrong = np.asarray(wrong_values(reason, x[kept[mask] - at]).any(axis=0))
-                columns[reason] = wrong | columns[reason] if reason in columns else wrong
+                wrong = wrong_values(reason, x[kept[mask] - at]).any(axis=0)
+                columns[reason] = np.logical_or(wrong, columns.get(reason, False))
             finite = x[np.isfinite(x)]
             if finite.size:
                 lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))

@@ -6,7 +6,9 @@ A reader is a function ``(path, options) -> Source``. It looks at the file's hea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,15 @@ class Cells:
     """Whether numbers may end in a percent sign."""
     drop: bool = False
     """Whether rows with text that is no number are left out."""
+
+    @property
+    def missing_numbers(self) -> list[float]:
+        """Marks of a missing value that are numbers, such as -999."""
+        found = []
+        for mark in self.missing:
+            with suppress(ValueError):
+                found.append(float(mark))
+        return [number for number in found if not isnan(number)]
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,10 @@ def as_numbers(
 
     Where rows are to be left out for other text, it becomes missing, and ``unreadable`` collects the rows.
     """
-    if isinstance(column, np.ndarray) or column.dtype.is_numeric() or column.dtype == pl.Boolean:
+    if isinstance(column, np.ndarray) or column.dtype == pl.Boolean:
         return column
+    if column.dtype.is_numeric():
+        return column.set(column.is_in(cells.missing_numbers), None) if cells.missing_numbers else column
     if column.dtype == pl.Null:
         return column.cast(pl.Float64)
     if column.dtype != pl.String:

@@ -1,0 +1,95 @@
+"""Files as people have them: each assessed by one short command, or refused with a remedy that works when pasted."""
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import messy_files
+from messy_files import CLASSES, COMMANDS, KNOWN, LABELS, PROBS, P, Y
+from unperplexed.cli.parser import main
+
+NEEDS = {".xlsx": ("fastexcel", "xlsxwriter")}
+FILES = [name for name in COMMANDS if all(map(find_spec, NEEDS.get(f".{name.partition('.')[2]}", ())))]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "names.txt").write_text("\n".join(CLASSES) + "\n")
+    return tmp_path
+
+
+def meant(name):
+    """Geometric accuracy of the forecasts that the file was made of."""
+    if name in ("network.npz", "pandas.csv", "pandas.parquet"):
+        p = PROBS.round(2) if name == "pandas.csv" else PROBS
+        of_observed = (p / p.sum(axis=1, keepdims=True))[LABELS[:, None] == np.array(CLASSES)]
+    else:
+        of_observed = np.where(Y, P, 1 - P)
+    return np.exp(np.log(of_observed).mean())
+
+
+def run(*words, command="scores"):
+    return main([command, *words, "--json", "-"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_command_of_eight_words_reads_it(here, capsys, name):
+    write, options = COMMANDS[name]
+    write(here / name)
+    words = options.split()
+    assert len(["unperplexed", "assess", *words]) <= 8
+    assert run(name, *words, "--resamples=0", "--floor=0.00001", command="assess") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["reported"]["geometric_accuracy"] == pytest.approx(meant(name), rel=1e-6)
+    assert found["n_rows"] == len(Y)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_refusal_names_an_option_that_is_missing(here, capsys, name):
+    """From the columns alone one remedy after another, as the messages write them, until the file is read."""
+    write, options = COMMANDS[name]
+    write(here / name)
+    words = [each for each in options.split() if each.startswith(("--truth", "--prob")) or each in KNOWN.get(name, ())]
+    missing = [each for each in options.split() if each not in words]
+    while missing:
+        if run(name, *words) == 0:
+            pytest.fail(f"read without {missing}")
+        message = capsys.readouterr().err
+        named = [each for each in missing if pasted(each) in message]
+        assert named, (words, missing, message)
+        words.append(min(named, key=lambda each: message.index(pasted(each))))
+        missing.remove(words[-1])
+    assert run(name, *words) == 0
+
+
+def pasted(option):
+    """An option as messages write it; a label is for the user to choose."""
+    flag, _, value = option.partition("=")
+    return flag if flag in ("--pos-label", "--sheet", "--separator") else f"{flag} {value}".strip()
+
+
+def test_the_script_writes_them_all(tmp_path):
+    if len(FILES) < len(COMMANDS):
+        pytest.skip("some writers are not installed")
+    messy_files.write_all(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*COMMANDS, "names.txt"}
+    assert len(COMMANDS) == 12
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file"), (b"\n \n", "holds no label"), (b"\xe9", "not UTF-8")]
+)
+def test_files_of_labels_that_are_none(here, capsys, content, reason):
+    COMMANDS["pandas.parquet"][0](here / "f.parquet")
+    if content is not None:
+        (here / "bad.txt").write_bytes(content)
+    assert run("f.parquet", "--prob=proba", "--labels", "@bad.txt") == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_label_may_begin_with_the_sign(here, capsys):
+    (here / "f.csv").write_text("y,p\n@home,0.5\naway,0.5\n")
+    assert run("f.csv", "--labels", "away", "@home") == 0
