@@ -105,6 +105,13 @@ def test_inspect(name):
     assert ("from the first epoch alone" in said) == ("2epochs" in name)
 
 
+@pytest.mark.parametrize("name", ["stated_1epoch.json", "stated_2epochs.eval"])
+def test_confidences_are_read_from_what_the_model_wrote(name):
+    kept = [[*read_items(SAMPLES / "inspect" / name, stated="metadata.confidence")]]
+    kept.append([*read_items(SAMPLES / "inspect" / name, stated="output.completion", scale=100)])
+    assert kept[0] == kept[1]
+
+
 def test_lighteval():
     found = assess_questions(read_items(SAMPLES / "lighteval" / "details_upmc_0.parquet"), resamples=0)
     assert found.metrics["acc"].value == EXPECTED["lighteval"]["details_upmc_0.parquet"]["acc"]

@@ -20,6 +20,7 @@ class Kinds:
         self._found = found
 
     def __str__(self) -> str:
+        """Give each under its kind."""
         return "\n\n".join(f"{kind.upper()}\n\n{each}" for kind, each in self._found.items())
 
     def to_json(self) -> str:
