@@ -41,6 +41,7 @@ def tops_of(p, y, k):
     st.booleans(),
     st.booleans(),
 )
+@pytest.mark.slow
 def test_bounds_contain_the_figures_of_full_logits(seed, size, k, scale, with_size, observed_known):
     rng = np.random.default_rng(seed)
     logits = scale * rng.standard_t(3, size=(6, size))

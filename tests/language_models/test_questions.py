@@ -49,6 +49,7 @@ def test_metrics_are_their_formulas(rng):
     assert [name for name, each in found.items() if not each.larger_is_better] == ["brier_score"]
 
 
+@pytest.mark.slow
 def test_the_assessment_is_that_of_the_forecasts(rng):
     questions = some_questions(rng)
     for which in ("each-option", "top-option"):

@@ -95,6 +95,7 @@ def test_the_most_surprising_tokens_and_documents_are_found(rng):
     assert [each.name for each in found.documents[:5]] == [each.name for each in worst]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30))
 def test_tallies_add_up_in_any_order_and_split(seed, cut):

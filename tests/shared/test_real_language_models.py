@@ -105,6 +105,13 @@ def test_inspect(name):
     assert ("from the first epoch alone" in said) == ("2epochs" in name)
 
 
+@pytest.mark.parametrize("name", ["stated_1epoch.json", "stated_2epochs.eval"])
+def test_confidences_are_read_from_what_the_model_wrote(name):
+    kept = [[*read_items(SAMPLES / "inspect" / name, stated="metadata.confidence")]]
+    kept.append([*read_items(SAMPLES / "inspect" / name, stated="output.completion", scale=100)])
+    assert kept[0] == kept[1]
+
+
 def test_lighteval():
     found = assess_questions(read_items(SAMPLES / "lighteval" / "details_upmc_0.parquet"), resamples=0)
     assert found.metrics["acc"].value == EXPECTED["lighteval"]["details_upmc_0.parquet"]["acc"]
@@ -134,6 +141,7 @@ def test_runs_of_two_models_are_compared_on_the_same_questions(capsys):
         assert [found["metrics"][name][side] for side in ("first", "second")] == pytest.approx(own, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
     folder = str(SAMPLES / "lm_eval" / "gpt2")
     assert main(["lm", folder, "--resamples", "0", "--json", str(tmp_path / "all.json")]) == 0
@@ -147,6 +155,7 @@ def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
     assert "a report has one kind" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_one_command_for_each_log(tmp_path, capsys):
     logs = [path for path in SAMPLES.rglob("*") if path.is_file() and "recipe" not in path.parts]
     logs = [path for path in logs if path.name not in ("README.md", "expected.json") and "results" not in path.name]

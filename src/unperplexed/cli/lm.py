@@ -32,8 +32,9 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare only documents or questions that both logs have, and report the others",
     )
-    text = "place of the stated confidence within Inspect's scores, such as metadata.confidence"
+    text = "place of the stated confidence in Inspect's scores or samples: metadata.confidence, output.completion"
     add("--stated", metavar="PLACE", help=text)
+    add("--scale", type=float, metavar="N", help="highest value of a stated confidence, such as 10 or 100")
     text = (
         "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
         " none-of-these leaves it to none of them"
@@ -64,7 +65,7 @@ def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Ite
     from ..language_models.reading import read_items
     from .outputs import sayer
 
-    return read_items(files, form=a.form, stated=a.stated or "", remarks=remarks, say=sayer(a))
+    return read_items(files, form=a.form, stated=a.stated or "", scale=a.scale, remarks=remarks, say=sayer(a))
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:

@@ -12,6 +12,7 @@ from .questions import assess_questions as assess_questions
 from .questions import option_probabilities as option_probabilities
 from .questions import question_events as question_events
 from .reading import read_items as read_items
+from .stated import stated_confidence as stated_confidence
 from .text_comparison import TextComparison as TextComparison
 from .text_comparison import compare_texts as compare_texts
 from .text_result import TextAssessment as TextAssessment

@@ -97,7 +97,8 @@ def _parsed(path: Path, place: str, data: bytes) -> Any:
         return json.loads(data)
     except ValueError as error:
         where = f"{path}, {place}" if place else str(path)
-        raise InputError(f"{where}: no valid JSON: {error}.") from None
+        known = "" if place else " Logs are JSON, JSON Lines, Parquet or .eval; tables are for unperplexed assess."
+        raise InputError(f"{where}: no valid JSON: {error}.{known}") from None
 
 
 def _parquet(path: Path) -> Iterator[Record]:

@@ -204,7 +204,7 @@ def assess_texts(
     if not tally.n_documents:
         raise InputError(
             "; ".join(["texts: no text with a log-probability", *remarks.sentences()])
-            + ". Questions and answers are assessed by assess_questions and assess_answers."
+            + ". Questions have assess_questions, and answers assess_answers."
         )
     return _assessed(tally, confidence, remarks)
 

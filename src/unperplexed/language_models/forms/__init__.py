@@ -23,6 +23,8 @@ class Log:
     remarks: Remarks = field(default_factory=Remarks)
     stated: str = ""
     """Where a stated confidence is, such as ``metadata.confidence``; "" for nowhere."""
+    scale: float | None = None
+    """Highest value of a stated confidence that is a bare number."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What a form keeps from one record to the next."""
 

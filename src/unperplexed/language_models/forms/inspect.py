@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..items import Answer, Item
+from ..stated import stated_confidence
 from ..tokens import text_of_tokens, token
 from . import Form, Log, Record
 from .openai import GENERATED
@@ -38,7 +39,7 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
         if epoch > 1:
             log.remarks.add(EPOCHS, "answer")
         for scorer, score in (sample.get("scores") or {}).items():
-            yield _answer(name, epoch, scorer, score, log)
+            yield _answer(name, epoch, scorer, {**sample, **score}, log)
         for choice in (sample.get("output") or {}).get("choices") or ():
             entries = (choice.get("logprobs") or {}).get("content") or ()
             if not entries:
@@ -57,7 +58,7 @@ def _content(content: Any) -> str:
 def _answer(name: str, epoch: int, scorer: str, score: Mapping[str, Any], log: Log) -> Answer:
     if score.get("reason") == "invalid_response_format":
         log.remarks.add(UNPARSED, "answer")
-    confidence = _stated(score, log.stated) if log.stated else None
+    confidence = _stated(score, log) if log.stated else None
     if log.stated and confidence is None:
         log.remarks.add(NO_CONFIDENCE, "answer")
     return Answer(name, _grade(score.get("value")), confidence, scorer, epoch)
@@ -69,12 +70,16 @@ def _grade(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _stated(score: Mapping[str, Any], where: str) -> float | None:
-    """Follow a path such as metadata.confidence, or value.confidence."""
+def _stated(score: Mapping[str, Any], log: Log) -> float | None:
+    """Follow a path such as metadata.confidence, value.confidence, or output.completion, which is read as a text."""
     found: Any = score
-    for key in where.split("."):
+    for key in log.stated.split("."):
         found = found.get(key) if isinstance(found, Mapping) else None
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    if isinstance(found, str):
+        return stated_confidence(found, scale=log.scale)
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return None
+    return float(found) / (log.scale or 1.0)
 
 
 FORMS = (Form("inspect", "logs of Inspect", _recognizes, _items),)

@@ -21,7 +21,8 @@ def _nested(record: Record) -> bool:
 
 
 def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
-    name, text, size = str(record.get("doc", place)), record.get("text"), record.get("bytes")
+    name, text, size = record.get("doc"), record.get("text"), record.get("bytes")
+    name = place if name is None else str(name)
     where = f"{log.path}, {place}: "
     if text is not None and not isinstance(text, str):
         raise InputError(f"{where}text: expected a string.")
