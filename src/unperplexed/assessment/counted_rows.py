@@ -112,15 +112,16 @@ class CountedRows:
         values, place = np.unique(self.p, return_inverse=True)
         place = 2 * place.reshape(-1) + self.positive
         weight, squared = (np.bincount(place, x, 2 * values.size) for x in (self.weight, self.squared))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            counts = np.where(squared > 0, np.maximum(np.rint(weight**2 / squared), 1), 0).astype(np.int64)
+        lots = np.flatnonzero(squared > 0)
+        weight, squared = weight[lots], squared[lots]
+        counts = np.maximum(np.rint(weight**2 / squared), 1).astype(np.int64)
         dealt = folds_of_counts(counts, FOLDS, seed)
         fold, lot = np.nonzero(dealt)
         share = dealt[fold, lot] / counts[lot]
         rows = replace(
             self,
-            p=values[lot // 2],
-            positive=lot % 2,
+            p=values[lots[lot] // 2],
+            positive=lots[lot] % 2,
             weight=share * weight[lot],
             squared=share * squared[lot],
             ends=None,

@@ -12,7 +12,10 @@ from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Bools, Floats
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
-from ..recalibration.fitting import FitSettings, state_of_counts
+from ..recalibration.fitting import FitSettings, state_of_columns
+from ..tally.binary import BinaryColumns, BinaryRows
+from ..tally.tables import PairTable, grid_of
+from ..tally.tally import EXACT_LIMIT, FRACTION_BITS
 from .counted_rows import FEWEST_UNITS, FOLDS, CountedRows, folds_in_turn
 
 RECALIBRATED = "recalibrated"
@@ -124,12 +127,19 @@ def _fitted(rows: CountedRows, kept: Bools, seed: int, p: Floats) -> Floats:
         reading: dict[str, Any] = {"labels": [0, 1], "sample_weight": weight, "groups": rows.groups[kept]}
         return Recalibrator(seed=seed).fit(rows.positive[kept], rows.p[kept], **reading).transform(p)
     some = rows.only(kept)
-    values, place = np.unique(some.p, return_inverse=True)
-    at = some.positive * values.size + place.reshape(-1)
-    total, squared = (
-        np.asarray(np.bincount(at, x, 2 * values.size).reshape(2, -1), dtype=np.float64)
-        for x in (some.weight, some.squared)
-    )
-    settings = FitSettings("auto", single=False, folds=5, seed=seed)
-    state = state_of_counts(values.astype(np.float64), total, squared, some.n_rows, settings)
+    tables = [_table(some, outcome) for outcome in (0, 1)]
+    counts, grid = BinaryRows(*tables), grid_of(FRACTION_BITS)
+    if sum(table.key.size for table in tables) > EXACT_LIMIT:  # as a tally does, so that fits take no longer
+        counts = counts.in_cells(grid)
+    state = state_of_columns(BinaryColumns(counts, grid), some.n_rows, FitSettings("auto", False, 5, seed))
     return state.probabilities(np.stack([1 - p, p], axis=1))[:, 1]
+
+
+def _table(rows: CountedRows, outcome: int) -> PairTable:
+    """Count the rows with an outcome by probability."""
+    here = rows.positive == outcome
+    values, place = np.unique(rows.p[here].astype(np.float64), return_inverse=True)
+    weight, squared = (
+        np.bincount(place.reshape(-1), x[here], values.size).astype(np.float64) for x in (rows.weight, rows.squared)
+    )
+    return PairTable(values, weight, weight, squared)

@@ -13,6 +13,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..statistics.log_odds_maps import Counted
+from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
 from .averaging import BINARY_PENALTY, Penalty
 from .binary_fit import fit_binary_maps
@@ -136,14 +137,15 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
     columns = tally.positive
     if columns is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
+    return rows_of_columns(columns, tally.n_weighing, folds, seed)
+
+
+def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
+    """Deal counts by the probability of the positive class into folds."""
+    folds = number_of_folds(folds, n_rows)
+    p = columns.p
     total = np.stack([columns.total - columns.positive, columns.positive])
     squared = np.stack([columns.squared - columns.squared_positive, columns.squared_positive])
-    return rows_of_counts(columns.p, total, squared, tally.n_weighing, folds, seed)
-
-
-def rows_of_counts(p: Floats, total: Floats, squared: Floats, n_rows: int, folds: int | None, seed: int) -> BinaryRows:
-    """Deal counts into folds: weights and squared weights, (2, m), of rows at probabilities of the positive class."""
-    folds = number_of_folds(folds, n_rows)
     some = total.sum(axis=0) > 0
     floor = _floor(p[some], n_rows)
     missed = np.stack([p == 1, p == 0]) & (squared > 0)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.errors import InputError, check_choice, check_whole
-from .._lib.typing import Floats
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally, common_labels
 from .averaging import average
 from .binary_maps import BINARY_METHODS
-from .binary_rows import BinaryRows, rows_in_clusters, rows_of_counts, rows_of_tally
+from .binary_rows import BinaryRows, rows_in_clusters, rows_of_columns, rows_of_tally
 from .class_maps import CLASS_METHODS
 from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
@@ -89,11 +89,10 @@ def state_of_tally(tally: Tally, settings: FitSettings) -> State:
     return _state_of_binary(tally.labels, rows_of_tally(tally, settings.folds, settings.seed), settings)
 
 
-def state_of_counts(p: Floats, total: Floats, squared: Floats, n_rows: int, settings: FitSettings) -> State:
-    """Fit to weights and squared weights, (2, m), of rows at probabilities of the positive class."""
+def state_of_columns(columns: BinaryColumns, n_rows: int, settings: FitSettings) -> State:
+    """Fit to counts of two classes by the probability of the positive one."""
     _check_rows(n_rows)
-    rows = rows_of_counts(p, total, squared, n_rows, settings.folds, settings.seed)
-    return _state_of_binary((None, None), rows, settings)
+    return _state_of_binary((None, None), rows_of_columns(columns, n_rows, settings.folds, settings.seed), settings)
 
 
 def _check_rows(n: int) -> None:
