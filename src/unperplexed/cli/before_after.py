@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -55,7 +56,8 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
         q[some] = made.fit(truth[others], p[others], **known).transform(p[some])
     labels = [f"column {at}" if label is None else label for at, label in enumerate(how.labels_)]
     outcomes = np.array(labels, dtype=object)[truth]
-    return compare({BEFORE: p, AFTER: q}, outcomes, labels=labels, sample_weight=weight, groups=cluster)
+    found = compare({BEFORE: p, AFTER: q}, outcomes, labels=labels, sample_weight=weight, groups=cluster)
+    return replace(found, _paired=None)  # the next step is the recalibration that this compares
 
 
 def refuse_few_clusters(chunks: Callable[[], Iterable[Forecasts]], folds: int | None) -> None:
