@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._lib.errors import InputError, check_whole
 from .._lib.output import write_whole
 from .._lib.serialize import json_text
+from ..forecasts.group_keys import in_order
 from ..sources.readers.formats import matching
 from ..tally.describe import scores_text, tally_text
 from ..tally.tally import Tally, View
-from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
+from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of, tallies_of
 from .counting import (
     merged_tallies,
     naming_files,
@@ -71,34 +72,56 @@ def profile(arguments: argparse.Namespace) -> None:
 
 def scores(arguments: argparse.Namespace) -> None:
     """Give the mean of every scoring rule."""
-    check_outputs(arguments)
-    counted = tally_of(arguments)
+    _write_counted(arguments, [], _scores)
+
+
+def _scores(counted: Tally) -> tuple[dict[str, Any], str]:
     if not counted.weight > 0:
-        raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
-    summary = {name: value for name, value in counted.summary().items() if name != "sources"}
-    write_outputs(arguments, partial(json_text, summary), scores_text(counted), {})
+        raise InputError("no rows to score.")
+    return {name: value for name, value in counted.summary().items() if name != "sources"}, scores_text(counted)
 
 
 def calibration(arguments: argparse.Namespace) -> None:
     """Give the calibration errors, and the Brier score and the log loss in their parts."""
+    check_whole("bins", arguments.bins)
+    _write_counted(arguments, ["classes"], partial(_calibration, arguments.bins))
+
+
+def _calibration(bins: int, counted: Tally) -> tuple[dict[str, Any], str]:
     from ..calibration.decomposition import decompose
+    from ..calibration.describe import calibration_text
     from ..calibration.errors import calibration_errors
 
-    check_outputs(arguments)
-    check_whole("bins", arguments.bins)
-    counted = tally_of(arguments, parts=["classes"])
-    try:
-        errors = calibration_errors(counted, bins=arguments.bins)
-        view: View | None = None if counted.knows_classes else "all-classes"
-        decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
-    except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+    errors = calibration_errors(counted, bins=bins)
+    view: View | None = None if counted.knows_classes else "all-classes"
+    decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
     summary = counted.summary()
     result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
-    result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
-    from ..calibration.describe import calibration_text
+    result |= {"bins": bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
+    return result, calibration_text(counted, bins, errors, decompositions)
 
-    text = calibration_text(counted, arguments.bins, errors, decompositions)
+
+def _write_counted(
+    arguments: argparse.Namespace, parts: list[str], described: Callable[[Tally], tuple[dict[str, Any], str]]
+) -> None:
+    """Write what is read off a tally: that of all rows and, if asked for, that of each group with rows."""
+    check_outputs(arguments)
+    try:
+        if not arguments.by:
+            refuse_without_groups(arguments)
+            result, text = described(tally_of(arguments, parts=parts))
+        else:
+            tallies = tallies_of(arguments, {"parts": parts})
+            result, text = described(tallies.whole())
+            found = {key: described(tallies[key]) for key in in_order(list(tallies)) if tallies[key].weight > 0}
+            keys = [dict(zip(arguments.by, key, strict=True)) for key in found]
+            each = list(zip(keys, found.values(), strict=True))
+            result |= {"by": arguments.by, "groups": tuple({"key": key, **figures} for key, (figures, _) in each)}
+            heads = [", ".join(f"{name}: {value}" for name, value in key.items()) for key in keys]
+            blocks = [f"{head}\n{lines}" for head, (_, (_, lines)) in zip(heads, each, strict=True)]
+            text = "\n\n".join([text, *blocks])
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
     write_outputs(arguments, partial(json_text, result), text, {})
 
 
