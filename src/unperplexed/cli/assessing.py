@@ -13,7 +13,7 @@ from ..forecasts.forecasts import Forecasts
 from ..sources.map_reduce import as_tallies
 from ..sources.readers.formats import matching
 from ..tally.class_sums import MOST_CLASSES
-from ..tally.tallies import MOST_GROUPS
+from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Tally
 from .advice import remedy_command
 from .counting import counted_by, file_chunks, naming_files, parts_of, tally_names, tally_of
@@ -62,8 +62,20 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     """Assess all rows together, and each group by itself."""
     from ..assessment.breakdown import assess_by
 
-    _refuse_outcomes(arguments)
     _checked_settings(arguments)
+    counting = {"parts": parts_of(arguments), "diagnosed": _MOST_CLASSES_BY_GROUP}
+    counted = tallies_of(arguments, counting)
+    try:
+        found = assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings_of(arguments))
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
+    whole = found.whole.advising(remedy_command(arguments))
+    return replace(found, total=replace(found.total, assessment=whole))
+
+
+def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Tallies:
+    """Count each group of rows by itself."""
+    _refuse_outcomes(arguments)
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
     if tallies:
@@ -73,14 +85,12 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
         )
     if arguments.jobs is not None:
         raise InputError("--jobs: groups are counted by one thread; leave it out, or leave out --by.")
-    counting = {"parts": parts_of(arguments), "most_groups": arguments.most_groups, "diagnosed": _MOST_CLASSES_BY_GROUP}
+    counting = counting | {"most_groups": arguments.most_groups}
+    change = recalibration_of(arguments, names) if hasattr(arguments, "recalibration") else None
     try:
-        counted = counted_by(arguments, names, as_tallies, counting, recalibration_of(arguments, names))
-        found = assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings_of(arguments))
+        return counted_by(arguments, names, as_tallies, counting, change)
     except InputError as error:
         raise InputError(naming_files(arguments.files, error)) from None
-    whole = found.whole.advising(remedy_command(arguments))
-    return replace(found, total=replace(found.total, assessment=whole))
 
 
 def _refuse_outcomes(arguments: argparse.Namespace) -> None:
@@ -96,7 +106,7 @@ def _refuse_outcomes(arguments: argparse.Namespace) -> None:
 def refuse_without_groups(arguments: argparse.Namespace) -> None:
     """What is for groups alone would be ignored."""
     for name, default in {"sort": "geometric_accuracy", "shrink": False, "most_groups": MOST_GROUPS}.items():
-        if getattr(arguments, name) != default:
+        if getattr(arguments, name, default) != default:
             raise InputError(f"--{name.replace('_', '-')} is for groups; name their column with --by.")
 
 

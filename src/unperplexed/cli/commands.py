@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._lib.errors import InputError, check_whole
 from .._lib.serialize import json_text
+from ..forecasts.group_keys import in_order
 from ..report import terminal
+from ..report.result import Naming
 from ..sources.readers.formats import matching
 from ..tally.describe import scores_document
 from ..tally.tally import Tally, View
-from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of
+from .assessing import assessment_of, breakdown_of, refuse_without_groups, settings_of, tallies_of
 from .counting import (
     merged_tallies,
     naming_files,
@@ -83,36 +85,62 @@ def profile(arguments: argparse.Namespace) -> None:
 
 def scores(arguments: argparse.Namespace) -> None:
     """Give the mean of every scoring rule."""
-    check_outputs(arguments)
-    counted = tally_of(arguments)
+    _write_counted(arguments, [], _scores)
+
+
+def _scores(counted: Tally, naming: Naming) -> tuple[dict[str, Any], str]:
     if not counted.weight > 0:
-        raise InputError(f"{', '.join(arguments.files)}: no rows to score.")
-    summary = {name: value for name, value in counted.summary().items() if name != "sources"}
-    described = scores_document(counted, naming_of(arguments))
-    write_outputs(arguments, partial(json_text, summary), terminal.text(described), {})
+        raise InputError("no rows to score.")
+    return {name: value for name, value in counted.summary().items() if name != "sources"}, terminal.text(
+        scores_document(counted, naming)
+    )
 
 
 def calibration(arguments: argparse.Namespace) -> None:
     """Give the calibration errors, and the Brier score and the log loss in their parts."""
+    check_whole("bins", arguments.bins)
+    _write_counted(arguments, ["classes"], partial(_calibration, arguments.bins))
+
+
+def _calibration(bins: int, counted: Tally, naming: Naming) -> tuple[dict[str, Any], str]:
     from ..calibration.decomposition import decompose
+    from ..calibration.describe import calibration_document
     from ..calibration.errors import calibration_errors
 
-    check_outputs(arguments)
-    check_whole("bins", arguments.bins)
-    counted = tally_of(arguments, parts=["classes"])
-    try:
-        errors = calibration_errors(counted, bins=arguments.bins)
-        view: View | None = None if counted.knows_classes else "all-classes"
-        decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
-    except InputError as error:
-        raise InputError(naming_files(arguments.files, error)) from None
+    errors = calibration_errors(counted, bins=bins)
+    view: View | None = None if counted.knows_classes else "all-classes"
+    decompositions = [decompose(counted, score=score, view=view) for score in ("brier_score", "log_loss")]
     summary = counted.summary()
     result = {name: summary[name] for name in ("n_rows", "n_classes", "labels", "weighted", "weight", "exact", "notes")}
-    result |= {"bins": arguments.bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
-    from ..calibration.describe import calibration_document
+    result |= {"bins": bins, "errors": errors, "decompositions": {d.rule: d for d in decompositions}}
+    return result, terminal.text(calibration_document(counted, bins, errors, decompositions, naming))
 
-    described = calibration_document(counted, arguments.bins, errors, decompositions, naming_of(arguments))
-    write_outputs(arguments, partial(json_text, result), terminal.text(described), {})
+
+def _write_counted(
+    arguments: argparse.Namespace, parts: list[str], described: Callable[[Tally, Naming], tuple[dict[str, Any], str]]
+) -> None:
+    """Write what is read off a tally: that of all rows and, if asked for, that of each group with rows."""
+    check_outputs(arguments)
+    try:
+        if not arguments.by:
+            refuse_without_groups(arguments)
+            result, text = described(tally_of(arguments, parts=parts), naming_of(arguments))
+        else:
+            tallies = tallies_of(arguments, {"parts": parts})
+            result, text = described(tallies.whole(), naming_of(arguments))
+            groups, blocks = [], [text]
+            for key in in_order(list(tallies)):
+                if tallies[key].weight > 0:
+                    named = dict(zip(arguments.by, key, strict=True))
+                    head = ", ".join(f"{name} {value}" for name, value in named.items())
+                    figures, lines = described(tallies[key], Naming(head))
+                    groups.append({"key": named, **figures})
+                    blocks.append(lines)
+            result |= {"by": arguments.by, "groups": tuple(groups)}
+            text = "\n\n".join(blocks)
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
+    write_outputs(arguments, partial(json_text, result), text, {})
 
 
 def compare(arguments: argparse.Namespace) -> None:

@@ -253,10 +253,9 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_by(command: argparse.ArgumentParser) -> None:
-    """Add groups of rows that are assessed by themselves."""
-    group = command.add_argument_group("groups")
-    add = group.add_argument
+def add_group_columns(command: argparse.ArgumentParser) -> None:
+    """Add groups of rows that are looked at by themselves."""
+    add = command.add_argument_group("groups").add_argument
     add(
         "--by",
         nargs="+",
@@ -265,6 +264,13 @@ def add_by(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="also assess each group of rows by itself",
     )
+    add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
+
+
+def add_by(command: argparse.ArgumentParser) -> None:
+    """Add groups of rows that are assessed by themselves, and their order."""
+    add_group_columns(command)
+    add = command.add_argument_group("order of the groups").add_argument
     # The names are those of breakdown.Sort, and the number that of tallies.MOST_GROUPS; a test holds them together.
     add(
         "--sort",
@@ -274,7 +280,6 @@ def add_by(command: argparse.ArgumentParser) -> None:
         help="which groups come first, the worst: %(choices)s (default: %(default)s)",
     )
     add("--shrink", action="store_true", help="shrink geometric accuracies of small groups towards those of all")
-    add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
 
 
 def add_picture_axes(command: argparse.ArgumentParser) -> None:

@@ -138,9 +138,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
     scores = _command(commands, "scores", "every scoring rule, with standard errors")
-    scores.having(options.add_input, options.add_scores, options.add_json)
+    scores.having(options.add_input, options.add_group_columns, options.add_scores, options.add_json)
     calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
-    calibration.having(options.add_input, options.add_error_bins, options.add_exact_limit, options.add_json)
+    calibration.having(
+        options.add_input, options.add_group_columns, options.add_error_bins, options.add_exact_limit, options.add_json
+    )
     compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
     compare.having(
         partial(options.add_input, pairs=False),
