@@ -100,6 +100,11 @@ def test_a_header_is_held_against_the_bytes_that_are_there(tmp_path, suffix, cas
     tracemalloc.stop()
 
 
+def test_arrays_of_python_2_are_read_without_a_warning(tmp_path):
+    old = saved(np.array([0.5, 0.25])).replace(b"(2,), }  ", b"(2L,), } ")
+    assert counted(archive(tmp_path / "f.npz", y=saved(np.array([1, 0])), p=old)).n_rows == 2
+
+
 def test_arrays_of_either_order_are_still_read(tmp_path):
     p = np.array([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]])
     for order in "CF":

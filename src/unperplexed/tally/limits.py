@@ -82,8 +82,8 @@ def _check_cells(name: str, table: Cells, grid: Grid, some: Any) -> None:
     inside = (low <= high).all() and (grid.codes(low) == key).all() and (grid.codes(high) == key).all()
     require(inside, f"{name!r}: values lie outside their cell")
     first, second_high, second_low = (column[some] for column in moments)
+    require(all((column[some] < _MOST_WEIGHT).all() for column in moments), f"{name!r}: places lie outside their cell")
     last = (1 << grid.shift) - 1
     second = second_high * (1 << HALF_BITS) + second_low
-    with np.errstate(over="ignore"):  # the infinite is refused
-        possible = (first <= w * last * (1 + _LOOSE)) & (first * first <= w * second * (1 + _LOOSE))
+    possible = (first <= w * last * (1 + _LOOSE)) & (first * first <= w * second * (1 + _LOOSE))
     require((possible & (second <= first * last * (1 + _LOOSE))).all(), f"{name!r}: places lie outside their cell")

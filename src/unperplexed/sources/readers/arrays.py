@@ -8,6 +8,7 @@ import math
 import os
 import struct
 import tempfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -120,7 +121,9 @@ def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any
         raise ValueError(f"a header of {length:,} bytes")
     header = io.BytesIO(stated + stream.read(length))
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    shape, by_column, dtype = read(header, max_header_size=_LONGEST_HEADER)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a file is of Python 2
+        shape, by_column, dtype = read(header, max_header_size=_LONGEST_HEADER)
     if version == (3, 0) and dtype.names:  # the same header in UTF-8, which NumPy gives no name to read by
         dtype.names = tuple(name.encode("latin-1").decode() for name in dtype.names)
     return shape, by_column, dtype, np.lib.format.MAGIC_LEN + len(stated) + length
