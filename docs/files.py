@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,10 @@ def several(rng: np.random.Generator, folder: Path) -> None:
     rounds = {f"p_round{at}": probs[0][:, at - 1] for at in (1, 2)} | {f"round_{at}": probs[0][:, at] for at in (1, 2)}
     reached = {f"{name}{at}": won * 1 for name in ("won_round", "reached_") for at in (1, 2)}
     (folder / "export.csv").write_text("rain,chance\n" + "1,90 %\n0,10 %\n#N/A,50 %\n1,-\n0,soon\n" * 20)
+    tokens = np.random.default_rng(1)
+    for name, mean in (("small", -1.2), ("large", -1.0)):
+        lines = [{"doc": doc, "bytes": 40, "logprobs": tokens.normal(mean, 0.2, 12).tolist()} for doc in range(40)]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     for name in ("tournament.csv", "players.csv"):
         pl.DataFrame(rounds | reached).write_csv(folder / name)
 

@@ -181,7 +181,7 @@ def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("both.csv",), "which rows belong together?"),
+        (("both.csv",), "how are rows matched?"),
         (("a.csv", "b=shuffled.csv", "--in-order", "--prob", "p"), "another outcome than for a in"),
         (("both.csv", *WITHIN, "--pool-weights", "a"), "--pool-weights a: expected NAME=WEIGHT"),
         (("both.csv", *WITHIN, "--pool-weights", "a=1", "c=1"), "weights: expected one for each of 'a', 'b'"),

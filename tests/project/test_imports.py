@@ -20,7 +20,7 @@ def module_of(path):
 MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
 
-DESCRIBES = re.compile(r"\.(describe(_\w+)?|(\w+_)?(text|plots?))$")
+DESCRIBES = re.compile(r"\.(describe(_\w+)?|(\w+_)?(text|plots?|charts?))$")
 
 
 def statements(module):

@@ -49,13 +49,16 @@ class PythonLines:
         """Give the lines for these forecasters; "" for none."""
         if not mended:
             return ""
-        lines = [
-            f"maps[{name!r}] = Recalibrator({'' if each.method == 'auto' else repr(each.method)})"
-            f".fit(y_true, forecasts[{name!r}])"
-            for name, each in mended.items()
-        ]
-        again = "{name: maps[name].transform(p) if name in maps else p for name, p in new.items()}"
-        return "\n".join(["maps = {}", *lines, f"compare({again}, new_y_true)"])
+        methods = {name: each.method for name, each in mended.items()}
+        return "\n".join(
+            [
+                f"methods = {methods!r}",
+                "for name, method in methods.items():",
+                "    fitted = Recalibrator(method).fit(y_true, forecasts[name])",
+                "    new[name] = fitted.transform(new[name])",
+                "compare(new, new_y_true)",
+            ]
+        )
 
 
 @dataclass(frozen=True)

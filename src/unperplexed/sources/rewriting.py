@@ -73,11 +73,8 @@ class ForecastFile:
             raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another {option}.")
         form, rows = TABLES[path.suffix.lower()], 0
         spelled = (self.reading.separator, self.reading.decimal_comma) if self.form == "csv" else (",", False)
-        with whole_file(path) as temporary:
-            with (
-                named(self.file.name),
-                table_writer(temporary, form, *spelled, self._schema()) as write,
-            ):
+        with whole_file(path) as temporary, named(self.file.name):
+            with table_writer(temporary, form, *spelled, self._schema()) as write:
                 for batch, others in self._batches(form):
                     found = change(batch.probabilities[0], batch.first_row)
                     write(_joined(self.source.names, others, _by_name(found, new, form)))

@@ -46,6 +46,11 @@ def open_delimited(path: Path, options: Options) -> Source:
     if len(header) == 1 and any(other in header[0] for other in ";\t|,"):
         other = next(other for other in ";\t|," if other in header[0])
         comma = ", or --decimal-comma if its numbers are written like 0,5" if other == ";" else ""
+        if other == "," and options.decimal_comma:
+            raise InputError(
+                f"has one column, {header[0]!r}. With --decimal-comma fields are separated by ';', since the comma"
+                " cannot separate fields as well; leave out --decimal-comma, or name another --separator."
+            )
         named = "tab" if other == "\t" else repr(other)
         raise InputError(
             f"has one column, {header[0]!r}; separated by {other!r}? --separator {named} reads it so{comma}."
