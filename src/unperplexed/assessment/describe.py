@@ -201,11 +201,13 @@ class Described:
                 yield Action("What it costs", cost, "Cost")
             yield Action("What to do", self._what_to_do(), "Remedy")
         elif d.made:
-            yield Action("What it costs", " ".join(["No cost was detected.", *self.parts.others]), "Cost")
+            against = against_reference(self.event, self.familiar.reference_log_loss)
+            cost = " ".join(filter(None, ["No cost was detected.", *self.parts.others, against]))
+            yield Action("What it costs", cost, "Cost")
             yield Action(
                 "What to do",
-                "Keep the probabilities as they are: recalibrating them on these rows would fit noise. For better"
-                " scores look for better predictors; for smaller errors assess more rows.",
+                "These rows give no reason to change the probabilities: recalibrating on them would fit noise. For better"
+                " scores look for better predictors; to detect smaller errors assess more rows.",
                 "Next",
             )
 

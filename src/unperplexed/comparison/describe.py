@@ -214,7 +214,7 @@ class Described:
         elif found:
             yield Action(
                 "What to do",
-                "Recalibrate these forecasters on held-out rows before you choose, and compare again on other rows.",
+                "Recalibrate these forecasters on rows that they were not trained on, and compare again on others.",
                 "Remedy",
             )
 

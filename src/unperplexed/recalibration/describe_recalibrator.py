@@ -27,7 +27,7 @@ def recalibrator_document(state: State) -> Document:
         facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=_conclusion(state),
         lead=_gain_line(state),
-        calm=state.identity > 0.5,
+        calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
         summary=[maps_table(state)],
     )
 
@@ -54,6 +54,8 @@ def _conclusion(state: State) -> str:
     heaviest = state.heaviest
     if state.identity > 0.5:
         return "Leave the forecasts as they are: no recalibration map improves the held-out log loss reliably"
+    if state.gain is not None and not state.gain.significant:
+        return "There is no evidence that recalibration reduces the log loss"
     parameters = ", ".join(
         f"{name} {value:.3g}".replace("-", MINUS)
         for name, value in state.maps[heaviest].parameters().items()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..report.numbers import MINUS
+
 FEWEST_ROWS = 100
 """With fewer rows no gain is reported: its interval covers too seldom."""
 
@@ -47,9 +49,9 @@ class Gain:
         """Give log loss before and after, and the gain with its interval."""
         low, high = self.interval
         return (
-            f"log loss {self.log_loss:.3g} -> {self.recalibrated:.3g} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
-            f" {high:.2g}, held-out rows, n = {self.n_rows:,})"
-        )
+            f"Log loss {self.log_loss:.3g} to {self.recalibrated:.3g} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
+            f" {high:.2g}, cross-fitted on {self.n_rows:,} rows)"
+        ).replace("-0", f"{MINUS}0")
 
 
 @dataclass(frozen=True)

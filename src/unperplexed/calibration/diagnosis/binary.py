@@ -268,4 +268,4 @@ def _most_surprising(rows: Scored, data: BinaryData, kept: np.ndarray) -> list[_
 
 
 _SHAPE = "Recalibrate with a flexible curve (isotonic regression) fitted on held-out rows."
-_ROWS = "Look at these rows first; the other rows show no error."
+_ROWS = "Look at these rows first; without them no single kind of error is significant."

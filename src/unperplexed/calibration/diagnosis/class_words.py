@@ -16,7 +16,7 @@ MOST_NAMED = 3
 
 def remedy(error: str, value: float) -> str:
     """Say what mends an error, whose parameter has a value."""
-    where = "Fit this on held-out rows before you use it."
+    where = "Fit it to rows that the forecaster was not trained on, and assess it on others."
     return {
         "bias": f"Add one bias for each class to the log-probabilities. {where}",
         "confidence": f"Divide the log-probabilities by {1 / (1 + value):.2f} (temperature scaling). {where}"
@@ -26,7 +26,7 @@ def remedy(error: str, value: float) -> str:
         "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {where}",
         "certainty": "Look at these rows, which the other findings leave out. If they are no slips of the data, mix the"
         " predictions with a small share of a uniform forecast.",
-        "rows": "Look at these rows first; the other rows show no error.",
+        "rows": "Look at these rows first; without them no single kind of error is significant.",
         "shape": "Recalibrate with a flexible curve fitted on held-out rows.",
     }[error]
 

@@ -129,7 +129,7 @@ def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
     )
 
 
-HELD_OUT = "Fit this on held-out rows before you use it."
+HELD_OUT = "Fit it to rows that the forecaster was not trained on, and assess it on others."
 
 
 def _without_label(remedy: str) -> str:

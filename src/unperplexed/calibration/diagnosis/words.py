@@ -173,7 +173,7 @@ def tells_sizes(together: Sequence[str]) -> bool:
     return not ({"confidence", "tail"} <= set(together) or len(together) >= 3)
 
 
-_FIT = "Fit this on held-out rows before you use it."
+_FIT = "Fit it to rows that the forecaster was not trained on, and assess it on others."
 
 
 def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
