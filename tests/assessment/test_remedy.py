@@ -153,3 +153,25 @@ def test_json_and_copies_keep_it():
     for same in (copy.deepcopy(assessment), pickle.loads(pickle.dumps(assessment))):
         assert same.remedy.gain == assessment.remedy.gain
     assert json.loads(assess(*forecasts(2000), resamples=0).to_json())["remedy"] is None
+
+
+def test_a_small_probability_beside_a_rounded_1_is_no_zero(rng):
+    """Of two columns in single precision one may be 1 where the other is not 0."""
+    s = rng.normal(0, 4, 2000)
+    y = (rng.random(s.size) < 1 / (1 + np.exp(-s))).astype(int)
+    p = np.stack([1 / (1 + np.exp(1.5 * s)), 1 / (1 + np.exp(-1.5 * s))], axis=1).astype(np.float32)
+    y[np.argmax(p[:, 1])] = 0
+    assert p[:, 1].max() == 1
+    for found in (assess(y, p, floor=0, resamples=0), assess(1 - y, p[:, ::-1], floor=0, resamples=0)):
+        assert np.isfinite(found.scores["log_loss"])
+        assert "infinite" not in found.remedy.words
+
+
+def test_many_rows_in_clusters_are_not_recalibrated_unasked(rng, monkeypatch):
+    s = rng.normal(0, 2, 400)
+    y, p = rng.random(s.size) < 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(-3 * s))
+    groups = np.arange(s.size) // 2
+    assert assess(y, p, groups=groups, resamples=0).remedy is not None
+    monkeypatch.setattr("unperplexed.assessment.remedy.MOST_CLUSTERED", 399)
+    assert assess(y, p, groups=groups, resamples=0).remedy is None
+    assert assess(y, p, resamples=0).remedy is not None

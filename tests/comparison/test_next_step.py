@@ -105,13 +105,34 @@ def test_it_is_in_text_page_json_and_survives_pickling():
     assert pickle.loads(pickle.dumps(FOUND)).next_step == step
 
 
-def test_the_line_of_python_runs():
-    names = {"Recalibrator": Recalibrator, "compare": compare, "y_true": Y, "forecasts": FORECASTS}
+@pytest.mark.parametrize(
+    "reading",
+    [{}, {"pos_label": 0}, {"labels": [0, 1]}, {"sample_weight": True}, {"groups": True}],
+    ids=["plain", "pos_label", "labels", "weights", "clusters"],
+)
+def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
+    p = {name: 1 - each for name, each in FORECASTS.items()} if "pos_label" in reading else FORECASTS
+    rows = {"sample_weight": np.arange(Y.size) % 3 + 1.0, "groups": np.arange(Y.size) // 2}
+    options = {name: rows[name] if value is True else value for name, value in reading.items()}
+    step = compare(p, Y.astype(int), resamples=0, **options).next_step
     fresh, new = forecasters(seed=7)
-    names |= {"new": new, "new_y_true": fresh}
-    *lines, last = FOUND.next_step.code.splitlines()
-    exec("\n".join(lines), names)
-    assert next(iter(eval(last, names).forecasters)) == "sharp"
+    new = {name: 1 - each for name, each in new.items()} if "pos_label" in reading else dict(new)
+    before = compare(new, fresh.astype(int), resamples=0, **options)
+    found = {}
+    names = {"Recalibrator": Recalibrator, "y_true": Y.astype(int), "forecasts": p, "new": new, **rows}
+    names |= {f"new_{name}": value for name, value in rows.items()} | {"new_y_true": fresh.astype(int)}
+    names["compare"] = lambda *args, **kwargs: found.update(result=compare(*args, **kwargs))
+    exec(step.code, names)
+    after = found["result"]
+    for name in step.mended:
+        assert after.forecasters[name].scores["log_loss"].mean < before.forecasters[name].scores["log_loss"].mean
+
+
+def test_percentages_have_no_lines_that_mix_them_with_probabilities():
+    percentages = {name: 100 * each for name, each in FORECASTS.items()}
+    step = compare(percentages, Y, percent=True, resamples=0).next_step
+    assert step.mended
+    assert step.code == ""
 
 
 @pytest.fixture

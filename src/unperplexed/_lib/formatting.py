@@ -11,13 +11,8 @@ def number_of(count: int, what: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Give a share with as many digits as it takes: "95 %", "99.99999 %"."""
-    return f"{100 * share:.10g} %"
-
-
-def rounded_percent(share: float) -> str:
-    """Give a share to three digits: "4.27 %"."""
-    return f"{100 * share:.3g} %"
+    """Give a share with as many digits as it takes: "95%", "99.99999%"."""
+    return f"{100 * share:.10g}%"
 
 
 def confidence_interval(confidence: float) -> str:

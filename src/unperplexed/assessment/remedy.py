@@ -54,7 +54,7 @@ class PythonLine:
         """Carry the options by which rows are read; arrays by the name of their argument."""
         words = {name: _argument(name, value) for name, value in options.items() if value is not None}
         words = {name: word for name, word in words.items() if word != "False"}
-        form = {name: word for name, word in words.items() if name in _FORMS}
+        form = {name: word for name, word in words.items() if name in FORMS}
         fit, apply = ("".join(f", {name}={word}" for name, word in some.items()) for some in (words, form))
         return cls(fit, apply)
 
@@ -65,7 +65,7 @@ class PythonLine:
         return f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self.apply})"
 
 
-_FORMS = ("percent", "from_logits", "from_log_probs")
+FORMS = ("percent", "from_logits", "from_log_probs")
 _MOST_LABELS = 10
 
 
@@ -221,12 +221,15 @@ def remedy_of(
 ) -> Remedy | None:
     """Find the remedy of what a diagnosis found; floor and limit are those of the averages after it.
 
-    None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, for forecasts
-    that point away from the outcomes, and where neither rows nor counts suffice.
+    None under 100 rows or 10 clusters, for more than 100,000 rows in clusters, where nothing was found, where a few
+    rows carry all the evidence, for forecasts that point away from the outcomes, and where neither rows nor counts
+    suffice.
     """
     if not diagnosis.made or diagnosis.n_rows < _FEWEST_ROWS or not mendable(diagnosis.findings):
         return None
     two = tally.n_classes == 2
+    if tally.grouped and tally.n_rows > MOST_CLUSTERED:
+        return None
     if not two and (chunks is None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES):
         return None
     from ..recalibration.recalibrator import Recalibrator
@@ -282,3 +285,6 @@ def map_text(made: Recalibrator) -> str:
 
 _NOTHING = 1e-6
 """A smaller parameter changes nothing that is printed."""
+
+MOST_CLUSTERED = 100_000
+"""Rows in clusters up to which a remedy is looked for unasked: the fit holds each of them."""

@@ -42,6 +42,7 @@ from ..statistics.standard_errors import (
 )
 from ..tally.tally import Tally
 from .mending import PairedForecasters, paired_blocks
+from .next_step import PythonLines
 from .pairing import (
     Chunks,
     Pair,
@@ -171,7 +172,8 @@ def compare(
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
     pairing = Pairing(everything, None if groups is None else group_numbers(groups, n), _named_by(ids, n))
-    return compared(lambda: parts, lambda _: pairing, settings)
+    options = {**reading, "sample_weight": sample_weight, "groups": groups}
+    return compared(lambda: parts, lambda _: pairing, settings).advising(PythonLines.reading(options))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .._lib.formatting import confidence_interval, number_of, short_name
+from ..assessment.remedy import FORMS, PythonLine
 from ..report.numbers import number
 from ..statistics.intervals import Interval
 
@@ -42,21 +44,36 @@ class MapCommands:
         return "\n".join([*lines, f"{self.again} --recalibration {maps}"])
 
 
+@dataclass(frozen=True)
 class PythonLines:
-    """Lines of Python that do the same with arrays in memory."""
+    """Lines of Python that do the same with arrays in memory, read as they were compared."""
+
+    fit: str = ""
+    """Arguments after outcomes and forecasts."""
+    probabilities: bool = True
+    """Whether the forecasts are probabilities, as recalibrated ones are."""
+
+    @classmethod
+    def reading(cls, options: Mapping[str, Any]) -> PythonLines:
+        """Carry the options by which rows are read."""
+        return cls(PythonLine.reading(options).fit, not any(options.get(form) for form in FORMS))
 
     def text(self, mended: Mapping[str, Mended]) -> str:
-        """Give the lines for these forecasters; "" for none."""
-        if not mended:
+        """Give the lines for these forecasters; "" for none, and for percentages or logits.
+
+        Those cannot be compared with recalibrated forecasts, which are probabilities, in one call.
+        """
+        if not (mended and self.probabilities):
             return ""
+        again = re.sub(r"=(sample_weight|groups)\b", r"=new_\1", self.fit)
         methods = {name: each.method for name, each in mended.items()}
         return "\n".join(
             [
                 f"methods = {methods!r}",
                 "for name, method in methods.items():",
-                "    fitted = Recalibrator(method).fit(y_true, forecasts[name])",
+                f"    fitted = Recalibrator(method).fit(y_true, forecasts[name]{self.fit})",
                 "    new[name] = fitted.transform(new[name])",
-                "compare(new, new_y_true)",
+                f"compare(new, new_y_true{again})",
             ]
         )
 

@@ -169,7 +169,7 @@ class Comparison(Result):
     """Reasons why intervals and p-values are approximate or missing."""
     version: str = __version__
     _paired: PairedForecasters | None = field(default=None, repr=False, compare=False)
-    _commands: MapCommands | PythonLines = field(default=PythonLines(), repr=False, compare=False)
+    _commands: MapCommands | PythonLines = field(default_factory=PythonLines, repr=False, compare=False)
 
     @cached_property
     def next_step(self) -> NextStep | None:
@@ -186,7 +186,7 @@ class Comparison(Result):
             return None
         return replace(found, code=self._commands.text(found.mended))
 
-    def advising(self, commands: MapCommands) -> Comparison:
+    def advising(self, commands: MapCommands | PythonLines) -> Comparison:
         """Return the same comparison, whose next step has these commands."""
         return replace(self, _commands=commands)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -137,7 +137,10 @@ def rows_of_tally(tally: Tally, folds: int | None, seed: int) -> BinaryRows:
     columns = tally.positive
     if columns is None:
         raise InputError("the tally does not keep the positive class apart, as those of earlier versions; count anew.")
-    return rows_of_columns(columns, tally.n_weighing, folds, seed)
+    rows = rows_of_columns(columns, tally.n_weighing, folds, seed)
+    # Of two columns in single precision one may be 1 where the other is not 0.
+    finite = "log_loss" in tally.scores and math.isfinite(tally.score("log_loss"))
+    return replace(rows, zeros=0) if finite else rows
 
 
 def rows_of_columns(columns: BinaryColumns, n_rows: int, folds: int | None, seed: int) -> BinaryRows:

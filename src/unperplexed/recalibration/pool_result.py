@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -161,10 +161,6 @@ class Pool(ReadOnlyArrays, Result):
             raise InputError(f"{path}: not a pool: no valid JSON.") from None
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
-
-    def without_rows(self) -> Pool:
-        """Return the same pool without the probabilities of the rows at hand, as `load` gives it."""
-        return replace(self, probabilities=np.empty(0), warnings=())
 
     def __repr__(self) -> str:
         """Name it in one line."""
