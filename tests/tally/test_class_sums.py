@@ -321,7 +321,7 @@ def test_groups_of_files(table, capsys):
     assert cli.main(["assess", str(table), *COLUMNS, "--by", "half", "--resamples", "0"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Overconfident (calibration slope 0.")
-    assert out.count(" over ") >= 3
+    assert out.count(" overconfident") >= 3
 
 
 def test_blocks_of_rows_are_as_one(rng):

@@ -116,7 +116,7 @@ def _mended(name: str, p: AnyFloats, paired: PairedForecasters) -> tuple[Mended 
     """Recalibrate a forecaster; None where that is not shown to improve it."""
     rows, before = paired.rows[name], paired.losses[name]
     method = method_for(paired.assessments[name].diagnosis, len(rows.labels))
-    n, groups = before.size, paired.dependence.groups
+    n, groups = before.size, _in_order_of_rows(paired.dependence.groups)
 
     def fitted(kept: np.ndarray, folds: int | None = None) -> Recalibrator:
         known: dict[str, Any] = {"labels": list(range(len(rows.labels)))}
@@ -144,3 +144,11 @@ def _difference(a: Floats, b: Floats, paired: PairedForecasters) -> LossDifferen
     found = uncertain_mean(a - b, paired.weights, paired.dependence)
     half = found.half_width(paired.confidence)
     return LossDifference(found.mean, Interval(found.mean - half, found.mean + half))
+
+
+def _in_order_of_rows(groups: Ints | None) -> Ints | None:
+    """Number clusters by their first rows, so that folds do not depend on what the clusters are called."""
+    if groups is None:
+        return None
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[group])

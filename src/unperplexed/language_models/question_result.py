@@ -98,7 +98,7 @@ class GradedAssessment(Result):
             found,
             title=own.title,
             facts=f"{own.facts}, {self.events}",
-            summary=[metric_table(self), *found.summary],
+            summary=[*own.summary, *found.summary],
             warnings=[*own.warnings, *found.warnings],
         )
 

@@ -121,7 +121,7 @@ def _class_p_values(s: ClassStatistics, score: Floats, variance: Floats, units: 
     if s.squared_weight > 0:
         n = n * (s.weight**2 / s.squared_weight / max(s.rows, 1))
     expected, spread = (n * p).sum(axis=1), (n * p * (1 - p)).sum(axis=1)
-    away = score * np.sqrt(spread / np.maximum(variance, 1e-300))
+    away = score * np.sqrt(np.maximum(spread, 0) / np.maximum(variance, 1e-300))
     count = np.clip(expected + away, 0, n.sum(axis=1))
     value = np.minimum(2 * np.minimum(upper_tail(count, n, p), upper_tail(n.sum(axis=1) - count, n, 1 - p)), 1)
     if math.isinf(units):
