@@ -201,8 +201,8 @@ def test_few_groups_are_said(rng):
         (1.8, 0.0, ("confidence",), "Overconfident (calibration slope 0."),
         (0.55, 0.0, ("confidence",), "Underconfident (calibration slope 1."),
         (1.0, 0.0, (), "No evidence of miscalibration (n = 3,000, p = 0."),
-        (1.0, 0.5, ("bias",), "Overpredicts '1' (mean prediction 0."),
-        (1.0, -0.5, ("bias",), "Underpredicts '1' (mean prediction 0."),
+        (1.0, 0.5, ("bias",), "Overpredicts '1' (mean prediction "),
+        (1.0, -0.5, ("bias",), "Underpredicts '1' (mean prediction "),
     ],
 )
 def test_verdicts(sharpness, shift, errors, verdict):

@@ -24,7 +24,7 @@ class Finding:
 
     error: ErrorName
     words: str
-    """The finding in words, such as "overpredicts 'fraud' (mean prediction 0.366, observed frequency 0.0355)"."""
+    """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
     parameter: float = math.nan
     """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
     coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
