@@ -13,7 +13,7 @@ from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
 from .describe_details import capital
-from .describe_words import MEANING, metric_and_interval, settings_text, slope_note
+from .describe_words import MEANING, evidence_is_of_all_rows, metric_and_interval, settings_text, slope_note
 from .familiar import FamiliarMetrics
 from .result import Assessment
 
@@ -41,9 +41,8 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     of_top = "" if two else ", of the most probable class"
     yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", ece, chance, "smaller")
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
-    yield Metric(
-        "Calibration slope", meaning, number(slope.value, 2), between(*slope.interval), slope_after, "1 is best"
-    )
+    name = "Calibration slope" if two else "Calibration slope, top class"
+    yield Metric(name, meaning, number(slope.value, 2), between(*slope.interval), slope_after, "1 is best")
 
 
 def means_of_event(event: Event) -> Iterator[Metric]:
@@ -52,7 +51,7 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     if not event.two:
         return
     yield _accuracy(a, "")
-    if a.bias is not None and "bias" not in a.diagnosis.errors:  # where the verdict has both
+    if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
         yield Metric("Observed frequency", "", share(a.bias.frequency))
 

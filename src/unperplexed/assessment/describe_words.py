@@ -35,6 +35,15 @@ MEANING = {
 """What the key figures mean, with what to do about a bad one."""
 
 
+def evidence_is_of_all_rows(event: Event) -> bool:
+    """Whether the evidence is the mean prediction and the observed frequency of all rows.
+
+    It is for a bias, and where nothing was found: any range of probabilities would look like evidence.
+    """
+    d = event.assessment.diagnosis
+    return event.two and ("bias" in d.errors or (d.made and not d.findings))
+
+
 def evidence(a: Assessment) -> str:
     """Say how often the outcome is observed where it is assigned some probability; "" where no range has 20 rows."""
     if a.view == "each-class" and a.n_classes > 2:

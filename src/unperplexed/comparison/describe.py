@@ -154,7 +154,7 @@ class Described:
         holm = f"; p-values in the verdict Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
         return (
             f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
-            f" {log_loss_text(c)}; slope and calibration {at_floor_text(c.floor)}{holm}"
+            f" {log_loss_text(c)}; slope of the averages and calibration curve {at_floor_text(c.floor)}{holm}"
         )
 
     def _notes(self) -> list[str]:

@@ -398,6 +398,6 @@ def test_a_bias_that_the_slope_offsets_states_it(rng):
     [bias] = [each for each in found.findings if each.error == "bias"]
     assert bias.parameter > 0
     assert bias.words.startswith("biased at even odds (log-odds of '1' 0.")
-    mean = f"{p.mean():.3f}"
+    mean = f"{p.mean():.1%}"
     assert bias.words.endswith(f" too low near 50%; the other errors offset it: mean {mean}, observed {mean})")
     assert "biased" in found.headline.split(", ")

@@ -436,7 +436,11 @@ def test_words_of_alternatives(rng):
 
 def test_words_of_the_slope():
     words = class_words.confidence_words(0.49, 0.47, 0.5)
-    assert words == "overconfident (calibration slope 0.49, 95% CI 0.47 to 0.50; temperature 2.04)"
+    assert words == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
+    words = class_words.confidence_words(0.02, -0.1, 0.1)
+    assert words == "overconfident (slope of the log-probabilities 0.02, 95% CI −0.10 to 0.10)"
+    words = class_words.confidence_words(11, 10, 12)
+    assert words == "underconfident (temperature below 0.1: the most probable class nearly always occurs)"
     assert class_words.noise_words(0.012) == (
         "extreme probabilities are overstated, as if 1.2% of the outcomes were drawn at random"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -103,15 +102,22 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def confidence_words(slope: float, low: float, high: float) -> str:
-    """The calibration slope with its interval, and the temperature."""
+    """The temperature with its interval, or where that has no bounds the slope of the log-probabilities.
+
+    It is called no calibration slope, which is that of the top class in the metrics.
+    """
     name = "overconfident" if slope < 1 else "underconfident"
     if slope <= 0:
         name = "pointing away from the outcomes"
     if slope > 10:
-        return f"{name} (calibration slope above 10: the most probable class nearly always occurs)"
-    temperature = f"; temperature {1 / slope:.2f}" if slope > 0.05 else ""
-    numbers = f"calibration slope {slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
-    return f"{name} ({numbers}{temperature})"
+        return f"{name} (temperature below 0.1: the most probable class nearly always occurs)"
+    if low > _LEAST_SLOPE:
+        return f"{name} (temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f})"
+    numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
+    return f"{name} (slope of the log-probabilities {numbers})"
+
+
+_LEAST_SLOPE = 0.05
 
 
 def tail_words(parameter: float) -> str:

@@ -81,8 +81,17 @@ def seen(d: Diagnosis) -> Iterator[str]:
     above = f"above {1 + slope:.{digits}f}"
     slopes = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
     or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
+    if d.n_classes > 2 and slope < _LARGEST:  # whose calibration slope, in the metrics, is that of the top class
+        or_slope = f" or a temperature {detectable_temperatures(slope)}"
     rows = f"{d.n_rows:,} row{' shows' if d.n_rows == 1 else 's show'}"
     yield f"{rows}, with 80% power, a bias of {bias:.2g} in log-odds{or_slope}."
+
+
+def detectable_temperatures(slope: float) -> str:
+    """Give the temperatures that a change of the slope by so much means: "below 0.91 or above 1.12"."""
+    digits = max(2, 1 - math.floor(math.log10(slope)))
+    above = f" or above {1 / (1 - slope):.{digits}f}" if slope < 1 else ""
+    return f"below {1 / (1 + slope):.{digits}f}{above}"
 
 
 _LARGEST = 10.0

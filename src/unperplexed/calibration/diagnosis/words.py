@@ -220,11 +220,12 @@ def _together(errors: Sequence[str]) -> str:
 
 def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
     name = "the positive class" if label is None else f"'{short_name(str(label), 40)}'"
-    if (mean > frequency) == (x < 0) and three_digits(mean) != three_digits(frequency):
+    predicted, observed = three_digits(mean), three_digits(frequency)
+    if (mean > frequency) == (x < 0) and predicted != observed:
         verb = "overpredicts" if x < 0 else "underpredicts"
-        return f"{verb} {name} (mean prediction {three_digits(mean)}, observed frequency {three_digits(frequency)})"
+        return f"{verb} {name} (mean prediction {predicted}, observed frequency {observed})"
     near = f"log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'} near 50%"
-    return f"biased at even odds ({near}; the other errors offset it: mean {three_digits(mean)}, observed {three_digits(frequency)})"
+    return f"biased at even odds ({near}; the other errors offset it: mean {predicted}, observed {observed})"
 
 
 def _slope(x: float, low: float, high: float, separated: bool) -> str:
