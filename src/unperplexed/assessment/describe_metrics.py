@@ -33,10 +33,11 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         if two == (a.n_classes == 2):  # of the same class
             ece, slope_after = number(after.ece), number(after.calibration_slope, 2)
     yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
-    yield _score(a, "brier_score", "Brier score", brier_score, f"{what} {number(f.reference_brier_score)}")
+    name = "Brier score (sum over classes)" if a.n_classes == 2 else "Brier score"
+    yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")
     if f.auc is not None:
         limits = between(*f.auc.interval)
-        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "random ranking 0.5", "larger")
+        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "by chance 0.5", "larger")
     chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
     yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", ece, chance, "smaller")

@@ -44,7 +44,7 @@ def _estimate(finding: Finding) -> str:
 
 
 def _p_value(p: float) -> str:
-    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ").replace(" ", "")
+    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def detectable_table(d: Diagnosis) -> Table | None:
@@ -75,7 +75,7 @@ def groups_table(event: Event) -> Table:
         Strip(float(p), float(o), *((low, high) if known else (float(o), float(o))))
         for p, o, (low, high) in zip(groups.mean, groups.observed, limits, strict=True)
     ]
-    ranges = [f"{share(low)} to {share(high)}" for low, high in paired(groups.lowest, groups.highest)]
+    ranges = [between(low, high, share) for low, high in paired(groups.lowest, groups.highest)]
     return Table(
         f"Groups of about equal size.{'' if known else ' Weighted or dependent rows have no interval here.'}",
         [

@@ -18,7 +18,7 @@ MOST_COLUMNS = 6
 
 
 def _p_value(p: float) -> str:
-    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ").replace(" ", "")
+    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def _pair_name(pair: PairedComparison) -> str:

@@ -428,10 +428,10 @@ def test_words_of_alternatives(rng):
     found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))
     text = "\n".join(lines(found))
     assert text.endswith(
-        "\nThese rows do not distinguish this from: misstated extremes; or over- or underconfidence and outcomes at"
-        " random."
+        "\nOther explanations fit these rows about as well: misstated extremes (only probabilities near 0 and 1 are"
+        " over- or understated); or over- or underconfidence and random outcomes (some occur whatever was predicted)."
     )
-    assert "do not distinguish" not in "\n".join(lines(replace(found, alternatives=())))
+    assert "explanation" not in "\n".join(lines(replace(found, alternatives=())))
 
 
 def test_words_of_the_slope():

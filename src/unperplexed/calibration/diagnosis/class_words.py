@@ -13,6 +13,10 @@ MOST_NAMED = 3
 """So many biased classes are named; the others are counted."""
 
 
+FLEXIBLE = "Recalibrate with a flexible curve fitted on held-out rows."
+"""What mends an error that has no name."""
+
+
 def remedy(error: str, value: float) -> str:
     """Say what mends an error, whose parameter has a value."""
     where = "Fit this on held-out rows before you use it."
@@ -26,7 +30,7 @@ def remedy(error: str, value: float) -> str:
         "certainty": "Look at these rows, which the other findings leave out. If they are not data errors, mix the"
         " predictions with a small share of a uniform forecast.",
         "rows": "Look at these rows first; the other rows show no error.",
-        "shape": "Recalibrate with a flexible curve fitted on held-out rows.",
+        "shape": FLEXIBLE,
     }[error]
 
 

@@ -48,7 +48,7 @@ def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], abou
         if about.mostly_rest:
             words.insert(named[0], f"miscalibrated mainly in a way that has no name here {p}")
         else:
-            words.append(f"and miscalibrated in a further way {p}")
+            words.append(f"the forecasts are also miscalibrated in a way that has no name here {p}")
     if [finding.error for finding in findings] == ["certainty"] and about.p_value == about.p_value:
         words.append(f"no evidence of miscalibration in the other rows ({tested})")
     return Diagnosis(
