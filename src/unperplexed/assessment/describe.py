@@ -53,6 +53,7 @@ from .describe_words import (
     settings_text,
 )
 from .familiar import FamiliarMetrics, familiar_metrics
+from .python_call import assess_call
 from .result import Assessment
 
 _FEW_ROWS = 1000
@@ -322,7 +323,7 @@ class Described:
     def _reproduce(self, command: str) -> Section:
         a = self.a
         blocks: list[Block] = [Code(command, "Command")] if command else []
-        blocks += [Code("from unperplexed import assess\n\nassess(y, p).diagnosis.verdict", "From Python")]
+        blocks += [Code(assess_call(a), "From Python")]
         blocks.append(Settings(list(settings_of(a))))
         warnings = [*remarks(a), *notes_lines(a.notes)]
         if warnings:

@@ -13,7 +13,14 @@ from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
 from .describe_details import capital
-from .describe_words import MEANING, evidence_is_of_all_rows, metric_and_interval, settings_text, slope_note
+from .describe_words import (
+    MEANING,
+    dependence_text,
+    evidence_is_of_all_rows,
+    metric_and_interval,
+    settings_text,
+    slope_note,
+)
 from .familiar import FamiliarMetrics
 from .result import Assessment
 
@@ -116,7 +123,7 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     u, d = a.uncertainty, a.diagnosis
     yield "forecasts", f"{a.n_rows:,} of {a.n_classes:,} classes"
     yield "weights", f"effective sample size {a.effective_rows:,.6g}" if a.weighted else "none"
-    yield "clusters", f"effective sample size {a.independent_rows:,.6g}" if a.grouped else "none"
+    yield "clusters", dependence_text(a) if a.grouped else "none"
     yield "calibration curve", f"{a.estimator}{settings_text(a)}"
     yield "view", a.view
     if d.made and not math.isnan(d.p_value):

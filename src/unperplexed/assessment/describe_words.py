@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import printable, short_name
+from .._lib.formatting import number_of, printable, short_name
+from ..calibration.diagnosis.result import ROWS
 from ..report.numbers import estimate, figure, number
 from ..tally.describe import class_name
 from .describe_charts import Event
@@ -195,8 +196,16 @@ def slope_note(a: Assessment) -> str:
     return "1 is best"
 
 
+def clusters_text(a: Assessment) -> str:
+    """Count the clusters; several may share a shard of a tally."""
+    d = a.diagnosis
+    if d.n_clusters is None:
+        return "clusters"
+    return f"{'' if d.by == ROWS else 'at least '}{number_of(d.n_clusters, 'cluster')}"
+
+
 def dependence_text(a: Assessment) -> str:
     """Say whether rows depend on one another or differ in weight, and how many independent rows they are worth."""
     if a.grouped:
-        return f"clusters, effective sample size {a.independent_rows:,.4g}"
+        return f"{clusters_text(a)}, effective sample size {a.independent_rows:,.4g}"
     return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"

@@ -49,7 +49,7 @@ def _remedies(d: Diagnosis) -> Iterator[str]:
     rest = d.rest_p_value < REST_LEVEL
     for remedy in remedies:
         what = ", ".join(dict.fromkeys(short(finding) for finding in d.findings if finding.remedy == remedy))
-        yield f"Remedy{f' ({what})' if len(remedies) > 1 or rest else ''}: {remedy}"
+        yield f"Remedy{f' ({what})' if len(remedies) > 1 else ''}: {remedy}"
     if rest and FLEXIBLE not in remedies:
         yield f"Remedy (other error): {FLEXIBLE}"
 

@@ -11,7 +11,7 @@ from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import Naming, Result
 
-COUNTS = "sums"
+ROWS, COUNTS = "rows", "sums"
 """What is read of a tally of more than two classes."""
 
 ErrorName = Literal["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
@@ -89,6 +89,8 @@ class Diagnosis(Result):
     n_classes: int = 0
     by: str = ""
     """What was read: "rows", the "values" or "cells" of a tally, or with more than two classes its "sums"."""
+    n_clusters: int | None = None
+    """Number of clusters of dependent rows, in a tally that of its shards; None for independent rows."""
     made: bool = True
     """Whether a diagnosis could be made; else the verdict says why not."""
 

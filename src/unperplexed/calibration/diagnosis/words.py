@@ -65,6 +65,7 @@ def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], abou
         n_rows=n,
         n_classes=len(labels),
         by=about.by,
+        n_clusters=about.clusters,
     )
 
 
