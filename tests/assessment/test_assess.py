@@ -224,7 +224,7 @@ def test_a_copy_keeps_the_verdict_of_the_rows_it_leaves_behind(rng):
     """Also of an assessment that nobody has asked for its verdict before."""
     y, p = softmax_forecasts(rng, 1000, 3, temperature=1.5)
     verdict = assess(y, p).verdict
-    assert verdict.startswith("Overconfident (calibration slope 0.")
+    assert verdict.startswith("Overconfident (temperature 1.")
     for again in (pickle.loads(pickle.dumps(assess(y, p))), copy.deepcopy(assess(y, p))):
         assert again.verdict == verdict
         assert again.diagnosis.findings[0].error == "confidence"
@@ -260,7 +260,8 @@ def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, tempe
     cost, _, remedy = actions.partition("Remedy ")
     slope = 1 + result.diagnosis.findings[0].parameter
     assert slope == pytest.approx(1 / temperature, rel=0.12)
-    assert verdict.startswith(f"{word} (calibration slope {slope:.2f}, 95% CI ")
+    named = f"temperature {1 / slope:.2f}" if classes > 2 else f"calibration slope {slope:.2f}"
+    assert verdict.startswith(f"{word} ({named}, 95% CI ")
     assert cost.startswith(f"Cost Miscalibration costs about {result.diagnosis.gain:.2g} nats a row")
     assert remedy.startswith("Recalibration (")
     assert float(re.search(r"temperature ([\d.]+)", remedy)[1]) == pytest.approx(1 / slope, rel=0.02)

@@ -467,7 +467,7 @@ class TestGaps:
         y = np.where(rng.uniform(size=5000) < p + shift, "yes", "no")
         pooled, each = (assess(y, p, pos_label="yes", view=view, resamples=0) for view in ("all-classes", "each-class"))
         assert pooled.slope == pytest.approx(1, abs=0.3)  # where a bias cancels
-        mean, frequency = f"{p.mean():.3f}", f"{(y == 'yes').mean():.3f}"
+        mean, frequency = f"{p.mean():.1%}", f"{(y == 'yes').mean():.1%}"
         says = f"{verb.capitalize()} 'yes' (mean prediction {mean}, observed frequency {frequency})."
         for result in (pooled, each):
             assert result.verdict == says
@@ -486,7 +486,7 @@ class TestGaps:
         skewed /= skewed.sum(axis=1, keepdims=True)
         result = assess(np.array(list("abcd"))[y], skewed, labels=list("abcd"), view="each-class", resamples=0)
         assert result.diagnosis.errors == ("bias",)
-        assert result.verdict.startswith("Overpredicts 'c' (mean prediction 0.")
+        assert result.verdict.startswith("Overpredicts 'c' (mean prediction ")
         assert result.classes.gap_p_value[result.classes.label.index("c")] < 1e-9
 
     def test_without_a_bias_it_says_so(self, rng):
@@ -530,7 +530,7 @@ class TestGaps:
             assert result.diagnosis.p_value < 1e-9
             assert result.diagnosis.errors == ("bias",)
             verb = "Under" if sum(y) > 50 else "Over"
-            assert result.verdict.startswith(f"{verb}predicts '1' (mean prediction 0.500, observed frequency ")
+            assert result.verdict.startswith(f"{verb}predicts '1' (mean prediction 50.0%, observed frequency ")
 
     def test_they_are_told_of_independent_rows_of_one_weight_with_enough_errors(self, rng):
         y, p = softmax_forecasts(rng, 200, 3)

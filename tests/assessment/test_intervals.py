@@ -188,7 +188,8 @@ def test_measured_figures_of_groups_are_in_their_intervals():
 @pytest.mark.slow
 def test_few_groups_are_said(rng):
     y, p = binary(rng, 600)
-    assert any("few groups (7" in each for each in assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings)
+    warnings = assess(y, p, groups=np.arange(600) % 7).uncertainty.warnings
+    assert any("few clusters (effective number 7)" in each for each in warnings)
     one = assess(y, p, groups=np.zeros(600, dtype=int))
     assert all(math.isnan(low) for low, _ in one.intervals.values())
     assert one.diagnosis.findings == ()
@@ -201,8 +202,8 @@ def test_few_groups_are_said(rng):
         (1.8, 0.0, ("confidence",), "Overconfident (calibration slope 0."),
         (0.55, 0.0, ("confidence",), "Underconfident (calibration slope 1."),
         (1.0, 0.0, (), "No evidence of miscalibration (n = 3,000, p = 0."),
-        (1.0, 0.5, ("bias",), "Overpredicts '1' (mean prediction 0."),
-        (1.0, -0.5, ("bias",), "Underpredicts '1' (mean prediction 0."),
+        (1.0, 0.5, ("bias",), "Overpredicts '1' (mean prediction "),
+        (1.0, -0.5, ("bias",), "Underpredicts '1' (mean prediction "),
     ],
 )
 def test_verdicts(sharpness, shift, errors, verdict):
@@ -265,7 +266,7 @@ def test_a_handful_of_rows_is_no_evidence():
     for y, p in (([1, 1], [0.8, 0.7]), ([1, 1, 0], [0.8, 0.7, 0.2]), ([1] * 10, [0.8] * 10), ([0, 1], [0.3, 0.3])):
         result = assess(y, p, labels=(0, 1))
         assert result.verdict.startswith(f"No evidence of miscalibration (n = {len(y)}, p = ")
-        assert "few errors" in str(result)
+        assert "With fewer than 50, intervals may be too narrow" in " ".join(str(result).split())
 
 
 @pytest.mark.slow
@@ -522,7 +523,7 @@ def test_fewer_than_six_groups_are_no_test():
     y, p, group = in_groups(np.random.default_rng(2), 5)
     assert math.isnan(grouped_test(y, p, group).p_value)
     result = assess(y, p, groups=group)
-    assert "few groups" in str(result)
+    assert "there are few clusters (effective number " in " ".join(str(result).split())
     assert result.verdict == "No verdict: 5 clusters of dependent rows, of which it takes at least six."
     assert not result.diagnosis.made
 

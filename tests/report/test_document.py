@@ -166,7 +166,11 @@ def test_an_axis_places_its_ends():
         (share(1.0), "100%"), (share(0.99999), "> 99.99%"), (share(1e-6), "< 0.01%"), (share(np.nan), "–"),
         (number(-0.5), "−0.500"), (number(np.nan), "–"), (number(np.inf), "∞"), (number(-np.inf), "−∞"),
         (number(2e-5), "2e−05"), (signed(0.25), "+0.250"), (points(0.013), "+1.3"), (points(-0.013), "−1.3"),
-        (between(0.1, 0.2), "0.100 to 0.200"), (between(np.nan, 1.0), ""), (between(0.1, 0.2, share), "10.0% to 20.0%"),
+        (between(0.1, 0.2), "0.100 to 0.200"), (between(np.nan, 1.0), ""),
+        (between(0.00042, 0.012), "0.00042 to 0.01200"), (between(-0.5, 0.00042), "−0.50000 to 0.00042"),
+        (between(0.0955, 0.123, share), "9.6% to 12.3%"), (between(0.0955, 0.0999, share), "9.55% to 9.99%"),
+        (between(0.003, 0.2, share), "0.30% to 20.00%"), (between(0.02, 1.0, share), "2.0% to 100%"),
+        (between(0.1, 0.2, share), "10.0% to 20.0%"),
         (count(1234.0), "1,234"), (count(2.5), "2.5"),
     ],
 )  # fmt: skip

@@ -9,11 +9,14 @@ from html import unescape
 import numpy as np
 import pytest
 
-from unperplexed import InputError, Tally, assess, assess_by, compare
+from unperplexed import InputError, Tally, assess, assess_by, compare, compare_sequentially
 from unperplexed.assessment.describe_words import evidence
+from unperplexed.assessment.python_call import assess_call
 from unperplexed.calibration.diagnosis.describe import short_verdict
 from unperplexed.cli.outputs import called
 from unperplexed.cli.parser import main
+from unperplexed.comparison.describe import compare_call
+from unperplexed.comparison.describe_sequential import sequential_call
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -408,3 +411,40 @@ def test_from_the_shell(tmp_path, capsys):
     capsys.readouterr()
     assert main(["assess", *common, "--prob", "p", "--report", str(tmp_path / "r.txt")]) != 0
     assert "known: .html, .htm" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "assess(y_true, y_prob)"),
+        ({"floor": 0.01, "measured": "equal-width:bins=20"},
+         "assess(y_true, y_prob, floor=0.01, measured='equal-width:bins=20')"),
+        ({"view": "top-label", "seed": 3, "confidence": 0.9},
+         "assess(y_true, y_prob, view='top-label', confidence=0.9, seed=3)"),
+        ({"groups": np.arange(300) // 3, "sample_weight": np.linspace(1, 2, 300), "pos_label": 0},
+         "assess(y_true, y_prob, sample_weight=sample_weight, pos_label=0, groups=groups)"),
+    ],
+)  # fmt: skip
+def test_the_line_of_python_has_the_settings(options, expected):
+    found = assess(*binary(1.2, 300), **options)
+    assert assess_call(found) == f"from unperplexed import assess\n\n{expected}.diagnosis.verdict"
+
+
+def test_the_line_of_python_of_a_tally_names_weights_and_clusters():
+    y, p = binary(1.2, 300)
+    tally = Tally.of(y, p, groups=np.arange(300) // 3, sample_weight=np.linspace(1, 2, 300), parts=["shards"])
+    assert "(y_true, y_prob, sample_weight=sample_weight, groups=groups" in assess_call(assess(tally))
+
+
+def test_comparisons_have_a_line_of_python_with_their_settings():
+    y, p = binary(1.2, 300)
+    found = compare({"a": p, "b q": p**2}, y, groups=np.arange(300) // 3, floor=0.01, seed=2)
+    assert compare_call(found).endswith("compare({'a': p, 'b q': q}, y, floor=0.01, groups=groups, seed=2).verdict")
+    found = compare_sequentially({"a": p, "b": p**2}, y, score="log_loss", level=0.01)
+    assert sequential_call(found).endswith("({'a': p, 'b': q}, y, score='log_loss', level=0.01))")
+
+
+def test_facts_count_the_clusters():
+    y, p = binary(1.2, 300)
+    text = " ".join(str(assess(y, p, groups=np.arange(300) // 3, resamples=0)).split())
+    assert "(0, 1), 100 clusters, effective sample size " in text

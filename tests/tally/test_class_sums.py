@@ -307,20 +307,20 @@ def test_tally_merge_assess(table, tmp_path, capsys):
     parts = [str(tmp_path / f"{name}.tally") for name in "ab"]
     assert cli.main(["merge", *parts, "-o", str(tmp_path / "both.tally"), "-q"]) == 0
     assert cli.main(["assess", str(tmp_path / "both.tally"), "--resamples", "0"]) == 0
-    assert capsys.readouterr().out.startswith("Overconfident (calibration slope 0.")
+    assert capsys.readouterr().out.startswith("Overconfident (temperature 1.")
 
 
 def test_standard_input(table, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(table.read_bytes())))
     assert cli.main(["assess", "-", *COLUMNS, "--resamples", "0"]) == 0
-    assert capsys.readouterr().out.startswith("Overconfident (calibration slope 0.")
+    assert capsys.readouterr().out.startswith("Overconfident (temperature 1.")
 
 
 @pytest.mark.slow
 def test_groups_of_files(table, capsys):
     assert cli.main(["assess", str(table), *COLUMNS, "--by", "half", "--resamples", "0"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Overconfident (calibration slope 0.")
+    assert out.startswith("Overconfident (temperature 1.")
     assert out.count(" overconfident") >= 3
 
 

@@ -15,6 +15,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.10g}%"
 
 
+def three_digits(share: float) -> str:
+    """Give a share in percent to three digits: "36.6%", "3.55%", "0.00120%", "99.993%"."""
+    shown = 100 * share
+    if shown == 0 or not math.isfinite(shown):
+        return f"{shown:g}%"
+    digits = 2 - math.floor(math.log10(min(abs(shown), 99.0)))
+    if 99.95 <= shown < 100:
+        digits = 1 - math.floor(math.log10(100 - shown))
+    return f"{shown:.{digits}f}%" if digits <= 7 else f"{shown:.2e}%"
+
+
 def confidence_interval(confidence: float) -> str:
     """Name an interval by its confidence level: "95% CI"."""
     return f"{100 * confidence:.10g}% CI"

@@ -15,7 +15,7 @@ from ..report.result import Naming
 from ..statistics.intervals import wilson
 from ..statistics.means import t_quantile
 from ..tally.describe import counted, notes_lines
-from .describe_charts import MOST_CURVES, Event, class_charts, profile_chart, reliability_chart
+from .describe_charts import MOST_CURVES, Event, class_charts, class_text, profile_chart, reliability_chart
 from .describe_details import (
     averages_after_remedy,
     averages_table,
@@ -47,11 +47,13 @@ from .describe_words import (
     confident_errors,
     dependence_text,
     evidence,
+    evidence_is_of_all_rows,
     remarks,
     rows_text,
     settings_text,
 )
 from .familiar import FamiliarMetrics, familiar_metrics
+from .python_call import assess_call
 from .result import Assessment
 
 _FEW_ROWS = 1000
@@ -164,14 +166,14 @@ class Described:
     def _evidence(self) -> str:
         """Give two familiar numbers with a confidence interval."""
         a, event = self.a, self.event
-        if event.two and a.bias is not None and "bias" in a.diagnosis.errors:
+        if a.bias is not None and evidence_is_of_all_rows(event):
             between_limits = self._frequency_interval(a.bias.frequency)
             verdict = self.parts.verdict
             if "observed frequency" in verdict:
                 return f"The 95% CI of the observed frequency is {between_limits}." if between_limits else ""
             ci = f" (95% CI {between_limits})" if between_limits else ""
             return (
-                f"The mean predicted probability of {event.name} is {share(a.bias.mean_reported)}. The observed"
+                f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
                 f" frequency is {share(a.bias.frequency)}{ci}."
             )
         if not event.two and a.n_classes > 2:
@@ -261,11 +263,7 @@ class Described:
             "risk",
             "Risk profile",
             [
-                Prose(
-                    "Low orders weigh the worst forecasts most, high orders the best. Where the lines part, calibration"
-                    " is at fault.",
-                    quiet=True,
-                ),
+                Prose(f"Low orders weigh the worst forecasts most, high orders the best.{self._gap()}", quiet=True),
                 profile_chart(a),
                 averages_table(a),
                 profile_table(a),
@@ -282,6 +280,13 @@ class Described:
         if surprises is not None:
             yield Section("rows", "The most surprising forecasts", [surprises], "Rows", 5)
         yield self._reproduce(command)
+
+    def _gap(self) -> str:
+        """Say what the gap between the profiles is, where the forecasts were diagnosed."""
+        d = self.a.diagnosis
+        if not d.made:
+            return ""
+        return f" The gap between the lines is {'loss due to miscalibration' if d.findings else 'not significant'}."
 
     def _groups_title(self) -> str:
         return "By predicted probability" if self.event.two else "By probability of the most probable class"
@@ -313,14 +318,14 @@ class Described:
             yield Prose(
                 f"Plain mean over the {mean.n_classes:,} classes that occur: predicted geometric accuracy"
                 f" {number(mean.reported.geometric_accuracy)}, calibrated {number(mean.measured.geometric_accuracy)},"
-                f" slope {number(mean.slope)}, calibration error {number(mean.calibration_error)}.",
+                f" slope of the averages {number(mean.slope)}, calibration error {number(mean.calibration_error)}.",
                 quiet=True,
             )
 
     def _reproduce(self, command: str) -> Section:
         a = self.a
         blocks: list[Block] = [Code(command, "Command")] if command else []
-        blocks += [Code("from unperplexed import assess\n\nassess(y, p).diagnosis.verdict", "From Python")]
+        blocks += [Code(assess_call(a), "From Python")]
         blocks.append(Settings(list(settings_of(a))))
         warnings = [*remarks(a), *notes_lines(a.notes)]
         if warnings:

@@ -70,7 +70,7 @@ def groups_table(b: Breakdown) -> Table:
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
         Column("cost in nats", [_three_decimals(group.cost) for group in of], meaning="ln(calibrated / predicted"
                " geometric accuracy). Smaller is better."),
-        Column("slope", [number(a.slope) for a in found], detail=True, meaning="Slope of the averages. 1 is best."),
+        Column("slope of the averages", [number(a.slope) for a in found], detail=True, meaning="1 is best."),
         Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
         Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Bools, Floats
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.document import Column, Document, Prose, Section, Table
-from ..report.numbers import between, number, share
+from ..report.numbers import between, number, same_decimals, share
 from .decision_curve import MODEL, DecisionCurve
 from .describe_decisions import facts_of, how_section, notes_of
 from .net_benefit import NetBenefit
@@ -76,7 +76,7 @@ def _ranges(where: Bools, thresholds: Floats) -> Iterator[str]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(int)))
     for start, stop in edges.reshape(-1, 2).tolist():
         low, high = thresholds[start], thresholds[stop - 1]
-        yield f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        yield f"{low:.3g}" if low == high else same_decimals(f"{low:.3g}", f"{high:.3g}")
 
 
 def benefits_table(c: DecisionCurve, every: bool) -> Table:

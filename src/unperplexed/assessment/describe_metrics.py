@@ -13,7 +13,14 @@ from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
 from .describe_details import capital
-from .describe_words import MEANING, metric_and_interval, settings_text, slope_note
+from .describe_words import (
+    MEANING,
+    dependence_text,
+    evidence_is_of_all_rows,
+    metric_and_interval,
+    settings_text,
+    slope_note,
+)
 from .familiar import FamiliarMetrics
 from .result import Assessment
 
@@ -33,17 +40,17 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         if two == (a.n_classes == 2):  # of the same class
             ece, slope_after = number(after.ece), number(after.calibration_slope, 2)
     yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
-    yield _score(a, "brier_score", "Brier score", brier_score, f"{what} {number(f.reference_brier_score)}")
+    name = "Brier score (sum over classes)" if a.n_classes == 2 else "Brier score"
+    yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")
     if f.auc is not None:
         limits = between(*f.auc.interval)
-        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "random ranking 0.5", "larger")
+        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "by chance 0.5", "larger")
     chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
     yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", ece, chance, "smaller")
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
-    yield Metric(
-        "Calibration slope", meaning, number(slope.value, 2), between(*slope.interval), slope_after, "1 is best"
-    )
+    name = "Calibration slope" if two else "Calibration slope, top class"
+    yield Metric(name, meaning, number(slope.value, 2), between(*slope.interval), slope_after, "1 is best")
 
 
 def means_of_event(event: Event) -> Iterator[Metric]:
@@ -52,7 +59,7 @@ def means_of_event(event: Event) -> Iterator[Metric]:
     if not event.two:
         return
     yield _accuracy(a, "")
-    if a.bias is not None and "bias" not in a.diagnosis.errors:  # where the verdict has both
+    if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
         yield Metric("Observed frequency", "", share(a.bias.frequency))
 
@@ -116,7 +123,7 @@ def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:
     u, d = a.uncertainty, a.diagnosis
     yield "forecasts", f"{a.n_rows:,} of {a.n_classes:,} classes"
     yield "weights", f"effective sample size {a.effective_rows:,.6g}" if a.weighted else "none"
-    yield "clusters", f"effective sample size {a.independent_rows:,.6g}" if a.grouped else "none"
+    yield "clusters", dependence_text(a) if a.grouped else "none"
     yield "calibration curve", f"{a.estimator}{settings_text(a)}"
     yield "view", a.view
     if d.made and not math.isnan(d.p_value):

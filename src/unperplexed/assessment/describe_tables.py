@@ -44,7 +44,7 @@ def _estimate(finding: Finding) -> str:
 
 
 def _p_value(p: float) -> str:
-    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ").replace(" ", "")
+    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def detectable_table(d: Diagnosis) -> Table | None:
@@ -55,8 +55,12 @@ def detectable_table(d: Diagnosis) -> Table | None:
     names, sizes = ["Bias"], [f"{number(bias, 2)} in log-odds, either way"]
     if math.isfinite(slope):
         names += ["Overconfidence"] * (slope < 1) + ["Underconfidence"]
-        sizes += [f"calibration slope below {number(1 - slope, 2)}"] * (slope < 1)
-        sizes += [f"calibration slope above {number(1 + slope, 2)}"]
+        if d.n_classes > 2:
+            over, under = 1 / (1 - slope) if slope < 1 else math.inf, 1 / (1 + slope)
+            sizes += [f"temperature above {number(over, 2)}"] * (slope < 1) + [f"temperature below {number(under, 2)}"]
+        else:
+            sizes += [f"calibration slope below {number(1 - slope, 2)}"] * (slope < 1)
+            sizes += [f"calibration slope above {number(1 + slope, 2)}"]
     return Table(
         f"Smallest errors that {d.n_rows:,} rows with these predictions show with 80% power (test at 5%).",
         [Column("error", names), Column("shown from", sizes, words=True)],
@@ -71,7 +75,7 @@ def groups_table(event: Event) -> Table:
         Strip(float(p), float(o), *((low, high) if known else (float(o), float(o))))
         for p, o, (low, high) in zip(groups.mean, groups.observed, limits, strict=True)
     ]
-    ranges = [f"{share(low)} to {share(high)}" for low, high in paired(groups.lowest, groups.highest)]
+    ranges = [between(low, high, share) for low, high in paired(groups.lowest, groups.highest)]
     return Table(
         f"Groups of about equal size.{'' if known else ' Weighted or dependent rows have no interval here.'}",
         [
@@ -155,7 +159,7 @@ def more_of_classes(a: Assessment) -> Table | None:
         Column("class", _labels(c.label, c.index)),
         Column("predicted geometric accuracy", each_as(c.reported_geometric_accuracy, number)),
         Column("calibrated geometric accuracy", each_as(c.measured_geometric_accuracy, number)),
-        Column("slope", each_as(c.slope, number), meaning="Slope of the averages. 1 is best."),
+        Column("slope of the averages", each_as(c.slope, number), meaning="1 is best."),
         Column("divergence probability", each_as(c.divergence_probability, number)),
         Column(
             "calibration error", each_as(c.calibration_error, number), meaning="Mean distance of the curve. 0 is best."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import printable, short_name
+from .._lib.formatting import number_of, printable, short_name
+from ..calibration.diagnosis.result import ROWS
 from ..report.numbers import estimate, figure, number
 from ..tally.describe import class_name
 from .describe_charts import Event
@@ -33,6 +34,15 @@ MEANING = {
     "slope sides": "1 is best; below 1 the predictions are overconfident, above 1 underconfident.",
 }
 """What the key figures mean, with what to do about a bad one."""
+
+
+def evidence_is_of_all_rows(event: Event) -> bool:
+    """Whether the evidence is the mean prediction and the observed frequency of all rows.
+
+    It is for a bias, and where nothing was found: any range of probabilities would look like evidence.
+    """
+    d = event.assessment.diagnosis
+    return event.two and ("bias" in d.errors or (d.made and not d.findings))
 
 
 def evidence(a: Assessment) -> str:
@@ -186,8 +196,16 @@ def slope_note(a: Assessment) -> str:
     return "1 is best"
 
 
+def clusters_text(a: Assessment) -> str:
+    """Count the clusters; several may share a shard of a tally."""
+    d = a.diagnosis
+    if d.n_clusters is None:
+        return "clusters"
+    return f"{'' if d.by == ROWS else 'at least '}{number_of(d.n_clusters, 'cluster')}"
+
+
 def dependence_text(a: Assessment) -> str:
     """Say whether rows depend on one another or differ in weight, and how many independent rows they are worth."""
     if a.grouped:
-        return f"clusters, effective sample size {a.independent_rows:,.4g}"
+        return f"{clusters_text(a)}, effective sample size {a.independent_rows:,.4g}"
     return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"

@@ -170,7 +170,7 @@ def gain_text(gain: Gain) -> str:
 
 
 def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[str]:
-    """Say what recalibration leaves: what only better predictors can lower, beside a constant forecast."""
+    """Say what recalibration leaves: what better predictors may lower, beside a constant forecast."""
     if gain is None or baseline is None:
         return
     base, before, shown = baseline.log_loss, gain.log_loss, f"({_loss(baseline.log_loss)})"
@@ -183,13 +183,11 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     if not gain.significant:
         return
     if base >= before:
-        yield (
-            f"Only better predictors can reduce the rest. A constant forecast of the base rate scores worse {shown}."
-        )
+        yield (f"Better predictors may reduce the rest. A constant forecast of the base rate scores worse {shown}.")
     elif base >= gain.recalibrated:
         yield (
             f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than the"
-            " recalibrated ones, which only better predictors can improve."
+            " recalibrated ones, which better predictors may improve."
         )
     elif baseline.interval[1] < 0:
         yield (

@@ -87,20 +87,32 @@ def uncertainty(
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
     if errors < FEW_ERRORS - 0.5:
-        what = "groups' worth of errors" if tally.grouped else "errors"
-        yield f"few {what} ({errors:.0f}, {FEW_ERRORS} are wanted): intervals may be too narrow"
+        few = f"only {errors:.0f} prediction{' is' if round(errors) == 1 else 's are'} wrong"
+        if tally.grouped:
+            few = f"the wrong predictions have an effective sample size of only {errors:.0f}"
+        more = "clusters" if tally.grouped else "rows"
+        yield f"{few}. With fewer than {FEW_ERRORS}, intervals may be too narrow; assess more {more}"
     elif (headline.degrees_of_freedom < _FEW_DEGREES * (2 if headline.floor < _SMALL_FLOOR else 1)).any():
         and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
-        yield f"few rows decide the robustness{and_slope}: intervals may be too narrow"
+        yield (
+            f"a few rows decide the robustness{and_slope}, so that the intervals may be too narrow; assess more rows or"
+            " choose a larger floor"
+        )
     if headline.values[1] == 0:
         yield (
             "an outcome predicted with probability 0 occurred: geometric accuracy, robustness and divergence are 0 and"
             " have no interval; choose a floor above 0"
         )
     if tally.uneven and tally.shards is None:
-        yield "weights, and no shards (tally --parts shards): measured intervals are rough"
+        yield (
+            "the tally has weights but no shards, so that intervals of calibrated averages are rough; count it with"
+            " --parts shards"
+        )
     if tally.grouped and tally.independent_rows < FEW_GROUPS - 0.5:
-        yield f"few groups ({tally.independent_rows:.0f}, {FEW_GROUPS} are wanted): intervals may be too narrow"
+        yield (
+            f"there are few clusters (effective number {tally.independent_rows:.0f}). With fewer than {FEW_GROUPS},"
+            " intervals may be too narrow; assess more clusters"
+        )
 
 
 def _warnings_of_samples(found: Sampled) -> Iterator[str]:

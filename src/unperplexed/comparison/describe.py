@@ -22,6 +22,7 @@ from ..assessment.familiar import FamiliarMetrics, familiar_metrics
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
+from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_LINES, ROLES, curves_table, profiles_chart, ratio_chart, reliability_chart
 from .describe_tables import (
@@ -154,7 +155,7 @@ class Described:
         holm = f"; p-values in the verdict Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
         return (
             f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
-            f" {log_loss_text(c)}; slope and calibration {at_floor_text(c.floor)}{holm}"
+            f" {log_loss_text(c)}; slope of the averages and calibration curve {at_floor_text(c.floor)}{holm}"
         )
 
     def _notes(self) -> list[str]:
@@ -276,7 +277,7 @@ class Described:
         c = self.c
         notes = self._notes()
         blocks: list[Block] = [Code(command, "Command")] if command else []
-        blocks.append(Code('from unperplexed import compare\n\ncompare({"a": p, "b": q}, y).verdict', "From Python"))
+        blocks.append(Code(compare_call(c), "From Python"))
         blocks.append(Settings(list(self._settings(notes))))
         if warnings := [*c.warnings, *notes]:
             blocks.append(Notes("Warnings", warnings))
@@ -299,6 +300,30 @@ class Described:
         yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"
         yield "version", c.version
+
+
+def compare_call(c: Comparison) -> str:
+    """Give the import and the call of `compare` with the options that differ from their defaults."""
+    a = next(iter(c.forecasters.values())).assessment
+    names = [f"{name!r}: {chr(ord('p') + at)}" for at, name in enumerate(c.forecasters)]
+    forecasts = f"{{{', '.join(names)}}}" if len(names) <= _MOST_SPELLED else "forecasts"
+    positive = c.labels[1] if c.n_classes == 2 else None
+    default = f"{float(floor_for(DEFAULT_FLOOR, c.n_classes)):g}"
+    options = {
+        "sample_weight=sample_weight": c.weighted,
+        f"pos_label={positive!r}": positive not in (None, 1, "1"),
+        f"floor={c.floor:g}": f"{c.floor:g}" != default,
+        "groups=groups": c.n_groups is not None,
+        f"lag={c.lag}": bool(c.lag),
+        f"confidence={c.confidence:g}": c.confidence != 0.95,
+        f"resamples={a.source.sampling.resamples}": a.source.sampling.resamples != 400 and c.assessed_for_sure,
+        f"seed={c.seed}": c.seed != 0,
+    }
+    used = "".join(f", {option}" for option, differs in options.items() if differs)
+    return f"from unperplexed import compare\n\ncompare({forecasts}, y{used}).verdict"
+
+
+_MOST_SPELLED = 4
 
 
 def _coloured(metric: Metric) -> Metric:

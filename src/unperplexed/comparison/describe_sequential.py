@@ -13,6 +13,7 @@ from ..report.document import Block, Code, Column, Document, Notes, Section, Set
 from ..report.numbers import between, count, estimate, number
 from ..report.result import Naming
 from ..statistics.intervals import Interval
+from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
 from .sequential import SequentialComparison
 
@@ -42,11 +43,26 @@ def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool)
 
 def _sections(c: SequentialComparison, command: str) -> Iterator[Section]:
     yield Section("evidence", "Evidence for either forecaster", [evidence_table(c), course_table(c)], "Evidence")
-    python = 'from unperplexed import compare_sequentially\n\nprint(compare_sequentially({"a": p, "b": q}, y))'
+    python = sequential_call(c)
     blocks: list[Block] = [Code(command, "Command")] if command else []
     blocks += [Code(python, "From Python"), Settings([*_settings(c), ("version", c.version)])]
     blocks += [Notes("Rows left out or changed", _notes(c))] if _notes(c) else []
     yield Section("reproduce", "Reproduce", blocks, "Reproduce")
+
+
+def sequential_call(c: SequentialComparison) -> str:
+    """Give the import and the call of `compare_sequentially` with the options that differ from their defaults."""
+    positive = c.labels[1] if c.n_classes == 2 else None
+    default = f"{float(floor_for(DEFAULT_FLOOR, c.n_classes)):g}"
+    options = {
+        f"score={c.score!r}": c.score != "brier_score",
+        f"level={c.level:g}": c.level != 0.05,
+        f"floor={c.floor:g}" if c.floor is not None else "": c.floor is not None and f"{c.floor:g}" != default,
+        f"pos_label={positive!r}": positive not in (None, 1, "1"),
+    }
+    used = "".join(f", {option}" for option, differs in options.items() if differs)
+    forecasts = f"{{{c.first!r}: p, {c.second!r}: q}}"
+    return f"from unperplexed import compare_sequentially\n\nprint(compare_sequentially({forecasts}, y{used}))"
 
 
 def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:

@@ -18,7 +18,7 @@ MOST_COLUMNS = 6
 
 
 def _p_value(p: float) -> str:
-    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ").replace(" ", "")
+    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def _pair_name(pair: PairedComparison) -> str:
@@ -109,12 +109,13 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
         Column("log loss", [number(each.scores["log_loss"].mean) for each in found]),
         Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
         Column("accuracy", [share(a.prediction_accuracy) for a in of]),
-        Column("slope", [number(a.slope) for a in of], meaning="Slope of the averages. 1 is best."),
+        Column("slope of the averages", [number(a.slope) for a in of], meaning="1 is best."),
         Column("miscalibration", verdicts, words=True, detail=not any(verdicts)),
     ]
     caption = (
         f"Ordered by log loss. Log loss and geometric accuracy {at_floor_text(c.scored_floor)}, slope"
-        f" {at_floor_text(c.floor)}. Larger accuracies are better; smaller log loss and Brier score are better."
+        f" of the averages {at_floor_text(c.floor)}. Larger accuracies are better; smaller log loss and Brier score are"
+        " better."
     )
     if zero_forecasters(c):
         columns.insert(

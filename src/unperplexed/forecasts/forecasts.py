@@ -430,7 +430,7 @@ class Forecasts:
             if self._percent:
                 return np.stack([(100 - x) / 100, x / 100], axis=1)
             with np.errstate(invalid="ignore"):  # what is no number is refused by its row
-            return np.stack([1 - x, x], axis=1)
+                return np.stack([1 - x, x], axis=1)
         if self._from_logits:
             return softmax(x)
         if self._from_log_probs:

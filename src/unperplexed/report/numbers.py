@@ -68,12 +68,27 @@ def points(value: float) -> str:
     return text if shown == 0 else f"{'+' if shown > 0 else MINUS}{text}"
 
 
+def same_decimals(low: str, high: str) -> str:
+    """Join the ends of a range, the one with fewer decimals padded with zeros: "0.020 to 0.043"."""
+    decimals = [len(each.rstrip("%").partition(".")[2]) for each in (low, high)]
+    if all(decimals) and not any("e" in each or each[0] in "<>" for each in (low, high)):
+        low, high = (
+            f"{each.rstrip('%')}{'0' * (max(decimals) - own)}{'%' * each.endswith('%')}"
+            for each, own in zip((low, high), decimals, strict=True)
+        )
+    return f"{low} to {high}"
+
+
 def between(low: float, high: float, form: object = None) -> str:
     """Give an interval: "0.51 to 0.54"; "" where it has no limits."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    shown = form if callable(form) else number
-    return f"{shown(low)} to {shown(high)}"
+    if form is share and 0.01 <= low <= high and len({each >= 0.09995 for each in (low, high)}) == 2:
+        low_text, high_text = f"{100 * low:.1f}%", share(high)
+    else:
+        shown = form if callable(form) else number
+        low_text, high_text = shown(low), shown(high)
+    return same_decimals(low_text, high_text)
 
 
 def share_estimate(value: float, interval: tuple[float, float]) -> tuple[str, str]:

@@ -295,7 +295,7 @@ def test_names_the_class(rng):
     p, y = simulate(rng, 5000, 10, biases=np.array([0, 0, 0, 0.7, 0, 0, 0, 0, 0, 0]))
     (found,) = diagnose(p, y, labels=("a", "b", "c", None, *"efghij")).findings
     assert (found.error, found.label) == ("bias", None)
-    assert found.words.startswith("underpredicts column 3 (mean prediction 0.")
+    assert found.words.startswith("underpredicts column 3 (mean prediction ")
     assert found.parameter == pytest.approx(0.7, abs=0.2)
     (found,) = diagnose(p, y, labels=tuple("abcdefghij")).findings
     assert found.label == "d"
@@ -379,14 +379,25 @@ def test_only_certain_rows():
 def test_words_of_many_classes():
     means = class_words.ClassMeans(tuple("abcdef"), np.full(6, 0.114), np.full(6, 0.1))
     words = class_words.bias_words(means, range(6))
-    each = "(mean prediction 0.114, observed frequency 0.100)"
+    each = "(mean prediction 11.4%, observed frequency 10.0%)"
     assert words == f"overpredicts 'a' {each} and 'b' {each} and 'c' {each}; 3 more classes are biased"
-    means = class_words.ClassMeans((*"abc", None), np.array([0.2, 0.3, 0.5, 0.3]), np.array([0.1, 0.4, 0.5, 0.0012]))
-    first = "'a' (mean prediction 0.200, observed frequency 0.100)"
-    second = "'b' (mean prediction 0.300, observed frequency 0.400)"
+    means = class_words.ClassMeans((*"abc", None), np.array([0.2, 0.3, 0.5, 0.3]), np.array([0.1, 0.39, 0.5, 0.0012]))
+    first = "'a' (mean prediction 20.0%, observed frequency 10.0%)"
+    second = "'b' (mean prediction 30.0%, observed frequency 39.0%)"
     assert class_words.bias_words(means, [1, 0]) == f"overpredicts {first}, underpredicts {second}"
-    last = "column 3 (mean prediction 0.300, observed frequency 0.00120)"
+    last = "column 3 (mean prediction 30.0%, observed frequency 0.120%)"
     assert class_words.bias_words(means, [3]) == f"overpredicts {last}"
+    predicted, observed = np.array([0.1, 0.2, 0.3, 0.15, 0.25]), np.array([0.11, 0.25, 0.34, 0.17, 0.13])
+    words = class_words.bias_words(class_words.ClassMeans(tuple("abcde"), predicted, observed), range(5))
+    assert [words.index(f"'{each}'") for each in "ebc"] == sorted(words.index(f"'{each}'") for each in "ebc")
+    assert words.startswith("overpredicts 'e' (mean prediction 25.0%, observed frequency 13.0%), underpredicts 'b' (")
+    assert words.endswith("; 2 more classes are biased")
+    observed = np.array([0.15, 0.26, 0.37, 0.13, 0.09])  # the one of the other direction is the least biased
+    words = class_words.bias_words(
+        class_words.ClassMeans(tuple("abcde"), np.array([0.1, 0.2, 0.3, 0.15, 0.05]), observed), range(5)
+    )
+    assert words.startswith("underpredicts 'c' (mean prediction 30.0%, observed frequency 37.0%) and 'b' (")
+    assert "), overpredicts 'd' (mean prediction 15.0%, observed frequency 13.0%); 2 more" in words
     assert class_words.bias_words(means, []) == "biased between classes (no single class stands out)"
 
 
@@ -399,7 +410,7 @@ def test_words_of_biases_that_other_errors_offset():
     assert class_words.bias_words(means, [0, 3]) == f"biased for 'a' and 'd' {equal}"
     words = class_words.bias_words(means, [0, 1])
     assert words.startswith(
-        "underpredicts 'b' (mean prediction 0.200, observed frequency 0.300); 1 more class is biased,"
+        "underpredicts 'b' (mean prediction 20.0%, observed frequency 30.0%); 1 more class is biased,"
     )
     assert words.endswith(", but offset on average by the other errors")
     many = class_words.ClassMeans(tuple("abcde"), np.full(5, 0.2), np.full(5, 0.2))
@@ -417,15 +428,19 @@ def test_words_of_alternatives(rng):
     found = replace(diagnose(p, y), alternatives=(("tail",), ("confidence", "noise")))
     text = "\n".join(lines(found))
     assert text.endswith(
-        "\nThese rows do not distinguish this from: misstated extremes; or over- or underconfidence and outcomes at"
-        " random."
+        "\nOther explanations fit these rows about as well: misstated extremes (only probabilities near 0 and 1 are"
+        " over- or understated); or over- or underconfidence and random outcomes (some occur whatever was predicted)."
     )
-    assert "do not distinguish" not in "\n".join(lines(replace(found, alternatives=())))
+    assert "explanation" not in "\n".join(lines(replace(found, alternatives=())))
 
 
 def test_words_of_the_slope():
     words = class_words.confidence_words(0.49, 0.47, 0.5)
-    assert words == "overconfident (calibration slope 0.49, 95% CI 0.47 to 0.50; temperature 2.04)"
+    assert words == "overconfident (temperature 2.04, 95% CI 2.00 to 2.13)"
+    words = class_words.confidence_words(0.02, -0.1, 0.1)
+    assert words == "overconfident (slope of the log-probabilities 0.02, 95% CI −0.10 to 0.10)"
+    words = class_words.confidence_words(11, 10, 12)
+    assert words == "underconfident (temperature below 0.1: the most probable class nearly always occurs)"
     assert class_words.noise_words(0.012) == (
         "extreme probabilities are overstated, as if 1.2% of the outcomes were drawn at random"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -82,6 +82,14 @@ class BinaryData:
 
 def diagnose_binary(data: BinaryData) -> Diagnosis:
     """Find out what is wrong with forecasts of two classes."""
+    n_clusters = None
+    if data.clusters is not None:
+        every = np.ones(data.rows.s.size, dtype=bool)
+        n_clusters = len(data.clusters(every).totals(np.ones((1, every.size))))
+    return replace(_diagnosed(data), n_clusters=n_clusters)
+
+
+def _diagnosed(data: BinaryData) -> Diagnosis:
     s, n = data.rows.s, data.n
     certain = np.abs(s) > math.log(n / _CERTAIN)
     sure = _certainty(data, certain)

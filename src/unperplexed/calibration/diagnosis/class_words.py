@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..._lib.formatting import short_name
+from ..._lib.formatting import short_name, three_digits
 from ..._lib.typing import Floats
 from ...forecasts.labels import Label
 
 MOST_NAMED = 3
 """So many biased classes are named; the others are counted."""
+
+
+FLEXIBLE = "Recalibrate with a flexible curve fitted on held-out rows."
+"""What mends an error that has no name."""
 
 
 def remedy(error: str, value: float) -> str:
@@ -24,10 +27,10 @@ def remedy(error: str, value: float) -> str:
         else "No temperature mends this. Look whether classes were mixed up; if not, predict the base rates.",
         "tail": f"Fit the tails apart (a curved map of the log-odds). {where}",
         "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {where}",
-        "certainty": "Look at these rows, which the other findings leave out. If they are no slips of the data, mix the"
+        "certainty": "Look at these rows, which the other findings leave out. If they are not data errors, mix the"
         " predictions with a small share of a uniform forecast.",
         "rows": "Look at these rows first; without them no single kind of error is significant.",
-        "shape": "Recalibrate with a flexible curve fitted on held-out rows.",
+        "shape": FLEXIBLE,
     }[error]
 
 
@@ -46,7 +49,9 @@ class ClassMeans:
     def words(self, at: int) -> str:
         """Name a class with its mean prediction and observed frequency."""
         predicted, observed = float(self.predicted[at]), float(self.observed[at])
-        return f"{self.name(at)} (mean prediction {number(predicted)}, observed frequency {number(observed)})"
+        return (
+            f"{self.name(at)} (mean prediction {three_digits(predicted)}, observed frequency {three_digits(observed)})"
+        )
 
     def name(self, at: int) -> str:
         """Quote the label of a class."""
@@ -54,27 +59,22 @@ class ClassMeans:
         return f"column {at}" if label is None else f"'{short_name(str(label), 40)}'"
 
 
-def number(value: float) -> str:
-    """Three significant digits."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}" if digits < 7 else f"{value:.2e}"
-
-
 def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
-    """Name the biased classes, the clearest first.
+    """Name the biased classes, those furthest off on average first, and at least one in each direction.
 
     A class that is biased beside the other errors need not be so on average: they may offset its bias.
     """
     if not len(classes):
         return "biased between classes (no single class stands out)"
-    apart = [at for at in classes if number(means.predicted[at]) != number(means.observed[at])]
+    apart = [at for at in classes if three_digits(means.predicted[at]) != three_digits(means.observed[at])]
     if not apart:
         names = _listed([means.name(at) for at in classes])
         return f"biased for {names} once the other errors are corrected, which offset it: {_EQUAL}"
-    shown, named = apart[:MOST_NAMED], []
-    for verb, over in (("overpredicts", True), ("underpredicts", False)):
+    apart.sort(key=lambda at: -abs(means.predicted[at] - means.observed[at]))
+    shown, named = _in_both_directions(apart, means), []
+    first = means.over(shown[0])
+    for over in (first, not first):
+        verb = "overpredicts" if over else "underpredicts"
         here = [means.words(at) for at in shown if means.over(at) == over]
         named += [f"{verb} {' and '.join(here)}"] if here else []
     more = len(classes) - len(shown)
@@ -83,6 +83,15 @@ def bias_words(means: ClassMeans, classes: Sequence[int]) -> str:
     if offset:
         others += f", {f'{offset} of them' if offset < more else 'but'} offset on average by the other errors"
     return "; ".join(filter(None, [", ".join(named), others]))
+
+
+def _in_both_directions(apart: Sequence[int], means: ClassMeans) -> list[int]:
+    """Take the first few classes, the last of which gives way to the first that is biased the other way."""
+    shown = list(apart[:MOST_NAMED])
+    other = [at for at in apart[MOST_NAMED:] if means.over(at) != means.over(shown[0])]
+    if other and all(means.over(at) == means.over(shown[0]) for at in shown):
+        shown[-1] = other[0]
+    return shown
 
 
 _EQUAL = "mean prediction and observed frequency are equal"
@@ -97,15 +106,22 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def confidence_words(slope: float, low: float, high: float) -> str:
-    """The calibration slope with its interval, and the temperature."""
+    """The temperature with its interval, or where that has no bounds the slope of the log-probabilities.
+
+    It is called no calibration slope, which is that of the top class in the metrics.
+    """
     name = "overconfident" if slope < 1 else "underconfident"
     if slope <= 0:
         name = "pointing away from the outcomes"
     if slope > 10:
-        return f"{name} (calibration slope above 10: the most probable class nearly always occurs)"
-    temperature = f"; temperature {1 / slope:.2f}" if slope > 0.05 else ""
-    numbers = f"calibration slope {slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
-    return f"{name} ({numbers}{temperature})"
+        return f"{name} (temperature below 0.1: the most probable class nearly always occurs)"
+    if low > _LEAST_SLOPE:
+        return f"{name} (temperature {1 / slope:.2f}, 95% CI {1 / high:.2f} to {1 / low:.2f})"
+    numbers = f"{slope:.2f}, 95% CI {low:.2f} to {high:.2f}".replace("-", "−")
+    return f"{name} (slope of the log-probabilities {numbers})"
+
+
+_LEAST_SLOPE = 0.05
 
 
 def tail_words(parameter: float) -> str:

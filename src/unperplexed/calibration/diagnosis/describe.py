@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from ..._lib.formatting import number_of
 from ...report.document import Action, Document
+from .class_words import FLEXIBLE
 from .result import COUNTS, Diagnosis
-from .words import short
+from .words import REST_LEVEL, short
 
 
 def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
@@ -34,8 +35,8 @@ def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
     of = f" of the log loss of {log_loss:.3f}" if share else " of the log loss"
     parts = [f"{short(x)} {x.gain:.2g}" for x in d.findings if x.gain > 0]
     each = f": {', '.join(parts)}" if len(parts) > 1 else ""
-    apart = "; rows predicted as certain are not in this" if "certainty" in d.errors else ""
-    yield f"Miscalibration costs about {d.gain:.2g} nats a row{of}{share}{each}{apart}."
+    apart = " This leaves out the rows predicted as certain." if "certainty" in d.errors else ""
+    yield f"Miscalibration costs about {d.gain:.2g} nats a row{of}{share}{each}.{apart}"
 
 
 def _percent(share: float) -> str:
@@ -45,9 +46,12 @@ def _percent(share: float) -> str:
 def _remedies(d: Diagnosis) -> Iterator[str]:
     findings = sorted(d.findings, key=lambda finding: _APPLIED.get(finding.error, -1))  # as they are to be applied
     remedies = list(dict.fromkeys(finding.remedy for finding in findings if finding.remedy))
+    rest = d.rest_p_value < REST_LEVEL
     for remedy in remedies:
         what = ", ".join(dict.fromkeys(short(finding) for finding in d.findings if finding.remedy == remedy))
         yield f"Remedy{f' ({what})' if len(remedies) > 1 else ''}: {remedy}"
+    if rest and FLEXIBLE not in remedies:
+        yield f"Remedy (other error): {FLEXIBLE}"
 
 
 _APPLIED = {"confidence": 0, "asymmetry": 0, "tail": 0, "bias": 1, "noise": 2, "shape": 3}
@@ -59,7 +63,13 @@ def _mended(d: Diagnosis) -> Iterator[str]:
         yield f"Mended together, predictions would move from {pairs}."
 
 
-_NAMES = {"confidence": "over- or underconfidence", "tail": "misstated extremes", "noise": "outcomes at random"}
+_NAMES = {
+    "bias": "a bias",
+    "confidence": "over- or underconfidence",
+    "asymmetry": "an asymmetry (different errors above and below 50%)",
+    "tail": "misstated extremes (only probabilities near 0 and 1 are over- or understated)",
+    "noise": "random outcomes (some occur whatever was predicted)",
+}
 
 
 def _alternatives(d: Diagnosis) -> Iterator[str]:
@@ -68,7 +78,8 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
             " and ".join(_NAMES.get(name, name) for name in names) + " alone" * (set(names) < set(d.errors))
             for names in d.alternatives
         )
-        yield f"These rows do not distinguish this from: {'; or '.join(sets)}."
+        what = "Another explanation fits" if len(d.alternatives) == 1 else "Other explanations fit"
+        yield f"{what} these rows about as well: {'; or '.join(sets)}."
 
 
 def seen(d: Diagnosis) -> Iterator[str]:
@@ -81,8 +92,17 @@ def seen(d: Diagnosis) -> Iterator[str]:
     above = f"above {1 + slope:.{digits}f}"
     slopes = f"below {1 - slope:.{digits}f} or {above}" if slope < 1 else above
     or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
+    if d.n_classes > 2 and slope < _LARGEST:  # whose calibration slope, in the metrics, is that of the top class
+        or_slope = f" or a temperature {detectable_temperatures(slope)}"
     rows = f"{d.n_rows:,} row{' shows' if d.n_rows == 1 else 's show'}"
     yield f"{rows}, with 80% power, a bias of {bias:.2g} in log-odds{or_slope}."
+
+
+def detectable_temperatures(slope: float) -> str:
+    """Give the temperatures that a change of the slope by so much means: "below 0.91 or above 1.12"."""
+    digits = max(2, 1 - math.floor(math.log10(slope)))
+    above = f" or above {1 / (1 - slope):.{digits}f}" if slope < 1 else ""
+    return f"below {1 / (1 + slope):.{digits}f}{above}"
 
 
 _LARGEST = 10.0

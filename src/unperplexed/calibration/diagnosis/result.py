@@ -11,7 +11,7 @@ from ...forecasts.labels import Label
 from ...report.document import Document
 from ...report.result import Naming, Result
 
-COUNTS = "sums"
+ROWS, COUNTS = "rows", "sums"
 """What is read of a tally of more than two classes."""
 
 ErrorName = Literal["bias", "confidence", "asymmetry", "tail", "noise", "certainty", "rows", "shape"]
@@ -24,7 +24,7 @@ class Finding:
 
     error: ErrorName
     words: str
-    """The finding in words, such as "overpredicts 'fraud' (mean prediction 0.366, observed frequency 0.0355)"."""
+    """The finding in words, such as "overpredicts 'fraud' (mean prediction 36.6%, observed frequency 3.55%)"."""
     parameter: float = math.nan
     """Size of the error on the scale of its map: log-odds of a bias, calibration slope - 1, a tail's or an asymmetry's
     coefficient, the share of outcomes as if drawn at random; how many rows for "certainty" and "rows"."""
@@ -89,6 +89,8 @@ class Diagnosis(Result):
     n_classes: int = 0
     by: str = ""
     """What was read: "rows", the "values" or "cells" of a tally, or with more than two classes its "sums"."""
+    n_clusters: int | None = None
+    """Number of clusters of dependent rows, in a tally that of its shards; None for independent rows."""
     made: bool = True
     """Whether a diagnosis could be made; else the verdict says why not."""
 

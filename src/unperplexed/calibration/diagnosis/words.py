@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..._lib.formatting import p_value_text, short_name
+from ..._lib.formatting import p_value_text, short_name, three_digits
 from ...forecasts.labels import Label
 from .result import (
     COUNTS,
@@ -48,7 +48,7 @@ def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], abou
         if about.mostly_rest:
             words.insert(named[0], f"miscalibrated mainly in a way that has no name here {p}")
         else:
-            words.append(f"and miscalibrated in a further way {p}")
+            words.append(f"the forecasts are also miscalibrated in a way that has no name here {p}")
     if [finding.error for finding in findings] == ["certainty"] and about.p_value == about.p_value:
         words.append(f"no evidence of miscalibration in the other rows ({tested})")
     return Diagnosis(
@@ -65,6 +65,7 @@ def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], abou
         n_rows=n,
         n_classes=len(labels),
         by=about.by,
+        n_clusters=about.clusters,
     )
 
 
@@ -220,13 +221,12 @@ def _together(errors: Sequence[str]) -> str:
 
 def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
     name = "the positive class" if label is None else f"'{short_name(str(label), 40)}'"
-    if (mean > frequency) == (x < 0) and _share(mean) != _share(frequency):
+    predicted, observed = three_digits(mean), three_digits(frequency)
+    if (mean > frequency) == (x < 0) and predicted != observed:
         verb = "overpredicts" if x < 0 else "underpredicts"
-        return f"{verb} {name} (mean prediction {_share(mean)}, observed frequency {_share(frequency)})"
+        return f"{verb} {name} (mean prediction {predicted}, observed frequency {observed})"
     near = f"log-odds of {name} {abs(x):.2f} too {'high' if x < 0 else 'low'} near 50%"
-    return (
-        f"biased at even odds ({near}; the other errors offset it: mean {_share(mean)}, observed {_share(frequency)})"
-    )
+    return f"biased at even odds ({near}; the other errors offset it: mean {predicted}, observed {observed})"
 
 
 def _slope(x: float, low: float, high: float, separated: bool) -> str:
@@ -244,10 +244,6 @@ def _signed(x: float, digits: int = 2) -> str:
 def _digits(x: float) -> int:
     """Return how many decimals tell an error from none."""
     return 2 if not 0 < abs(x) < 0.01 else min(1 - math.floor(math.log10(abs(x))), 9)
-
-
-def _share(share: float) -> str:
-    return f"{share:.3g}" if share < 0.1 else f"{share:.3f}"
 
 
 def certainty_words(count: int, expected: float, rows: int) -> str:
