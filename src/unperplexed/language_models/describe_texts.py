@@ -41,7 +41,7 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
         headline = f"Perplexity {number(rate.perplexity)} {_CALLED[rate.unit]}"
         headline += _limits(level, rate.perplexity_interval)
     called = "geometric mean of the probability " + _CALLED[rate.unit]
-    lead = f"The {called} is {number(rate.geometric_accuracy, 4)} (geometric accuracy; larger is better)."
+    lead = f"The {called} is {number(rate.geometric_accuracy)} (geometric accuracy; larger is better)."
     if found.greedy is not None:
         lead += f" All tokens were the most probable ones in {share(found.greedy.value)} of the texts."
     totals = [number_of(found.n_documents, "document")]
@@ -102,7 +102,7 @@ def rate_table(found: TextAssessment) -> Table:
         " comparable between models with different tokens.",
         [
             Column("", [_CALLED[each.unit] for each in rates]),
-            Column("geometric accuracy", [number(each.geometric_accuracy, 4) for each in rates]),
+            Column("geometric accuracy", [number(each.geometric_accuracy) for each in rates]),
             Column("perplexity", [number(each.perplexity) for each in rates]),
             Column("bits", [number(each.bits) for each in rates], [between(*each.bits_interval) for each in rates]),
         ],
@@ -119,7 +119,7 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
     for title, profile in (("over tokens", tokens), ("over documents", documents)):
         if profile:
             points: list[ProfilePoint] = [profile[r] for r in shown]
-            values, limits = [number(each.mean, 4) for each in points], [between(*each.interval) for each in points]
+            values, limits = [number(each.mean) for each in points], [between(*each.interval) for each in points]
             columns.append(Column(title, values, limits))
     per = "byte" if "byte" in found.rates else "token"
     return Table(
