@@ -115,8 +115,8 @@ def decide(
         refuse_classes(found)
         rows, read = rows_one_by_one(found, MODEL), same_rows(y_true, found, reading)
     beside, warnings = recalibrated_beside(recalibrated, {MODEL: rows}, read, seed)
-    found = decided(rows, costs, beside.get(MODEL), confidence, seed, warnings)
-    return found.advising(_lines(y_true, y_prob, reading, found)) if recalibrated is True else found
+    decision = decided(rows, costs, beside.get(MODEL), confidence, seed, warnings)
+    return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
 
 
 def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision) -> str:

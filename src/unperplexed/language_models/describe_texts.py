@@ -9,7 +9,7 @@ import numpy as np
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..report.chart import Axis, Chart, Points
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
-from ..report.numbers import between, count, number, share
+from ..report.numbers import MINUS, between, count, number, share
 from ..statistics.means import ROBUST
 from .text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
 
@@ -115,7 +115,12 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
     tokens = {each.order: each for each in found.token_profile}
     documents = {each.order: each for each in found.document_profile}
     shown = [each for each in documents if orders is None or each in orders]
-    columns = [Column("order", [f"{number(r)} {_MEANS.get(r, '')}".strip() for r in shown])]
+    columns = [
+        Column(
+            "order",
+            [f"{MINUS}2/3 {_MEANS[r]}" if r == ROBUST else f"{number(r)} {_MEANS.get(r, '')}".strip() for r in shown],
+        )
+    ]
     for title, profile in (("over tokens", tokens), ("over documents", documents)):
         if profile:
             points: list[ProfilePoint] = [profile[r] for r in shown]
