@@ -58,7 +58,7 @@ def test_text_card_and_page(rows, name, tmp_path):
     words = []
     for columns in (80, 60, 40):
         text = result.to_text(columns=columns)
-        code = [line for line in text.splitlines() if "recalibrated = " in line or "methods = " in line]
+        code = [line for line in text.splitlines() if re.search(r"recalibrated = |methods = |fitted\b.*\(", line)]
         assert max(len(line) for line in text.splitlines() if line not in code) <= columns
         assert word in re.sub(r"\s+", " ", text)
         assert text.replace("\n", "").isprintable()

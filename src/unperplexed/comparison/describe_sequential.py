@@ -50,7 +50,7 @@ def _sections(c: SequentialComparison, command: str) -> Iterator[Section]:
 
 
 def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
-    """Return both forecasters, the one with the better mean score first, and their difference with its limits."""
+    """Return both forecasters, the one with the better mean score first, their difference, and its ends."""
     if c.second_ahead:
         return c.second, c.first, -c.difference, -c.high, -c.low
     return c.first, c.second, c.difference, c.low, c.high
@@ -113,7 +113,7 @@ _LOOKS = 12
 
 
 def course_table(c: SequentialComparison) -> Table:
-    """Return the difference, its limits and the e-values after some of the rows."""
+    """Return the difference, its confidence sequence and the e-values after some of the rows."""
     first, second, difference, low, high = _sides(c)
     rows = {*np.unique(np.geomspace(1, c.n_rows, _LOOKS).round().astype(int)).tolist(), c.decided_after or 1}
     at = np.array(sorted(rows)) - 1
