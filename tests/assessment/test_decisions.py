@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
-from unperplexed import InputError, Recalibrator, decide, decision_curve
+from unperplexed import InputError, Recalibrator, Tally, decide, decision_curve
 from unperplexed.assessment import Costs
 from unperplexed.assessment.decisions import best_threshold
 
@@ -117,10 +117,30 @@ def test_miscalibration_costs_what_decisions_by_the_true_probabilities_save(rng)
     saved = costs_at(y, np.sqrt(p), 0.25, 1, 3) - costs_at(y, p, 0.25, 1, 3)
     assert found.miscalibration.value == pytest.approx(saved.mean())
     assert found.miscalibration.interval.low == pytest.approx(saved.mean() - 1.96 * saved.std() / 20_000**0.5, rel=1e-3)
-    assert "recalibrate first" in found.verdict
+    saving = f"(cost {found.recalibrated.value:.3f} a row instead of {found.cost.value:.3f})"
+    assert found.verdict.startswith(f"Recalibrate, then act where the probability of '1' is at least 0.25 {saving}.")
     own = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=p)
     assert own.miscalibration.value == 0
     assert "No evidence that recalibration would lower it" in own.verdict
+
+
+def test_lines_recalibrate_and_decide(rng):
+    y, p = calibrated(rng, 5000)
+    costs = {"cost_false_positive": 1, "cost_false_negative": 3}
+    q = np.sqrt(p)
+    for two in (False, True):
+        text = str(decide(y, np.stack([1 - q, q], axis=1) if two else q, **costs))
+        fit = "recalibrated = Recalibrator().fit(y_true, y_prob).transform(new_y_prob)"
+        assert f"{fit}\n" in text
+        lines = text[text.index(fit) :].splitlines()[:2]
+        known = {"y_true": y, "y_prob": q, "new_y_prob": q, "Recalibrator": Recalibrator}
+        if two:
+            known |= {name: np.stack([1 - q, q], axis=1) for name in ("y_prob", "new_y_prob")}
+        exec("\n".join(line.strip() for line in lines), known)
+        assert costs_at(y, known["act"], 0.5, 1, 3).mean() < costs_at(y, q, 0.25, 1, 3).mean()
+    assert "Recalibrator()" not in str(decide(y, p, **costs))
+    tally = str(decide(Tally.of(y, q), **costs))
+    assert "Recalibrator().fit(tally)" in tally
 
 
 def test_copies_in_clusters_are_single_rows(rng):
@@ -151,7 +171,7 @@ def test_few_rows_have_no_cross_fitted_figures():
     none = decide([0, 0, 0], [0.2, 0.3, 0.9], cost_false_positive=1, cost_false_negative=1, recalibrated=None)
     assert none.best_threshold == math.inf
     assert math.isnan(none.confusion.sensitivity.value)
-    assert "acting on none" in str(none)
+    assert "never acting" in str(none)
 
 
 @pytest.mark.parametrize(

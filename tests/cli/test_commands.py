@@ -126,7 +126,7 @@ def test_profile(forecasts, tmp_path, capsys):
     out = capsys.readouterr().out
     expected = assess(frame["happened"], frame["probability"])
     assert f"{expected.reported.robustness:.3f}" in out
-    assert "\n−0.6667 " in out
+    assert "\n−2/3 " in out
     assert max(map(len, out.splitlines())) <= 80
     assert (tmp_path / "p.png").stat().st_size > 1000
     assert run("profile", path, "--orders", "-1", "0.25", "--json", "-") == 0
@@ -497,7 +497,10 @@ def test_calibration_prints_errors_and_parts(forecasts, tmp_path, capsys, bins):
         (["tally", "{}.tally", "--exact-limit", "5", "-o", "{}2.tally"], "--exact-limit is for the reading of rows"),
         (["assess", "{}.tally", "--separator", ";"], "--separator is for the reading of rows"),
         (["assess", "{}.tally", "--engine", "dask"], "--engine is for the reading of rows"),
-        (["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"], "only shards go by them"),
+        (
+            ["tally", "{}.csv", *TALLY_INPUT, "--groups", "heft", "-o", "{}2.tally"],
+            "a tally keeps groups only in its shards",
+        ),
         (["show", "{}*.tally"], "4 files match"),
         (["merge", "{}.tally", "-o", "{}.tally"], "would overwrite"),
         (["merge", "{}.tally", "-o", "{}.txt"], "cannot write this format"),
@@ -696,7 +699,7 @@ def test_the_profile_fits_and_names_its_means(capsys, monkeypatch, columns):
     }
     assert list(means.values()) == sorted(means.values())
     assert len(means) == 14
-    for order, name in (("−0.6667", "robustness"), ("0", "geometric accuracy"), ("1", "decisiveness")):
+    for order, name in (("−2/3", "robustness"), ("0", "geometric accuracy"), ("1", "decisiveness")):
         assert re.search(rf"^{order} [^\n]*\s.*?{name}", table, re.MULTILINE)
     assert main(["profile", str(EXAMPLE), "--truth", "diagnosis", "--prob", "malignant", "--orders", "0", "1"]) == 0
     assert len(capsys.readouterr().out.partition("\norder ")[2].partition("\n\n")[0].splitlines()) >= 3

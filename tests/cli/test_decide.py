@@ -58,6 +58,26 @@ def test_text_and_picture(cases, capsys, tmp_path):
     assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
 
 
+def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    p = rng.beta(1, 3, 3000)
+    y = np.where(rng.random(3000) < p, "yes", "no")
+    rows = "\n".join(["fraud,p", *(f"{a},{b}" for a, b in zip(y, np.sqrt(p), strict=True))])
+    for name in ("cases.csv", "NEW.csv"):
+        (tmp_path / name).write_text(rows)
+    assert main(["decide", "cases.csv", *COLUMNS, *COSTS]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Recalibrate, then act where the probability of 'yes' is at least 0.2 (cost")
+    commands = [
+        line.split() for line in out.replace("\\\n", " ").splitlines() if line.strip().startswith("unperplexed")
+    ]
+    assert [words[1] for words in commands] == ["recalibrate", "recalibrate", "decide"]
+    for words in commands:
+        capsys.readouterr()
+        assert main(words[1:]) == 0
+    assert "where the probability of 'yes' is at least 0.2" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -602,4 +602,4 @@ def test_sequential_outputs(data, files, tmp_path, capsys):
     assert run("compare", *files, *COLUMNS, "--in-order", "--sequential", *outputs) == 0
     assert capsys.readouterr().out == sequential(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
-    assert "Mean so far, with 95% limits" in (tmp_path / "s.svg").read_text()
+    assert "Mean so far, with its 95% confidence sequence" in (tmp_path / "s.svg").read_text()

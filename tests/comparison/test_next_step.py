@@ -3,6 +3,7 @@
 import json
 import pickle
 import shlex
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -12,7 +13,9 @@ from scipy.special import expit, softmax
 
 from unperplexed import Recalibrator, compare
 from unperplexed.cli.parser import main
+from unperplexed.comparison.next_step import LossDifference
 from unperplexed.scores import log_loss
+from unperplexed.statistics.intervals import Interval
 
 
 def forecasters(n=800, seed=0):
@@ -51,6 +54,13 @@ def test_the_gain_is_that_of_fresh_rows_and_near_that_of_the_remedy():
     own = Recalibrator().fit(Y, FORECASTS["sharp"])
     assert mended.gain.difference == pytest.approx(own.gain_.gain, abs=0.01)
     np.testing.assert_allclose(mended.recalibrator.transform([0.1, 0.9]), own.transform([0.1, 0.9]), atol=1e-9)
+
+
+def test_a_lead_that_is_not_significant_is_no_rank():
+    step = replace(FOUND.next_step, lead=LossDifference(0.0004, Interval(-0.002, 0.0028)))
+    assert "There is no evidence that sharp and dull differ after recalibration" in step.words
+    assert "(log loss of dull − sharp: 0.0004, 95% CI −0.002 to 0.003)." in step.words
+    assert "would be first" not in step.words
 
 
 def test_calibrated_forecasters_stay_as_they_are():

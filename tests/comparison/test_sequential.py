@@ -449,11 +449,13 @@ class TestResult:
             result.low[0] = 0
 
     def test_text(self, result):
-        text = str(result)
-        assert f"calibrated is better: decided after {result.decided_after:,} rows" in text
-        words = " ".join(text.split())
+        text = " ".join(str(result).split())
+        assert f"calibrated has the smaller Brier score (decided after {result.decided_after:,} rows)" in text
+        words = text
+        assert "95% confidence sequence" in words
+        assert "limits" not in words
         assert "ever deciding for the worse forecaster is at most 0.05, however often you look" in words
-        assert max(map(len, text.splitlines())) <= 80
+        assert max(map(len, str(result).splitlines())) <= 80
 
     def test_the_one_that_is_ahead_comes_first_in_the_text(self, rng):
         for score in ("brier_score", "spherical_score"):
@@ -462,15 +464,18 @@ class TestResult:
             given = compare_sequentially(forecasts, y, score=score)
             assert str(given) == str(swapped)
             sign = "" if given.larger_is_better else "−"
-            assert f" of calibrated − sure: {sign}{abs(given.difference[-1]):.3f} (" in " ".join(str(given).split())
+            assert f", calibrated − sure: {sign}{abs(given.difference[-1]):.3f} (" in " ".join(str(given).split())
 
     def test_text_where_later_rows_say_otherwise(self):
         """Decided for one, then the other is better for long enough to turn the limits."""
         y = np.ones(3000, dtype=int)
         a, b = np.full(3000, 0.8), np.full(3000, 0.6)
         a[300:], b[300:] = 0.5, 0.9
-        later = ((450, "neither is significantly better"), (3000, "over all rows b is"))
-        for n, words in ((300, "a is better: decided after"), *later):
+        later = (
+            (450, "over all rows there is no evidence of a difference"),
+            (3000, "over all rows b has the smaller Brier score"),
+        )
+        for n, words in ((300, "a has the smaller Brier score (decided after"), *later):
             result = compare_sequentially({"a": a[:n], "b": b[:n]}, y[:n], pos_label=1)
             assert result.better == "a"
             assert words in " ".join(str(result).split())
@@ -479,7 +484,7 @@ class TestResult:
     def test_text_of_the_undecided(self):
         result = compare_sequentially({"a" * 60: [0.5], "b\n\x1b": [0.4]}, [1], score="log_loss")
         text = str(result)
-        assert text.startswith("Not decided: the confidence limits contained 0 after every row.\n")
+        assert text.startswith("Not decided: the confidence sequence contained 0 after every row.\n")
         assert "log loss at the floor 0.005" in text
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= 80
@@ -503,7 +508,7 @@ class TestResult:
         assert low < result.low[late:].min()
         assert high > max(0, result.high[late:].max())
         title = ax.get_title("left").replace("\n", " ")
-        assert title == f"calibrated is better: decided after {result.decided_after:,} rows"
+        assert title == f"calibrated has the smaller Brier score (decided after {result.decided_after:,} rows)"
 
     def test_picture_and_text_take_the_same_side(self, rng):
         y, p = two(rng, 1200)
@@ -513,7 +518,7 @@ class TestResult:
             assert ax.get_ylabel() == "Difference in Brier score, calibrated − sure"
             assert ax.lines[1].get_ydata()[-1] < 0
             assert ax.lines[2].get_ydata()[0] < 0
-            assert " of calibrated − sure: −" in str(result)
+            assert ", calibrated − sure: −" in " ".join(str(result).split())
 
     @pytest.mark.slow
     def test_picture_of_many_rows_and_of_one(self, rng):
@@ -531,7 +536,7 @@ def test_the_page_and_the_card_have_the_text_of_the_decision(tmp_path, rng):
     result = compare_sequentially({"<b>": forecasts["calibrated"], "sure": forecasts["sure"]}, y)
     result.report(tmp_path / "s.html", name="rain.csv", command="unperplexed compare rain.csv --sequential")
     page = (tmp_path / "s.html").read_text("utf-8")
-    decided = f"&lt;b&gt; is better: decided after {result.decided_after:,} rows"
+    decided = f"&lt;b&gt; has the smaller Brier score (decided after {result.decided_after:,} rows)"
     assert f"<title>rain.csv: {decided}</title>" in page
     assert f"<h1>{decided}</h1>" in page
     assert f'<th scope="row">{result.decided_after:,}</th>' in page

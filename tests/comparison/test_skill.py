@@ -95,6 +95,11 @@ def test_one_class_has_no_skill_and_says_so():
     assert (same.skill, same.p_value, [*same.interval]) == (0, 1, [0, 0])
 
 
+def test_names_keep_their_case(data):
+    p = np.eye(3)[data["y"]] * 0.8 + 0.2 / 3
+    assert str(skill({"eGFR": p}, data["y"])).startswith("'eGFR' beats the base rate.\n")
+
+
 def test_a_probability_of_zero_puts_the_floor_under_all():
     found = skill([0.0, 0.2, 0.9, 0.6], [1, 0, 1, 0])
     assert found.scored_floor == 0.005

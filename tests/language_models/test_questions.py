@@ -19,6 +19,7 @@ from unperplexed.language_models import (
     option_probabilities,
     question_events,
 )
+from unperplexed.language_models.items import UNREAD
 
 
 def some_questions(rng, n=200, k=4):
@@ -105,6 +106,19 @@ def test_answers_are_clustered_by_question():
     once, often = ([Answer(f"q{at}", at % 2, 0.4) for at in range(10)] * times for times in (1, 4))
     first, second = (assess_answers(each, resamples=0).metrics["mean grade"] for each in (once, often))
     assert second.interval == pytest.approx(first.interval)
+
+
+def test_few_questions_are_not_tested_and_unread_answers_lead():
+    text = str(assess_questions([Question(f"q{at}", ("A", "B"), np.log([0.7, 0.3]), (0,)) for at in range(5)]))
+    assert text.startswith("Not tested for miscalibration: 5 questions are too few.\n")
+    assert "'option is correct'" in text
+    assert "\nAccuracy" not in text
+    remarks = Remarks()
+    remarks.add(UNREAD, "answer", 3)
+    answers = [Answer(f"q{at}", 0.0, grader="choice") for at in range(3)]
+    text = str(assess_answers(answers, remarks=remarks))
+    assert text.startswith("No answer could be read from the outputs: all 3 count as wrong.\n")
+    assert str(assess_answers(answers)).startswith("The mean grade (choice) is 0.000 (95% CI 0.000 to ")
 
 
 def test_partial_and_missing_grades():

@@ -7,6 +7,7 @@ import pytest
 
 from unperplexed import InputError
 from unperplexed.language_models import Text, compare_texts
+from unperplexed.language_models.items import Remarks
 
 
 def two_models(rng, n=40):
@@ -37,6 +38,20 @@ def test_the_difference_is_that_of_the_models(rng):
     assert reverse.difference == pytest.approx(-found.difference, rel=1e-12)
     assert reverse.interval == pytest.approx((-found.interval.high, -found.interval.low), rel=1e-9)
     assert reverse.verdict == found.verdict
+
+
+def test_logs_made_differently_or_with_few_documents_have_no_test(rng):
+    first, second = two_models(rng)
+    logs = Remarks(contexts={64}, beginning=True), Remarks(contexts={32})
+    found = compare_texts(first, second, names=("a", "b"), remarks=logs)
+    unequal = "contexts of 64 and 32 tokens; a beginning-of-sequence token may be counted for a alone"
+    assert found.verdict.startswith(f"Not comparable as logged: {unequal}. In these logs b needs 0.")
+    assert "p =" not in found.verdict
+    same = Remarks(contexts={64}), Remarks(contexts={64})
+    assert not compare_texts(first, second, remarks=same).reservation
+    few = compare_texts(first[:8], second[:8], names=("a", "b"))
+    assert few.verdict.startswith("8 documents are too few for a test (effective sample size ")
+    assert " ".join(str(few).split()).startswith(few.verdict)
 
 
 def test_pairing_narrows_the_interval(rng):

@@ -447,7 +447,7 @@ def test_shards_of_several_columns_are_stable_and_even():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"groups": [1, 2]}, "only shards go by them"),
+        ({"groups": [1, 2]}, "a tally keeps groups only in its shards"),
         ({"groups": [1, None]}, r"groups: no group in 1 row \(1;"),
         ({"groups": [1.0, np.nan]}, r"groups: no group in 1 row \(1;"),
         ({"groups": [1]}, "groups has 1 row, y_prob 2"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,8 @@ class Decision(Result):
     """By at most how much the cost at the threshold differs from that of the rows, where a tally counts in cells."""
     warnings: tuple[str, ...] = ()
     version: str = __version__
+    _code: str = field(default="", repr=False, compare=False)
+    """Commands or lines of Python that recalibrate and decide again."""
 
     @property
     def optimism(self) -> float:
@@ -138,9 +140,14 @@ class Decision(Result):
 
         return decision_verdict(self)
 
+    def advising(self, code: str) -> Decision:
+        """Return the same decision with these commands that recalibrate and decide again."""
+        return replace(self, _code=code)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python values."""
         plain: dict[str, Any] = plain_values(self)
+        del plain["_code"]
         return {"verdict": self.verdict, **plain, "optimism": self.optimism}
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -26,6 +27,7 @@ from .counted_rows import CountedRows, folds_in_turn, rows_of_tally, rows_one_by
 from .decision_curve import MODEL, refuse_classes
 from .decision_result import Confusion, Costs, Decision, MeanCost, Share
 from .recalibrated import Reader, Recalibrated, recalibrated_beside, same_rows
+from .remedy import PythonLine
 
 
 def decide(
@@ -113,7 +115,18 @@ def decide(
         refuse_classes(found)
         rows, read = rows_one_by_one(found, MODEL), same_rows(y_true, found, reading)
     beside, warnings = recalibrated_beside(recalibrated, {MODEL: rows}, read, seed)
-    return decided(rows, costs, beside.get(MODEL), confidence, seed, warnings)
+    decision = decided(rows, costs, beside.get(MODEL), confidence, seed, warnings)
+    return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
+
+
+def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision) -> str:
+    """Give lines of Python that fit a map to these rows, and decide by it on new ones."""
+    if isinstance(y_true, Tally):
+        fit = "recalibrated = Recalibrator().fit(tally).transform(new_y_prob)"
+    else:
+        fit = PythonLine.reading(reading).text("auto")
+    column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
+    return f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}"
 
 
 def decided(

@@ -116,7 +116,10 @@ def _caption(b: Breakdown) -> str:
         left_out = f"{number_of(len(b.empty), 'group')} without rows to assess"
         sentences.append(f"{left_out}, left out: {named}{', ...' if len(b.empty) > _MOST_EMPTY else ''}.")
     if any(group.small for group in (b.total, *b.groups)):
-        sentences.append("Few rows: fewer than 100 whose most probable class was observed, or was not.")
+        sentences.append(
+            "Few rows: the most probable class was right in fewer than 100 rows of the group, or wrong in fewer than"
+            " 100. Do not rely on the calibration of such a group."
+        )
     return " ".join([*sentences, "All groups are in frame() and --json."])
 
 

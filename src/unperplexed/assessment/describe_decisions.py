@@ -10,7 +10,7 @@ import numpy as np
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..forecasts.forecasts import Notes
 from ..report.chart import Axis, Chart, Points, value_axis
-from ..report.document import Block, Code, Column, Document, Prose, Section, Table
+from ..report.document import Action, Block, Code, Column, Document, Prose, Section, Table
 from ..report.document import Notes as NotesBlock
 from ..report.numbers import between, count, number
 from ..tally.describe import notes_lines
@@ -38,12 +38,16 @@ def decision_document(d: Decision, *, name: str = "", command: str = "") -> Docu
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
     called = short_name(name, 200)
     notes = [*notes_of(d.notes)]
+    advised = _advised(d)
+    code = d._code if advised else ""
     return Document(
         title=f"{called}: decisions" if name else "Decisions",
         facts=facts_of(called, d),
         headline=headline,
         lead=lead,
-        calm=d.miscalibration is None or not d.miscalibration.interval.low > 0,
+        calm=not advised,
+        actions=[Action("What to do", _ADVICE, "Remedy")] if code else [],
+        command=Code(code, "Commands or lines of Python that recalibrate and decide") if code else None,
         figure=costs_chart(d),
         first=Section("costs", "Costs", [costs, Prose(_best(d))], "Costs"),
         sections=[
@@ -56,6 +60,14 @@ def decision_document(d: Decision, *, name: str = "", command: str = "") -> Docu
     )
 
 
+_ADVICE = "Fit a recalibration map on held-out rows, apply it to new forecasts, and act by the new probabilities."
+
+
+def _advised(d: Decision) -> bool:
+    """Whether recalibration significantly lowers the cost."""
+    return d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
+
+
 def decision_verdict(d: Decision) -> str:
     """Say from which probability on to act, what that costs, and what miscalibration adds."""
     headline, lead = _conclusion(d)
@@ -65,20 +77,23 @@ def decision_verdict(d: Decision) -> str:
 def _conclusion(d: Decision) -> tuple[str, str]:
     positive = short_name(str(d.labels[1]))
     act = f"Act where the probability of {positive!r} is at least {d.threshold:.3g}"
+    m = d.miscalibration
     words = (
-        f"The cost is {number(d.cost.value)} a row ({number(d.cost_all.value)} for acting on all rows and"
-        f" {number(d.cost_none.value)} for acting on none)."
+        f"By the predicted probabilities the cost is {number(d.cost.value)} a row"
+        f" ({number(d.cost_all.value)} for acting on all rows and"
+        f" {number(d.cost_none.value)} for never acting)."
     )
-    cheaper = min(("acting on all rows", d.cost_all), ("acting on none", d.cost_none), key=lambda each: each[1].value)
+    cheaper = min(("acting on all rows", d.cost_all), ("never acting", d.cost_none), key=lambda each: each[1].value)
     if cheaper[1].value <= d.cost.value:
         words += f" On these rows {cheaper[0]} costs no more."
-    m = d.miscalibration
     if m is None:
         return act, words
     limits = between(*m.interval)
     interval = f" ({confidence_interval(d.confidence)} {limits})" * bool(limits)
-    if m.interval.low > 0:
-        return act, f"{words} Miscalibration costs {number(m.value)} of it{interval}: recalibrate first."
+    if d.recalibrated is not None and m.interval.low > 0:
+        costs = f"cost {number(d.recalibrated.value)} a row instead of {number(d.cost.value)}"
+        first = f"Recalibrate, then a{act[1:]} ({costs})"
+        return first, f"{words} Miscalibration costs {number(m.value)} of it{interval}."
     return act, f"{words} No evidence that recalibration would lower it: difference {number(m.value)}{interval}."
 
 
@@ -87,7 +102,7 @@ def _costs(d: Decision) -> list[tuple[str, MeanCost]]:
     found = [("predicted probabilities", d.cost)]
     if d.recalibrated is not None and d.miscalibration is not None:
         found += [("recalibrated probabilities", d.recalibrated), ("loss due to miscalibration", d.miscalibration)]
-    found += [("acting on all rows", d.cost_all), ("acting on none", d.cost_none)]
+    found += [("acting on all rows", d.cost_all), ("never acting", d.cost_none)]
     if d.best_cost_cross_fitted is not None:
         found.append(("threshold tuned on other folds", d.best_cost_cross_fitted))
     return found
@@ -112,7 +127,7 @@ def confusion_table(d: Decision) -> Table:
     negative, positive = (short_name(str(label), 18) for label in d.labels)
     c = d.confusion
     return Table(
-        "",
+        "Decisions by the predicted probabilities.",
         [
             Column(f"at threshold {d.threshold:.4g}", [f"observed {positive!r}", f"observed {negative!r}"]),
             Column("acted on", [count(c.true_positives), count(c.false_positives)]),
@@ -150,9 +165,12 @@ def costs_chart(d: Decision) -> Chart | None:
 
 
 def _best(d: Decision) -> str:
-    at = "acting on none" if math.isinf(d.best_threshold) else f"threshold {d.best_threshold:.4g}"
-    words = f"Best on these very rows (in-sample): {at}, cost {number(d.best_cost)} a row"
-    return f"{words}." if math.isnan(d.optimism) else f"{words}, too low by about {number(d.optimism)}."
+    at = "never acting" if math.isinf(d.best_threshold) else f"threshold {d.best_threshold:.4g}"
+    words = f"Best on these very rows (in-sample): {at}, cost {number(d.best_cost)} a row."
+    if d.best_cost_cross_fitted is None or not d.optimism > 0:
+        return words
+    expected = number(d.best_cost_cross_fitted.value)
+    return f"{words} This in-sample cost is optimistic by about {number(d.optimism)}; expect {expected}."
 
 
 def _settings(d: Decision) -> str:

@@ -93,7 +93,7 @@ def papers_metrics(a: Assessment) -> Iterator[str]:
 def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:
     value, interval = a.scores.get(rule, math.nan), a.intervals.get(rule, Interval(math.nan, math.nan))
     if math.isinf(value):
-        reference = f"{count(a.zero_given)} outcomes had 0"
+        reference = f"{count(a.zero_given)} {'outcome was' if a.zero_given == 1 else 'outcomes were'} assigned 0"
     shown, limits = estimate(value, interval, most=4)
     return Metric(name, MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
 

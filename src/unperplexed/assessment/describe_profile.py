@@ -65,7 +65,7 @@ def assessed_profile_document(a: Assessment, orders: Sequence[float], naming: Na
         headline=own.headline,
         lead=own.lead,
         calm=True,
-        summary=[*own.summary, floors_table(a), Prose("The profile as a picture: --plot PICTURE.png.")],
+        summary=[*own.summary, floors_table(a), Prose("To draw the profile, add --plot PICTURE.png to the command.")],
         settings=own.settings,
         warnings=[*own.warnings, *notes_lines(a.notes)],
     )
@@ -84,4 +84,6 @@ def _named(order: float) -> str:
 def _order(order: float) -> str:
     if not math.isfinite(order):
         return number(order)
+    if abs(order - ROBUST) < _SAME:
+        return f"{MINUS}2/3"
     return f"{order:.4g}".replace("-", MINUS)

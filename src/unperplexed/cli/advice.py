@@ -27,11 +27,33 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     if arguments.pair:
         return Commands(shlex.join(fit))
     suffix = Path(arguments.files[0]).suffix
-    tables = {".parquet", ".csv", ".tsv", ".jsonl"}
-    out = f"recalibrated{suffix if suffix in tables else '.parquet'}"
     new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
     apply = ["unperplexed", "recalibrate", "--apply", "map.json", new]
-    return Commands(shlex.join(fit), shlex.join([*apply, *_options(arguments, _NOT_APPLIED), "-o", out]))
+    return Commands(
+        shlex.join(fit), shlex.join([*apply, *_options(arguments, _NOT_APPLIED), "-o", _recalibrated_file(arguments)])
+    )
+
+
+def _recalibrated_file(arguments: argparse.Namespace) -> str:
+    """Name the file of the recalibrated probabilities: in the format of the forecasts if it can be written."""
+    suffix = Path(arguments.files[0]).suffix
+    return f"recalibrated{suffix if suffix in {'.parquet', '.csv', '.tsv', '.jsonl'} else '.parquet'}"
+
+
+def decision_commands(arguments: argparse.Namespace) -> str:
+    """Give the commands that fit a map, apply it to other rows, and decide by them.
+
+    The last is missing for tallies: they do not know the columns of the rows.
+    """
+    a, commands = arguments, remedy_command(arguments)
+    lines = [commands.text("auto")]
+    if commands.apply and not a.files[0].endswith(".tally"):
+        costs = ["--cost-fp", f"{a.cost_fp:.12g}", "--cost-fn", f"{a.cost_fn:.12g}"]
+        for flag, value in (("--benefit-tp", a.benefit_tp), ("--benefit-tn", a.benefit_tn)):
+            costs += [flag, f"{value:.12g}"] if value else []
+        reading = _options(a, ("percent", "from_logits", "from_log_probs"))
+        lines.append(shlex.join(["unperplexed", "decide", _recalibrated_file(a), *reading, *costs]))
+    return "\n".join(lines)
 
 
 def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Sequence[str]]) -> MapCommands:

@@ -36,6 +36,7 @@ def decide(arguments: argparse.Namespace) -> None:
     from ..assessment.decisions import checked_costs, decided
     from ..assessment.recalibrated import recalibrated_beside
     from ..statistics.intervals import checked_sampling
+    from .advice import decision_commands
     from .counting import naming_files
     from .outputs import check_outputs, picture_bytes, report_bytes, write_outputs
 
@@ -47,6 +48,7 @@ def decide(arguments: argparse.Namespace) -> None:
         columns = {MODEL: _rows(a)}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
         found = decided(columns[MODEL], costs, beside.get(MODEL), a.confidence, a.seed, warnings)
+        found = found.advising(decision_commands(a))
     except InputError as error:
         raise InputError(naming_files(a.files, error)) from None
     pictures = {}

@@ -130,7 +130,7 @@ def add_sequential(command: argparse.ArgumentParser) -> None:
     """Add a sequential comparison."""
     group = command.add_argument_group("one row after another")
     add = group.add_argument
-    add("--sequential", action="store_true", help="limits that hold at every row together, of two forecasters")
+    add("--sequential", action="store_true", help="compare two forecasters row by row, by a confidence sequence")
     # Defaults as in sequential.SequentialSettings; without --sequential these are refused.
     add("--score", metavar="NAME", help="the scoring rule (default: brier_score)")
     add("--level", type=float, metavar="P", help="largest probability of a false alarm (default: 0.05)")

@@ -342,7 +342,8 @@ def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:
     if 0 < pair.turning_rows < n_rows:
         rows = number_of(pair.turning_rows, "row")
         yield Prose(
-            f"Without the {rows} most in its favour, of {n_rows:,}, {short_name(pair.first)} would not be ahead by log"
-            " loss.",
+            f"Without the {rows} most in its favour ({share(pair.turning_rows / n_rows)} of the rows),"
+            f" {short_name(pair.first)} would not be ahead by log loss. A small share means that few rows decide the"
+            " comparison.",
             quiet=True,
         )

@@ -1,4 +1,4 @@
-"""A sequential comparison as a document: the decision, the difference and its limits over the rows, the guarantee."""
+"""A sequential comparison as a document: the decision, the difference over the rows, and the guarantee."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sequential_call(c: SequentialComparison) -> str:
 
 
 def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
-    """Return both forecasters, the one with the better mean score first, and their difference with its limits."""
+    """Return both forecasters, the one with the better mean score first, their difference, and its ends."""
     if c.second_ahead:
         return c.second, c.first, -c.difference, -c.high, -c.low
     return c.first, c.second, c.difference, c.low, c.high
@@ -74,25 +74,30 @@ def _sides(c: SequentialComparison) -> tuple[str, str, Floats, Floats, Floats]:
 
 def _verdict(c: SequentialComparison) -> str:
     if c.better is None or c.decided_after is None:
-        return "Not decided: the confidence limits contained 0 after every row"
+        return "Not decided: the confidence sequence contained 0 after every row"
     better, now = short_name(c.better, 60), c.better_now
     after = f"decided after {number_of(c.decided_after, 'row')}"
+    score = f"the {'larger' if c.larger_is_better else 'smaller'} {rule_text(c.score)}"
     if now == c.better:
-        return f"{better} is better: {after}"
-    over_all = "neither is significantly better" if now is None else f"{short_name(now, 60)} is better"
-    return f"{better} was better ({after}); over all rows {over_all}"
+        return f"{better} has {score} ({after})"
+    over_all = "there is no evidence of a difference" if now is None else f"{short_name(now, 60)} has {score}"
+    return f"{better} had {score} ({after}); over all rows {over_all}"
 
 
 def _lead(c: SequentialComparison) -> str:
     """Give the mean difference of the scores over all rows."""
     first, second, difference, low, high = _sides(c)
-    score = rule_text(c.score)
     value, limits = estimate(float(difference[-1]), Interval(float(low[-1]), float(high[-1])))
     direction = "Larger" if c.larger_is_better else "Smaller"
     return (
-        f"Mean {score} of {short_name(first)} − {short_name(second)}: {value}"
-        f" (limits {limits}). {direction} scores are better."
+        f"Mean difference in {rule_text(c.score)}, {short_name(first)} − {short_name(second)}: {value}"
+        f" ({_sequence(c)} {limits}). {direction} scores are better."
     )
+
+
+def _sequence(c: SequentialComparison) -> str:
+    """Name the limits: "95% confidence sequence"."""
+    return f"{100 * (1 - c.level):.10g}% confidence sequence"
 
 
 def _guarantee(c: SequentialComparison) -> str:
@@ -107,7 +112,8 @@ def evidence_table(c: SequentialComparison) -> Table:
     first, second, *_ = _sides(c)
     values = [(c.e_second if name == c.second else c.e_first)[-1] for name in (first, second)]
     return Table(
-        f"Evidence after all rows. An e-value above {number(2 / c.level, 0)} decides; 1 is no evidence.",
+        "Evidence after all rows. An e-value is the evidence that a forecaster is better: if it is not, its e-value"
+        f" ever exceeds N with probability 1/N at most. One above {number(2 / c.level, 0)} decides; 1 is no evidence.",
         [
             Column("forecaster that is better", [short_name(name, 200) for name in (first, second)]),
             Column("e-value", [_e_value(float(e)) for e in values]),
@@ -123,14 +129,14 @@ _LOOKS = 12
 
 
 def course_table(c: SequentialComparison) -> Table:
-    """Return the difference, its limits and the e-values after some of the rows."""
+    """Return the difference, its confidence sequence and the e-values after some of the rows."""
     first, second, difference, low, high = _sides(c)
     rows = {*np.unique(np.geomspace(1, c.n_rows, _LOOKS).round().astype(int)).tolist(), c.decided_after or 1}
     at = np.array(sorted(rows)) - 1
     e = {c.first: c.e_first, c.second: c.e_second}
     return Table(
-        f"Mean difference of the {rule_text(c.score)}, {short_name(first)} − {short_name(second)}, with its limits, and"
-        " e-values. All rows are in frame() and --json.",
+        f"Mean difference of the {rule_text(c.score)}, {short_name(first)} − {short_name(second)}, with its"
+        f" {_sequence(c)}, and e-values. All rows are in frame() and --json.",
         [
             Column("after rows", [count(row) for row in (at + 1).tolist()]),
             Column(
@@ -147,9 +153,9 @@ def course_table(c: SequentialComparison) -> Table:
 
 
 def difference_chart(c: SequentialComparison) -> Chart:
-    """Draw the mean difference with its limits over the rows.
+    """Draw the mean difference with its confidence sequence over the rows.
 
-    The first limits are wide, so the axis ends at the limits after a tenth of the rows, or of those until the decision.
+    The first intervals are wide, so the axis ends at those after a tenth of the rows, or of those until the decision.
     """
     first, second, difference, low, high = _sides(c)
     start = max(1, (c.decided_after or c.n_rows) // 10) - 1
@@ -166,9 +172,9 @@ def difference_chart(c: SequentialComparison) -> Chart:
     decided = "" if c.decided_after is None else f", decided after {number_of(c.decided_after, 'row')}"
     return Chart(
         title="Mean difference over the rows",
-        subtitle=f"With limits that are valid after all rows together{decided}",
+        subtitle=f"With {_sequence(c)}, valid after all rows together{decided}",
         label=f"Mean difference of {short_name(first)} and {short_name(second)} over {number_of(c.n_rows, 'row')}:"
-        f" {number(float(difference[-1]))} at the end, limits {between(float(low[-1]), float(high[-1]))}.",
+        f" {number(float(difference[-1]))} at the end, {_sequence(c)} {between(float(low[-1]), float(high[-1]))}.",
         x=Axis(0.0, float(max(c.n_rows, 2)), ticks, "Rows"),
         y=y,
         lines=[Line(x, mean, "first", "Mean difference", below, above)],

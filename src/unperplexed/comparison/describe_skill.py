@@ -30,7 +30,7 @@ def verdict(s: Skill) -> str:
 def _of_forecaster(s: Skill, name: str) -> tuple[str, str, str]:
     """Give the conclusion about a forecaster, its skill score by log loss, and in how many groups it is better."""
     each = s.whole.scores[name][LOG_LOSS]
-    called = short_name(name, 60)
+    called = repr(short_name(name, 60))  # names keep their case
     if not math.isfinite(each.skill):
         return f"the skill score of {called} against {s.baseline} is undefined by log loss", "", ""
     limits = between(*each.interval)
@@ -115,7 +115,7 @@ def skill_document(s: Skill, naming: Naming) -> Document:
     return Document(
         title=title,
         facts=" · ".join(filter(None, [name, counted(s.n_rows, s.n_classes, s.labels)])),
-        headline=headline[0].upper() + headline[1:],
+        headline=headline[0].upper() + headline[1:],  # a name stands in quotes
         lead=_lead(s),
         calm=not any(s.significant(each[LOG_LOSS]) for each in s.whole.scores.values()),
         figure=skill_chart(s, LOG_LOSS),

@@ -91,10 +91,10 @@ def _found(c: Comparison, score: str, larger: bool) -> str:
 
 
 def sequential_chart(c: SequentialComparison) -> Chart:
-    """Make the mean difference over the rows with its limits, and where it was decided.
+    """Make the mean difference over the rows with its confidence sequence, and where it was decided.
 
-    The difference is the score of the forecaster that is ahead over all rows minus that of the other. The first limits
-    are wide, so the axis ends at the limits after a tenth of the rows, or of the rows until the decision.
+    The difference is the score of the forecaster that is ahead over all rows minus that of the other. The first
+    intervals are wide, so the axis ends at those after a tenth of the rows, or of the rows until the decision.
     """
     sides = [(c.first, c.difference, c.low, c.high), (c.second, -c.difference, -c.high, -c.low)]
     (first, difference, below, above), (second, *_) = sides[::-1] if c.second_ahead else sides
@@ -108,19 +108,21 @@ def sequential_chart(c: SequentialComparison) -> Chart:
         f"Difference in {rule}{floor}, {short_name(first, 20)} − {short_name(second, 20)}",
     )
     mean, low, high = (np.clip(column[rows - 1], y.low, y.high) for column in (difference, below, above))
+    side = "larger" if c.larger_is_better else "smaller"
     title = f"Not decided after {c.n_rows:,} rows"
     points: tuple[Points, ...] = ()
     if c.decided_after is not None:
-        title = f"{short_name(str(c.better))} is better: decided after {c.decided_after:,} rows"
+        title = f"{short_name(str(c.better))} has the {side} {rule} (decided after {c.decided_after:,} rows)"
         if c.better_now != c.better:
-            title = f"{short_name(str(c.better))} was better after {c.decided_after:,} rows, but not over all rows"
+            after = f"after {c.decided_after:,} rows, but not over all rows"
+            title = f"{short_name(str(c.better))} had the {side} {rule} {after}"
         at = (np.array([float(c.decided_after)]), difference[[c.decided_after - 1]])
         points = (Points(*at, role="second", labels=(f"Decided after {c.decided_after:,}",)),)
     level = confidence_interval(1 - c.level).removesuffix(" CI")
     last = f"{number(float(difference[-1]))} ({between(float(below[-1]), float(above[-1]))})"
     return Chart(
         title=title,
-        subtitle=f"Mean so far, with {level} limits that are valid at all rows together;"
+        subtitle=f"Mean so far, with its {level} confidence sequence, valid at all rows together;"
         f" {'above' if c.larger_is_better else 'below'} 0 {short_name(first)} is better",
         label=f"Mean difference in {rule} between {short_name(first)} and {short_name(second)} over the rows. {title}."
         f" After all rows: {last}.",

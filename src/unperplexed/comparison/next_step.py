@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..assessment.remedy import FORMS, PythonLine
-from ..report.numbers import number
+from ..report.numbers import estimate, number
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -172,12 +172,15 @@ class NextStep:
     def _ranking(self, level: str) -> str:
         first, rival = short_name(self.first), short_name(self.rival)
         would = "would be first instead of" if self.ranking_changes else "would stay first, ahead of"
-        low, high = self.lead.interval
-        shown = "" if self.lead.significant else "; this difference is not significant"
+        value, limits = estimate(self.lead.difference, self.lead.interval)
+        if not self.lead.significant:
+            return (
+                f"There is no evidence that {first} and {rival} differ after recalibration (log loss of"
+                f" {rival} − {first}: {value}, {level} {limits})."
+            )
         return (
             f"After recalibration {first} {would} {rival}: log loss {number(self.log_losses[self.first])} against"
-            f" {number(self.log_losses[self.rival])} ({level} of the difference {number(low)} to"
-            f" {number(high)}{shown})."
+            f" {number(self.log_losses[self.rival])} ({level} of the difference {limits})."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
-from ..report.numbers import between, count, number, signed
+from ..report.numbers import count, estimate, number, signed
 from .text_comparison import TextComparison
 from .text_result import FEW_DOCUMENTS
 
@@ -13,8 +13,13 @@ def verdict(c: TextComparison) -> str:
     """Say which model assigns the texts the higher probability, and whether the difference is significant."""
     first, second = (short_name(name, 60) for name in c.names)
     level = confidence_interval(c.confidence)
+    if c.reservation:
+        fewer, more = (second, first) if c.difference > 0 else (first, second)
+        return (
+            f"{c.reservation}. In these logs {fewer} needs {number(abs(c.difference))} fewer bits per byte than {more}"
+        )
     if not c.significant:
-        limits = between(*c.interval)
+        _, limits = estimate(c.difference, c.interval)
         return (
             f"no evidence that {first} and {second} differ in bits per byte"
             f" ({level} of the difference {limits}, {p_value_text(c.p_value)})"
@@ -22,10 +27,8 @@ def verdict(c: TextComparison) -> str:
     if c.difference > 0:
         first, second = second, first
     low, high = sorted((abs(c.interval.low), abs(c.interval.high)))
-    return (
-        f"{first} needs {number(abs(c.difference), 4)} fewer bits per byte than {second}"
-        f" ({level} {between(low, high)}, {p_value_text(c.p_value)})"
-    )
+    value, limits = estimate(abs(c.difference), (low, high))
+    return f"{first} needs {value} fewer bits per byte than {second} ({level} {limits}, {p_value_text(c.p_value)})"
 
 
 def comparison_document(c: TextComparison, *, command: str = "") -> Document:
@@ -46,19 +49,19 @@ def comparison_document(c: TextComparison, *, command: str = "") -> Document:
     notes: list[Block] = [Prose(f"Settings: {_settings(c)}.", quiet=True)]
     notes += [Notes("What was found in the logs", c.remarks)] if c.remarks else []
     notes += [Code(command, "Make this report again")] if command else []
-    few = [f"{c.n_documents} documents are few; the interval relies on them alone"]
+    few = [f"{c.n_documents} documents are few, so that the interval is too narrow"]
     warnings = few if c.n_documents < FEW_DOCUMENTS else []
     if c.left_out:
         warnings.append(f"{number_of(c.left_out, 'document')} left out: in one of the logs only")
-    ratio = number(c.geometric_accuracy_ratio, 4)
+    ratio = number(c.geometric_accuracy_ratio)
     return Document(
         title=f"{' and '.join(c.names)} on the same texts",
-        facts=f"{number_of(c.n_documents, 'document')}, {number_of(c.n_bytes, 'byte')}; worth about"
-        f" {count(round(c.effective_documents))} documents of equal length",
-        headline=text if c.significant else text[0].upper() + text[1:],  # names keep their case
+        facts=f"{number_of(c.n_documents, 'document')}, {number_of(c.n_bytes, 'byte')}; effective sample"
+        f" size {number_of(round(c.effective_documents), 'document')}",
+        headline=text if c.significant and not c.reservation else text[0].upper() + text[1:],  # names keep their case
         lead=f"The geometric accuracy per byte of {c.names[0]} is {ratio} times that of {c.names[1]}."
         f" {c.names[0]} needs fewer bits in {c.first_better:,} of {number_of(c.n_documents, 'document')}.",
-        calm=not c.significant,
+        calm=not c.significant or bool(c.reservation),
         first=Section("models", "Bits per byte", [model_table(c)], "Models"),
         sections=[
             Section("documents", "Documents that decide it", [decisive_table(c)], "Documents"),
@@ -77,14 +80,15 @@ def _settings(c: TextComparison) -> str:
 def model_table(c: TextComparison) -> Table:
     """Return the bits per byte of both models and their difference."""
     first, second = c.names
+    value, limits = estimate(c.difference, c.interval)
     return Table(
         "Smaller is better.",
         [
             Column("model", [short_name(first, 40), short_name(second, 40), "difference"]),
             Column(
                 "bits per byte",
-                [*(number(each, 4) for each in c.bits_per_byte), signed(c.difference, 4)],
-                ["", "", between(*c.interval, lambda x: number(x, 4))],
+                [*(number(each) for each in c.bits_per_byte), value if c.difference < 0 else f"+{value}"],
+                ["", "", limits],
             ),
         ],
         notes=confidence_interval(c.confidence),

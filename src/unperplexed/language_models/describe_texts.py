@@ -9,7 +9,7 @@ import numpy as np
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..report.chart import Axis, Chart, Points
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
-from ..report.numbers import between, count, number, share
+from ..report.numbers import MINUS, between, count, number, share
 from ..statistics.means import ROBUST
 from .text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
 
@@ -41,7 +41,7 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
         headline = f"Perplexity {number(rate.perplexity)} {_CALLED[rate.unit]}"
         headline += _limits(level, rate.perplexity_interval)
     called = "geometric mean of the probability " + _CALLED[rate.unit]
-    lead = f"The {called} is {number(rate.geometric_accuracy, 4)} (geometric accuracy; larger is better)."
+    lead = f"The {called} is {number(rate.geometric_accuracy)} (geometric accuracy; larger is better)."
     if found.greedy is not None:
         lead += f" All tokens were the most probable ones in {share(found.greedy.value)} of the texts."
     totals = [number_of(found.n_documents, "document")]
@@ -102,7 +102,7 @@ def rate_table(found: TextAssessment) -> Table:
         " comparable between models with different tokens.",
         [
             Column("", [_CALLED[each.unit] for each in rates]),
-            Column("geometric accuracy", [number(each.geometric_accuracy, 4) for each in rates]),
+            Column("geometric accuracy", [number(each.geometric_accuracy) for each in rates]),
             Column("perplexity", [number(each.perplexity) for each in rates]),
             Column("bits", [number(each.bits) for each in rates], [between(*each.bits_interval) for each in rates]),
         ],
@@ -115,11 +115,16 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
     tokens = {each.order: each for each in found.token_profile}
     documents = {each.order: each for each in found.document_profile}
     shown = [each for each in documents if orders is None or each in orders]
-    columns = [Column("order", [f"{number(r)} {_MEANS.get(r, '')}".strip() for r in shown])]
+    columns = [
+        Column(
+            "order",
+            [f"{MINUS}2/3 {_MEANS[r]}" if r == ROBUST else f"{number(r)} {_MEANS.get(r, '')}".strip() for r in shown],
+        )
+    ]
     for title, profile in (("over tokens", tokens), ("over documents", documents)):
         if profile:
             points: list[ProfilePoint] = [profile[r] for r in shown]
-            values, limits = [number(each.mean, 4) for each in points], [between(*each.interval) for each in points]
+            values, limits = [number(each.mean) for each in points], [between(*each.interval) for each in points]
             columns.append(Column(title, values, limits))
     per = "byte" if "byte" in found.rates else "token"
     return Table(

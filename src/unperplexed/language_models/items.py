@@ -132,11 +132,18 @@ class Answer:
 Item = Text | Question | Answer
 
 
+UNREAD = "{count}: no answer could be read from the output, which counts as wrong"
+
+
 @dataclass
 class Remarks:
     """Sentences about what was found in logs, each with the number of times it applies."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    contexts: set[int] = field(default_factory=set)
+    """Lengths in tokens of the windows in which texts were scored, as far as the logs name them."""
+    beginning: bool = False
+    """Whether a beginning-of-sequence token may be counted with the texts."""
 
     def add(self, sentence: str, noun: str = "document", n: int = 1) -> None:
         """Count a remark. ``{count}`` in its sentence stands for how many of what."""

@@ -124,11 +124,11 @@ class QuestionComparison(Result):
             f"Larger is better: {', '.join(larger)}; smaller: {', '.join(smaller)}.",
             [
                 Column("metric", list(self.metrics)),
-                Column(short_name(self.names[0], 20), [number(each.first, 4) for each in found]),
-                Column(short_name(self.names[1], 20), [number(each.second, 4) for each in found]),
+                Column(short_name(self.names[0], 20), [number(each.first) for each in found]),
+                Column(short_name(self.names[1], 20), [number(each.second) for each in found]),
                 Column(
                     "difference",
-                    [signed(each.difference, 4) for each in found],
+                    [signed(each.difference) for each in found],
                     [between(*each.interval) for each in found],
                 ),
                 Column("p-value", [p_value_text(each.p_value).removeprefix("p = ") for each in found]),

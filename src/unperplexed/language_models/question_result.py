@@ -35,6 +35,10 @@ class GradedAssessment(Result):
     remarks: tuple[str, ...]
     tasks: dict[str, dict[str, Mean]]
     """The metrics of each task, where the logs are of several."""
+    n_questions: int = 0
+    """Questions with options or stated confidences, the clusters of the assessment."""
+    unread: int = 0
+    """Answers that could not be read from the outputs, and count as wrong."""
     version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,12 +82,19 @@ class GradedAssessment(Result):
         return Document(
             title=f"Language model on {self.what}s",
             facts=number_of(self.n, self.what),
-            headline=f"{first} {number(found.value)}" + (f" ({level} {limits})" if limits else ""),
+            headline=self._unread()
+            or f"The {first} is {number(found.value)}" + (f" ({level} {limits})" if limits else ""),
             lead="",
             calm=True,
             summary=[metric_table(self), *([task_table(self)] if self.tasks else [])],
             warnings=self.remarks,
         )
+
+    def _unread(self) -> str:
+        """Say that no answer could be read, where that is so."""
+        if not self.n or self.unread < self.n:
+            return ""
+        return f"No answer could be read from the outputs: all {self.n:,} count as wrong"
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -94,8 +105,15 @@ class GradedAssessment(Result):
         if self.assessment is None:
             return own
         found = self.assessment._document(naming, brief=brief)
+        headline = self._unread() or found.headline
+        if not self.assessment.diagnosis.made and not self._unread():
+            units = number_of(self.n_questions, "question")
+            headline = f"Not tested for miscalibration: {units} {'is' if self.n_questions == 1 else 'are'} too few"
         return replace(
             found,
+            headline=headline,
+            # The accuracy of a threshold of 0.5 is not that of the questions, which is among the metrics below.
+            metrics=[each for each in found.metrics if each.name != "Accuracy"],
             title=own.title,
             facts=f"{own.facts}, {self.events}",
             summary=[*own.summary, *found.summary],
@@ -114,7 +132,7 @@ def metric_table(found: GradedAssessment) -> Table:
             Column("metric", list(found.metrics)),
             Column(
                 "mean",
-                [number(each.value, 4) for each in found.metrics.values()],
+                [number(each.value) for each in found.metrics.values()],
                 [between(*each.interval) for each in found.metrics.values()],
             ),
         ],

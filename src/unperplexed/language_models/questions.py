@@ -12,8 +12,9 @@ from .._lib.errors import InputError, check_choice
 from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..assessment.assess import assess
+from ..assessment.remedy import PythonLine
 from ..statistics.intervals import checked_sampling
-from .items import Answer, Question, Remarks, utf8
+from .items import UNREAD, Answer, Question, Remarks, utf8
 from .metric_means import Mean, mean_of
 from .question_result import GradedAssessment
 
@@ -226,11 +227,12 @@ def assess_questions(
         "question",
         len(kept),
         metrics,
-        _assessment(forecasts, confidence, resamples, seed),
+        _assessment(forecasts, "option" if events == "each-option" else "top option", confidence, resamples, seed),
         f"{events.replace('-', ' ')}, " + ("divided by their sum" if outside == "renormalize" else "the rest to none"),
         confidence,
         remarks.sentences(),
         {task: means(some) for task, some in by_task.items()},
+        len(kept),
     )
 
 
@@ -374,7 +376,7 @@ def assess_answers(
             remarks.add(PARTIAL, "answer", int(some.sum() - whole.sum()))
         if whole.any():
             events = Events(grades[whole] == 1, stated[whole], at[whole])
-            assessment = _assessment(events, confidence, resamples, seed)
+            assessment = _assessment(events, "answer", confidence, resamples, seed)
     return GradedAssessment(
         "answer",
         len(kept),
@@ -384,6 +386,8 @@ def assess_answers(
         confidence,
         remarks.sentences(),
         {task: means(some) for task, some in by_task.items()},
+        len(set(at[some].tolist())),
+        remarks.counts[UNREAD, "answer"],
     )
 
 
@@ -397,13 +401,16 @@ def _check_confidences(answers: Sequence[Answer], stated: Floats) -> None:
         )
 
 
-def _assessment(events: Events, confidence: float, resamples: int, seed: int) -> Any:
-    return assess(
-        events.happened.astype(np.int64),
+def _assessment(events: Events, event: str, confidence: float, resamples: int, seed: int) -> Any:
+    """Assess events, such as that an option is correct, by clusters of questions."""
+    labels = [f"{event} is wrong", f"{event} is correct"]
+    found = assess(
+        np.array(labels)[events.happened.astype(np.int64)],
         events.probability,
-        labels=[0, 1],
+        labels=labels,
         groups=events.question,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
     )
+    return found.advising(PythonLine(", groups=groups"))

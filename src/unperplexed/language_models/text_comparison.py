@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from ..statistics.means import t_quantile
 from .items import Item, Remarks, Text
 from .text_result import _texts
 
+FEWEST_DOCUMENTS = 10
+"""Effective number of documents below which two models are not compared by a test."""
 MOST_SHOWN = 20
 
 
@@ -61,7 +63,7 @@ class TextComparison(Result):
     geometric_accuracy_ratio: float
     """Geometric accuracy per byte of the first model divided by that of the second. Above 1 the first is better."""
     effective_documents: float
-    """How many documents of equal length these are worth."""
+    """Effective sample size: the number of documents of equal length that would be as informative."""
     first_better: int
     """Number of documents for which the first model needs fewer bits."""
     documents: tuple[PairedDocument, ...]
@@ -71,12 +73,24 @@ class TextComparison(Result):
     confidence: float
     remarks: tuple[str, ...]
     """What was found in the logs of either model."""
+    unequal: tuple[str, ...] = ()
+    """How the two logs were made differently, so that their figures are not comparable."""
     version: str = __version__
 
     @property
     def significant(self) -> bool:
         """Whether the interval excludes 0."""
         return self.interval.low > 0 or self.interval.high < 0
+
+    @property
+    def reservation(self) -> str:
+        """Why the models are not compared by a test; "" where they are."""
+        if self.unequal:
+            return f"Not comparable as logged: {'; '.join(self.unequal)}"
+        if self.effective_documents < FEWEST_DOCUMENTS:
+            size = f"{self.effective_documents:.3g}"
+            return f"{number_of(self.n_documents, 'document')} are too few for a test (effective sample size {size})"
+        return ""
 
     @property
     def verdict(self) -> str:
@@ -323,4 +337,15 @@ def _compared(
         left_out,
         confidence,
         tuple(f"{name}: {each}" for name, found in zip(names, remarks, strict=True) for each in found.sentences()),
+        tuple(_unequal(names, *remarks)),
     )
+
+
+def _unequal(names: tuple[str, str], first: Remarks, second: Remarks) -> Iterator[str]:
+    """Say how the logs of two models were made differently."""
+    if first.contexts and second.contexts and first.contexts != second.contexts:
+        one, two = (", ".join(f"{each:,}" for each in sorted(log.contexts)) for log in (first, second))
+        yield f"contexts of {one} and {two} tokens"
+    if first.beginning != second.beginning:
+        name = short_name(names[0] if first.beginning else names[1], 60)
+        yield f"a beginning-of-sequence token may be counted for {name} alone"

@@ -72,7 +72,7 @@ def _conclusion(p: Pool) -> tuple[str, str]:
     best, size = short_name(h.best, _NAME), figure(abs(h.gain))
     interval = f" (95% CI of the gain {between(*h.interval)})" if not math.isnan(h.interval.low) else ""
     change = f"{size} nats a row {'lower' if h.gain > 0 else 'higher'} than that of {best!r}{interval}"
-    loss = f"Its log loss on held-out rows is {figure(h.log_loss)}, {change}."
+    loss = f"Its log loss, cross-fitted on these {number_of(p.n_rows, 'row')}, is {figure(h.log_loss)}, {change}."
     if h.significant:
         return f"The pool is better than its best forecaster, {best!r}", loss
     return f"No evidence that the pool is better than its best forecaster, {best!r}", loss
@@ -82,7 +82,7 @@ def _advice(h: HeldOut | None) -> list[Action]:
     """Say what to use where the pool is not better."""
     if h is None or h.significant:
         return []
-    return [Action("What to do", f"Use {short_name(h.best, _NAME)!r} alone, or equal weights.", "Advice")]
+    return [Action("What to do", f"Use {short_name(h.best, _NAME)!r} alone.", "Advice")]
 
 
 def _metrics(h: HeldOut | None) -> list[Metric]:
@@ -100,7 +100,7 @@ def _metrics(h: HeldOut | None) -> list[Metric]:
         ),
         Metric(
             "gain",
-            "Log loss of the best forecaster minus that of the pool, in nats a row, on held-out rows.",
+            "Log loss of the best forecaster minus the cross-fitted log loss of the pool, in nats a row.",
             gain,
             between(*h.interval),
             better="larger",
@@ -109,8 +109,12 @@ def _metrics(h: HeldOut | None) -> list[Metric]:
 
 
 def _parameters(p: Pool) -> str:
-    words = f"{p.method} pool, order {p.order:.3g}, power {p.power:.3g}"
-    words += {True: " (extremized)", False: " (moderated)"}[p.power > 1] if abs(p.power - 1) > 0.005 else ""
+    """Say in words how probabilities are combined, step by step."""
+    mean = {1.0: "arithmetic", 0.0: "geometric"}.get(p.order, "generalized")
+    words = f"{p.method} pool: the weighted {mean} mean of the probabilities (order {p.order:.3g})"
+    if abs(p.power - 1) > 0.005:
+        words += f", raised to the power {p.power:.3g} ({'extremized' if p.power > 1 else 'moderated'})"
     if p.beta is not None:
-        words += f", beta map with parameters {p.beta[0]:.3g} and {p.beta[1]:.3g}"
+        parameters = f"parameters {p.beta[0]:.3g} and {p.beta[1]:.3g}"
+        words += f", then sent through the beta distribution function with {parameters} (beta map)"
     return words

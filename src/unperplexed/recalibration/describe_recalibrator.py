@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..report.document import Column, Document, Table
+from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from .state import State
@@ -28,7 +28,7 @@ def recalibrator_document(state: State) -> Document:
         headline=_conclusion(state),
         lead=_gain_line(state),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
-        summary=[maps_table(state)],
+        summary=[maps_table(state), *_terms(state)],
     )
 
 
@@ -36,7 +36,7 @@ def maps_table(state: State) -> Table:
     """Return the maps that were tried, the heaviest first."""
     rows = sorted(state.candidates, key=lambda each: -each.weight)
     return Table(
-        "",
+        "Smaller held-out log loss is better.",
         [
             Column("map", [each.name for each in rows]),
             Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
@@ -48,6 +48,19 @@ def maps_table(state: State) -> Table:
             Column("parameters", [f"{each.complexity:g}" for each in rows], meaning="Effective number of parameters."),
         ],
     )
+
+
+def _terms(state: State) -> list[Block]:
+    """Explain the word lapse where a map has one."""
+    if not any("lapse" in each.name for each in state.candidates):
+        return []
+    return [Prose(_LAPSE, quiet=True)]
+
+
+_LAPSE = (
+    "Lapse: the share of rows whose outcome is as good as random. A map with a lapse mixes this share of equal"
+    " probabilities into the recalibrated ones, so that none is near 0 or 1."
+)
 
 
 def _conclusion(state: State) -> str:

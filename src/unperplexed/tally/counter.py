@@ -79,7 +79,8 @@ class BlockCounter:
         """Count forecasts."""
         if forecasts.grouped and self.shards is None:
             raise InputError(
-                "groups (--groups): only shards go by them; ask for these with parts=['shards'] (--parts shards)."
+                "groups (--groups): a tally keeps groups only in its shards. Add these with parts=['shards'] (--parts"
+                " shards), or leave the groups out."
             )
         if forecasts.grouped and self.shards is not None:
             self.shards.grouped = True

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..items import Answer, Item
+from ..items import UNREAD, Answer, Item
 from ..stated import stated_confidence
 from ..tokens import text_of_tokens, token
 from . import Form, Log, Record
@@ -14,10 +14,9 @@ from .openai import GENERATED
 
 UNFINISHED = "the log's status is {status}, not success: samples may be missing"
 EPOCHS = (
-    "{count}: several epochs, each read by itself; the log's own metrics take metadata, such as a confidence, from the"
-    " first epoch alone"
+    "{count} from later epochs: each epoch counts as an answer of its own; the log's own metrics take metadata, such as"
+    " a confidence, from the first epoch alone"
 )
-UNPARSED = "{count}: no answer could be read from the output, which counts as wrong"
 FAILED = "{count} left out: the sample ended with an error"
 NO_CONFIDENCE = "{count}: without a stated confidence at the place named"
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -57,7 +56,7 @@ def _content(content: Any) -> str:
 
 def _answer(name: str, epoch: int, scorer: str, score: Mapping[str, Any], log: Log) -> Answer:
     if score.get("reason") == "invalid_response_format":
-        log.remarks.add(UNPARSED, "answer")
+        log.remarks.add(UNREAD, "answer")
     confidence = _stated(score, log) if log.stated else None
     if log.stated and confidence is None:
         log.remarks.add(NO_CONFIDENCE, "answer")

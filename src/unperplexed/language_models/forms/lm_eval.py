@@ -15,8 +15,9 @@ from . import Form, Log, Record
 
 PRINTED = "{count}: the log has Brier scores as printed arrays of a few digits; they are computed anew"
 SCORED_TWICE = (
-    "{count}: the tokenizer has a beginning-of-sequence token and the run did not set add_bos_token, so that the token"
-    " may be scored once a document and seen twice; run with add_bos_token=False to be sure"
+    "{count}: the run did not set add_bos_token, and the tokenizer has a beginning-of-sequence token. The model may"
+    " have read this token twice, and its log-probability may be counted with the text; run again with"
+    " add_bos_token=False"
 )
 LATER_FILTER = "{count} left out: the same document after another filter"
 NO_GOLD = "{count} left out: the log does not contain which option is correct"
@@ -104,8 +105,10 @@ def _rolling(record: Record, name: str, text: str, log_prob: float, log: Log) ->
     beginning, end = (run.get(f"tokenizer_{kind}_token") for kind in ("bos", "eos"))
     if beginning and beginning != end and "add_bos_token" not in str(run.get("config", {}).get("model_args")):
         log.remarks.add(SCORED_TWICE)
+        log.remarks.beginning = True
     if run.get("max_length"):
         log.remarks.add(WINDOWS.replace("{length}", str(run["max_length"])))
+        log.remarks.contexts.add(int(run["max_length"]))
     n_words = int(words[1]) if isinstance(words, list | tuple) else count_words(text)
     return Text(name, log_prob, None, n_bytes, n_words, digest_of(text))
 
