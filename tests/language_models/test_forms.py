@@ -1,15 +1,19 @@
 """Forms of logs: what is read, and what is left out or named because it makes figures wrong."""
 
+import bz2
 import gzip
 import json
+import lzma
 import math
 import zipfile
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from unperplexed import InputError
+from unperplexed.cli import main
 from unperplexed.language_models import Remarks, Text, assess_texts, read_items
 from unperplexed.language_models.forms import forms
 
@@ -50,6 +54,55 @@ def test_the_plain_form_whatever_holds_it(tmp_path):
         assert [(each.name, each.n_bytes, each.tokens) for each in found] == [("a", 3, 2), ("b", 7, 1)]
         assert assess_texts(found).rates["byte"].log_probability == pytest.approx(-0.35)
     assert len([*read_items([tmp_path / "a.jsonl", tmp_path / "a.parquet"])]) == 4
+
+
+PLAIN_LINE = '{"doc": "a", "bytes": 1, "logprobs": [-1.0]}'
+
+COMPRESS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
+}
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_compressed_logs(tmp_path, suffix):
+    rows = [{"doc": f"d{k}", "text": "né", "logprobs": [-1.0 - k, -0.5]} for k in range(300)]
+    texts = {"a.jsonl": "\n".join(map(json.dumps, rows)), "b.json": json.dumps(rows, indent=1)}
+    for name, text in texts.items():
+        packed = COMPRESS[suffix](text.encode())
+        (tmp_path / (name + suffix)).write_bytes(packed)
+        found = [*read_items(tmp_path / (name + suffix))]
+        assert [(each.name, each.log_probability) for each in found] == [(f"d{k}", -1.5 - k) for k in range(300)]
+    assert len([*read_items(tmp_path)]) == 600
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_truncated_logs_are_refused(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    rows = [{"doc": f"d{k}", "bytes": 9, "logprobs": (-rng.random(50)).tolist()} for k in range(500)]
+    for name, text in (("a.jsonl", "\n".join(map(json.dumps, rows))), ("b.json", json.dumps(rows))):
+        path = tmp_path / (name + suffix)
+        packed = COMPRESS[suffix](text.encode())
+        path.write_bytes(packed[: len(packed) // 2])
+        with pytest.raises(InputError, match=rf"{name}{suffix}: not a readable \w+ file, perhaps truncated"):
+            [*read_items(path)]
+
+
+def test_a_truncated_log_ends_the_command_with_its_name(tmp_path, capsys):
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(f"{PLAIN_LINE}\n".encode() * 9)[:-9])
+    assert main(["lm", str(path)]) != 0
+    assert "a.jsonl.gz: not a readable gzip file, perhaps truncated" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, f"{PLAIN_LINE}\n" + '{"a": ' * 200_000])
+def test_deeply_nested_json_is_refused(tmp_path, text):
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"a\.jsonl(, line 2)?: the JSON is nested too deeply"):
+        [*read_items(path, form="plain")]
 
 
 def test_missing_log_probabilities_leave_the_document_out(tmp_path):

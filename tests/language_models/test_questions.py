@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -170,6 +171,33 @@ def test_other_questions_are_refused_with_the_reason(rng):
         compare_questions(questions[:1], questions[:1])
     with pytest.raises(InputError, match="names"):
         compare_questions(questions, questions, names=("a", "a"))
+
+
+def test_metrics_that_some_questions_do_not_have_are_left_out_with_a_remark(rng):
+    questions = some_questions(rng, 30)
+    assert compare_questions(questions, questions).remarks == ()
+
+    def compared(some, other=None):
+        found = compare_questions([*some, *questions], [*(other or some), *questions])
+        return set(compare_questions(questions, questions).metrics) - set(found.metrics), found.remarks
+
+    several = Question("several", ("a", "b", "c"), np.log([0.5, 0.3, 0.2]), (0, 1))
+    assert compared([several]) == ({"brier_score"}, ("Brier score left out: 1 question has several correct options",))
+    twice = [several, replace(several, name="more")]
+    assert compared(twice)[1] == ("Brier score left out: 2 questions have several correct options",)
+    none = replace(several, name="none", correct=())
+    assert compared([none])[1] == ("Brier score and log loss left out: 1 question has no correct option",)
+    one = Question("impossible", ("a", "b"), np.array([0.0, -np.inf]), (1,))
+    out, [remark] = compared([replace(one, log_probs=np.log([0.5, 0.5]))], [one])
+    assert out == {"log_loss"}
+    assert remark.startswith("log loss left out: second assigned the correct option of 1 question a probability of 0")
+    out, [remark] = compared([replace(several, options=("a", "", "c"), correct=(0,))])
+    assert out == {"acc_norm", "acc_bytes"}
+    assert remark == "acc_norm and acc_bytes left out: 1 question has an empty option"
+    assert compared([replace(several, correct=(0,), unconditional=np.zeros(3))])[1] == (
+        "acc_mutual_info left out: 30 questions have no log-probabilities of the options without the question",
+    )
+    assert "left out: 1 question has several" in str(compare_questions([several, *questions], [several, *questions]))
 
 
 def test_command_line(tmp_path, capsys, rng):

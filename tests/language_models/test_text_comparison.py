@@ -1,6 +1,7 @@
 """Two models on the same texts: the difference in bits per byte, its interval, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,6 +87,20 @@ def test_documents_are_paired_by_text_where_names_differ(rng):
         compare_texts(first, renamed)
     by_text = [type(each)(f"other {k}", *list(vars(each).values())[1:]) for k, each in enumerate(second)]
     assert compare_texts(first, by_text).difference == compare_texts(first, second).difference
+
+
+def test_a_text_that_occurs_twice_needs_names(rng):
+    """Pairing by text would lose one of the two without a word."""
+    first, second = two_models(rng)
+    same = [Text.of("again", "a text", [-3.0]), Text.of("twice", "a text", [-4.0])]
+    first, second = [*first, *same], [*second, *same]
+    assert compare_texts(first, second).n_documents == 42
+    renamed = [replace(each, name=f"other {each.name}") for each in second]
+    for logs in ((first, renamed), (renamed, first)):
+        with pytest.raises(InputError, match=r"^first: the text of '(other )?twice' occurs twice; name"):
+            compare_texts(*logs)
+    with pytest.raises(InputError, match=r"^second: the text of 'other twice' occurs twice"):
+        compare_texts(first[:-1], renamed, common=True)
 
 
 def test_other_texts_are_refused_with_the_reason(rng):

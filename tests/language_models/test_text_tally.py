@@ -72,6 +72,26 @@ def test_profiles_are_generalized_means(rng):
         assert all(point.interval.low <= point.mean <= point.interval.high for point in profile)
 
 
+def test_rates_per_byte_and_per_token_are_not_mixed(rng):
+    texts = some_texts(rng, 10)
+    bare = [Text.of(f"bare {k}", None, each.log_probs) for k, each in enumerate(some_texts(rng, 25))]
+    alone, mixed = assess_texts(texts), assess_texts([*bare, *texts])
+    assert mixed.rates["byte"] == alone.rates["byte"]
+    assert mixed.document_profile == alone.document_profile
+    assert mixed.documents == alone.documents
+    assert mixed.remarks == ("25 of 35 documents have no bytes: figures per byte are of the other 10",)
+    assert alone.remarks == ()
+    assert assess_texts([*texts, bare[0]]).remarks[0].startswith("1 of 11 documents has no bytes")
+    assert TextTally.count(bare) + TextTally.count(texts) == TextTally.count([*texts, *bare])
+    by_token = assess_texts(bare)
+    rates = np.array([math.exp(each.log_probability / each.tokens) for each in bare])
+    assert by_token.remarks == ()
+    assert [point.mean for point in by_token.document_profile] == pytest.approx(
+        [generalized_mean(rates, point.order) for point in by_token.document_profile], rel=1e-12
+    )
+    assert len(by_token.documents) == 20
+
+
 def test_the_loss_by_position_adds_up(rng):
     texts = some_texts(rng)
     found = assess_texts(texts)

@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
+from .._lib.formatting import number_of, short_name
 from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats
 from .._version import __version__
-from ..report.document import Column, Document, Section, Table
-from ..report.numbers import between, number, signed
+from ..report.document import Document
 from ..report.result import Naming, Result
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .items import Question, Remarks
 from .questions import RULES, Missing, Outside, kept_questions, question_metrics
-
-_JUDGED = {"acc": "accuracy", "brier_score": "Brier score", "log_loss": "log loss"}
-"""Metrics of which the verdict speaks, and their names in words."""
 
 
 @dataclass(frozen=True)
@@ -59,28 +56,15 @@ class QuestionComparison(Result):
     """Questions that only one of the logs has, with ``common``."""
     confidence: float
     remarks: tuple[str, ...]
+    """What was found in the logs of either model, and which metrics were left out."""
     version: str = __version__
 
     @property
     def verdict(self) -> str:
         """By which of accuracy, Brier score and log loss one model is better, and by which there is no evidence."""
-        first, second = self.names
-        level, parts, undecided = confidence_interval(self.confidence), [], []
-        for name, called in _JUDGED.items():
-            if name not in self.metrics:
-                continue
-            each = self.metrics[name]
-            if not each.significant:
-                undecided.append(called)
-                continue
-            way = "better" if (each.difference > 0) == each.larger_is_better else "worse"
-            limits = f"difference {signed(each.difference)}, {level} {between(*each.interval)}"
-            parts.append(f"{first} is {way} than {second} by {called} ({limits}, {p_value_text(each.p_value)})")
-        if undecided:
-            *some, last = undecided
-            listed = f"{', '.join(some)} or {last}" if some else last
-            parts.append(f"no evidence that {first} and {second} differ in {listed}")
-        return "; ".join(parts)
+        from .describe_question_comparison import verdict
+
+        return verdict(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
@@ -116,37 +100,9 @@ class QuestionComparison(Result):
         )
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
-        """Describe the comparison."""
-        larger = [name for name, each in self.metrics.items() if each.larger_is_better]
-        smaller = [name for name in self.metrics if name not in larger]
-        found = list(self.metrics.values())
-        table = Table(
-            f"Larger is better: {', '.join(larger)}; smaller: {', '.join(smaller)}.",
-            [
-                Column("metric", list(self.metrics)),
-                Column(short_name(self.names[0], 20), [number(each.first) for each in found]),
-                Column(short_name(self.names[1], 20), [number(each.second) for each in found]),
-                Column(
-                    "difference",
-                    [signed(each.difference) for each in found],
-                    [between(*each.interval) for each in found],
-                ),
-                Column("p-value", [p_value_text(each.p_value).removeprefix("p = ") for each in found]),
-            ],
-            notes=confidence_interval(self.confidence),
-        )
-        left = [f"{number_of(self.left_out, 'question')} left out: in one of the logs only"] if self.left_out else []
-        verdict = self.verdict
-        return Document(
-            title=f"{' and '.join(self.names)} on the same questions",
-            facts=number_of(self.n_questions, "question"),
-            headline=verdict[0].upper() + verdict[1:] if verdict.startswith("no ") else verdict,
-            lead="",
-            first=Section("metrics", "Metrics", [table], "Metrics"),
-            summary=[table],
-            settings="paired by question; p-values are not adjusted for the number of metrics",
-            warnings=[*left, *self.remarks],
-        )
+        from .describe_question_comparison import comparison_document
+
+        return comparison_document(self)
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -193,7 +149,8 @@ def compare_questions(
     Notes
     -----
     Each metric is that of `assess_questions`; ``log_loss`` is minus the logarithm of the probability of the correct
-    options, left out where it is infinite. The interval is that of the paired t-test.
+    options. A metric that is undefined or infinite for some of the questions is left out, with a remark. The interval
+    is that of the paired t-test.
 
     Examples
     --------
@@ -228,8 +185,43 @@ def compare_questions(
         metrics,
         sum(map(len, tables)) - 2 * len(both),
         confidence,
-        tuple(f"{name}: {each}" for name, found in zip(names, remarks, strict=True) for each in found.sentences()),
+        (
+            *(f"{name}: {each}" for name, found in zip(names, remarks, strict=True) for each in found.sentences()),
+            *_left_out([[table[name] for name in both] for table in tables], values, names),
+        ),
     )
+
+
+def _left_out(
+    questions: Sequence[Sequence[Question]], values: Sequence[dict[str, Floats]], names: Sequence[str]
+) -> list[str]:
+    """Say why metrics are left out that are undefined or infinite for some questions; none where for all."""
+    found = []
+    correct = np.array([len(each.correct) for each in questions[0]])
+    if several := int((correct > 1).sum()):
+        found.append(f"Brier score left out: {_have(several)} several correct options")
+    if none := int((correct == 0).sum()):
+        found.append(f"Brier score and log loss left out: {_have(none)} no correct option")
+    for model, own in zip(names, values, strict=True):
+        impossible = int((np.isinf(own["log_loss"]) & (correct > 0)).sum())
+        if impossible:
+            found.append(
+                f"log loss left out: {model} assigned the correct option of {number_of(impossible, 'question')} a"
+                " probability of 0, so that it is infinite"
+            )
+    if empty := sum(not all(each.options) for each in questions[0]):
+        found.append(f"acc_norm and acc_bytes left out: {_have(empty)} an empty option")
+    pairs = zip(*questions, strict=True)
+    unknown = sum(any(each.unconditional is None for each in pair) for pair in pairs)
+    if unknown and any("acc_mutual_info" in each for each in values):
+        found.append(
+            f"acc_mutual_info left out: {_have(unknown)} no log-probabilities of the options without the question"
+        )
+    return found
+
+
+def _have(n: int) -> str:
+    return f"{number_of(n, 'question')} {'has' if n == 1 else 'have'}"
 
 
 def _table(questions: Iterable[Question], model: str) -> dict[str, Question]:

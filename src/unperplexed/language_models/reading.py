@@ -25,7 +25,8 @@ def read_items(
     Parameters
     ----------
     files : str, Path or sequence of these
-        Logs: JSON, JSON Lines, both with gzip, Parquet, Inspect's ``.eval``, or folders of these.
+        Logs: JSON or JSON Lines, also compressed with gzip, bzip2, xz or Zstandard, Parquet, Inspect's ``.eval``, or
+        folders of these.
     form : str, optional
         Form of the logs: ``"plain"``, ``"lm-eval"``, ``"inspect"``, ``"openai"``, ``"llama.cpp"``, ``"sglang"``,
         ``"tgi"`` or ``"lighteval"``; by default it is recognised.

@@ -1,13 +1,13 @@
-"""Files of logs as records: JSON, JSON Lines, both with gzip, Parquet, and the zipped logs of Inspect."""
+"""Files of logs as records: JSON and JSON Lines, compressed or not, Parquet, and the zipped logs of Inspect."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,17 @@ import numpy as np
 
 from .._lib.errors import InputError
 from ..sources.readers.formats import matching
+from ..sources.readers.text_streams import COMPRESSIONS, Stream, opened_text
 
 Record = dict[str, Any]
 
-SUFFIXES = (".jsonl", ".json", ".ndjson", ".jsonl.gz", ".json.gz", ".parquet", ".eval")
+_TEXT = (".jsonl", ".json", ".ndjson")
+_PACKED = tuple(each.suffix for each in COMPRESSIONS)
+SUFFIXES = (*_TEXT, *(text + packed for text in _TEXT for packed in _PACKED), ".parquet", ".eval")
 """What is taken from a folder."""
 
 _ZSTANDARD = 93
+_BUFFER = 1 << 20
 
 
 def log_files(names: Sequence[str], say: Any) -> list[Path]:
@@ -38,7 +42,8 @@ def log_files(names: Sequence[str], say: Any) -> list[Path]:
             folder = hidden[0].parent
             say(f"{path}: {len(hidden)} files lie in a hidden folder such as {folder.name}, which a pattern misses")
         if not inside:
-            raise InputError(f"{path}: no logs in this folder; known suffixes: {', '.join(SUFFIXES)}.")
+            known = f"{', '.join(_TEXT)} (also with {', '.join(_PACKED)}), .parquet, .eval"
+            raise InputError(f"{path}: no logs in this folder; known suffixes: {known}.")
         found += inside
     return found
 
@@ -57,32 +62,54 @@ def records(path: Path) -> Iterator[tuple[int, Record]]:
     elif start[:2] == b"PK":
         yield from enumerate(_inspect_zip(path), 1)
     else:
-        yield from _json(path, zipped=start[:2] == b"\x1f\x8b")
+        yield from _json(path)
 
 
-def _json(path: Path, zipped: bool) -> Iterator[tuple[int, Record]]:
+def _json(path: Path) -> Iterator[tuple[int, Record]]:
     """Yield one record a line, or those of a whole document."""
-    with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
-        first = stream.readline()
-        try:
-            one_a_line = isinstance(json.loads(first), dict)
-        except ValueError:
-            one_a_line = False
-        if one_a_line:
-            for line, data in enumerate(_lines(first, stream), 1):
-                if data.strip():
-                    yield line, _record(path, f"line {line}", data)
-            return
-        whole = _parsed(path, "", first + stream.read())
+    lines = _lines(path)
+    first = next(lines, b"")
+    try:
+        one_a_line = isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        one_a_line = False
+    if one_a_line:
+        for line, data in enumerate(chain([first], lines), 1):
+            if data.strip():
+                yield line, _record(path, f"line {line}", data)
+        return
+    document = bytearray(first)
+    for data in lines:
+        document += data
+    whole = _parsed(path, "", document)
     for at, each in enumerate(whole if isinstance(whole, list) else [whole], 1):
         if not isinstance(each, dict):
             raise InputError(f"{path}: entry {at} is no JSON object.")
         yield at, each
 
 
-def _lines(first: bytes, stream: Any) -> Iterator[bytes]:
-    yield first
-    yield from stream
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, however it is compressed."""
+    try:
+        with opened_text(path) as (text, raw):
+            yield from raw if text is raw else io.BufferedReader(_Unpacked(text), _BUFFER)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+class _Unpacked(io.RawIOBase):
+    """A compressed stream as one that has lines."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _record(path: Path, place: str, data: bytes) -> Record:
@@ -92,11 +119,13 @@ def _record(path: Path, place: str, data: bytes) -> Record:
     return found
 
 
-def _parsed(path: Path, place: str, data: bytes) -> Any:
+def _parsed(path: Path, place: str, data: bytes | bytearray) -> Any:
+    where = f"{path}, {place}" if place else str(path)
     try:
         return json.loads(data)
+    except RecursionError:
+        raise InputError(f"{where}: the JSON is nested too deeply to be read.") from None
     except ValueError as error:
-        where = f"{path}, {place}" if place else str(path)
         known = "" if place else " Logs are JSON, JSON Lines, Parquet or .eval; tables are for unperplexed assess."
         raise InputError(f"{where}: no valid JSON: {error}.{known}") from None
 

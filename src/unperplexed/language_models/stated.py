@@ -8,9 +8,9 @@ from itertools import chain
 
 from .._lib.errors import InputError
 
-_NUMBER = r"(?<![\w.,])(\d+(?:\.\d+)?|\.\d+)"
+_NUMBER = r"(?<![\w.,])(\d{1,15}(?:\.\d+)?|\.\d+)"  # longer numbers state no confidence, and overflow
 _PERCENT = re.compile(_NUMBER + r"\s*(?:%|percent\b|per cent\b)", re.IGNORECASE)
-_RATIO = re.compile(_NUMBER + r"\s*(?:/|out of)\s*(\d+)(?![\w/]|\.\d)", re.IGNORECASE)
+_RATIO = re.compile(_NUMBER + r"\s*(?:/|out of)\s*(\d{1,15})(?![\w/]|\.\d)", re.IGNORECASE)
 _NAMED = re.compile(
     r"\b(?:confidence|confident|probability|certainty|certain)\b[^\d.\n]{0,20}?" + _NUMBER + r"(?![\w%/]|\.\d)",
     re.IGNORECASE,

@@ -177,7 +177,8 @@ def compare_texts(
     Raises
     ------
     InputError
-        For texts that differ, bytes that are unknown, or fewer than two documents.
+        For texts that differ, bytes that are unknown, fewer than two documents, or a text that occurs twice in a log
+        while no document has the same name in both.
 
     Notes
     -----
@@ -229,7 +230,7 @@ def _paired(tables: Sequence[dict[str, _Row]], names: Sequence[str], common: boo
     """Pair the documents by name, or by their text where no name occurs in both; refuse those that differ."""
     one, two = tables
     if not one.keys() & two.keys():
-        one, two = _by_text(one), _by_text(two)
+        one, two = (_by_text(table, model) for table, model in zip(tables, names, strict=True))
     both = [name for name in one if name in two]
     alone = len(one) + len(two) - 2 * len(both)
     if not both or (alone and not common):
@@ -259,8 +260,17 @@ def _paired(tables: Sequence[dict[str, _Row]], names: Sequence[str], common: boo
     return pairs, alone
 
 
-def _by_text(table: dict[str, _Row]) -> dict[str, _Row]:
-    return {each.digest or name: each for name, each in table.items()}
+def _by_text(table: dict[str, _Row], model: str) -> dict[str, _Row]:
+    found: dict[str, _Row] = {}
+    for name, each in table.items():
+        key = each.digest or name
+        if key in found:
+            raise InputError(
+                f"{model}: the text of {short_name(name, 60)!r} occurs twice; name documents alike in both logs, so"
+                " that they can be paired."
+            )
+        found[key] = each
+    return found
 
 
 def _refuse(

@@ -21,7 +21,7 @@ from .clustered_ratios import RatioSums, UncertainRatio
 from .items import Item, Remarks, Text
 from .metric_means import Mean, mean_of_sums
 from .reading import read_items
-from .text_tally import ORDERS, UNITS, SurprisingToken, TextTally, WorstDocument
+from .text_tally import DOCUMENT_UNITS, ORDERS, UNITS, SurprisingToken, TextTally, WorstDocument
 
 FEW_DOCUMENTS = 20
 
@@ -88,10 +88,10 @@ class TextAssessment(Result):
     token_profile: tuple[ProfilePoint, ...]
     """Generalized means of the probabilities of the tokens."""
     document_profile: tuple[ProfilePoint, ...]
-    """Generalized means of the geometric accuracies per byte (or token) of the documents."""
+    """Generalized means of the geometric accuracies per byte of the documents with bytes; per token if none has."""
     positions: tuple[PositionLoss, ...]
     documents: tuple[WorstDocument, ...]
-    """The documents with the most bits per byte (or token)."""
+    """The documents with the most bits per byte, among those with bytes; per token if none has."""
     tokens: tuple[SurprisingToken, ...]
     """The most surprising tokens."""
     confidence: float
@@ -221,18 +221,32 @@ def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
 def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAssessment:
     sums = tally.sums
     greedy = sums.get("greedy")
+    shown = next((unit for unit in DOCUMENT_UNITS if unit in sums), DOCUMENT_UNITS[0])
+    sized = [each for each in tally.documents if each.n_bytes]
     return TextAssessment(
         tally.n_documents,
         {unit: _rate(unit, sums[unit], confidence) for unit in UNITS if unit in sums},
         None if greedy is None else mean_of_sums(greedy, confidence, True),
         _profile("token", sums, confidence),
-        _profile("document", sums, confidence),
+        _profile(f"document {shown}", sums, confidence),
         _positions(sums, confidence),
-        tuple(tally.documents),
+        tuple(sized or tally.documents),
         tuple(tally.tokens),
         confidence,
-        remarks.sentences(),
+        (*remarks.sentences(), *_without_bytes(tally)),
     )
+
+
+def _without_bytes(tally: TextTally) -> list[str]:
+    """Say of which documents the figures per byte are, where only some have bytes."""
+    known = tally.sums["byte"].n if "byte" in tally.sums else 0
+    unknown = tally.n_documents - known
+    if not (known and unknown):
+        return []
+    have = "has" if unknown == 1 else "have"
+    return [
+        f"{unknown:,} of {tally.n_documents:,} documents {have} no bytes: figures per byte are of the other {known:,}"
+    ]
 
 
 def _mapped(interval: Interval, function: Any) -> Interval:
@@ -266,7 +280,7 @@ def _profile(unit: str, sums: dict[str, RatioSums], confidence: float) -> tuple[
     """Means of order r: the r-th root of the mean of r-th powers, with limits on the log scale."""
     found = []
     for r in ORDERS:
-        name = ("token" if unit == "token" else "document rate") if r == 0 else f"{unit} {r:.6f}"
+        name = ("token" if unit == "token" else f"{unit} rate") if r == 0 else f"{unit} {r:.6f}"
         if name not in sums or (unit == "token" and "token 1.000000" not in sums):
             continue
         mean, error, degrees = sums[name].estimate()

@@ -18,6 +18,9 @@ ORDERS = (-2.0, -1.0, ROBUST, -1 / 3, 0.0, 1 / 3, 2 / 3, 1.0, 2.0)
 """Orders of the risk profiles."""
 
 UNITS = ("token", "byte", "word", "document")
+DOCUMENT_UNITS = ("byte", "token")
+"""Units of the documents' rates, which are never mixed: the first that any document has is shown."""
+
 POSITIONS = 24
 """Groups of positions: the first token, the second, 3 to 4, 5 to 8 ..., all beyond 2^22 together."""
 
@@ -70,7 +73,7 @@ class TextTally:
     sums: dict[str, RatioSums] = field(default_factory=dict)
     """By name: what is summed per unit."""
     documents: list[WorstDocument] = field(default_factory=list)
-    """Those with the most bits per byte, or per token where bytes are unknown."""
+    """Those with the most bits per byte; documents without bytes come after these, by bits per token."""
     tokens: list[SurprisingToken] = field(default_factory=list)
 
     @staticmethod
@@ -110,8 +113,10 @@ class TextTally:
         return float(self.sums[unit].y) if unit in self.sums else 0.0
 
 
-def _density(document: WorstDocument) -> tuple[float, str]:
-    return document.bits / (document.n_bytes or document.tokens or 1), document.name
+def _density(document: WorstDocument) -> tuple[bool, float, str]:
+    """Rank by bits per byte; bits per token, which are more, never stand among them."""
+    size = document.n_bytes or document.tokens or 1
+    return bool(document.n_bytes), document.bits / size, document.name
 
 
 class _Rows:
@@ -170,13 +175,15 @@ class _Rows:
         sums = {unit: RatioSums.of(log_prob, each) for unit, each in zip(UNITS, units, strict=True)}
         sums["greedy"] = RatioSums.of(greedy, units[-1])
         powers = np.array(self._powers)
-        rate = log_prob / np.where(np.isnan(units[1]), units[0], units[1])  # per byte, else per token
+        rates = {unit: log_prob / of for unit, of in zip(DOCUMENT_UNITS, (units[1], units[0]), strict=True)}
         for at, r in enumerate(ORDERS):
             if r:
                 with np.errstate(over="ignore", invalid="ignore"):
                     sums[f"token {r:.6f}"] = RatioSums.of(powers[:, at], units[0])
-                    sums[f"document {r:.6f}"] = RatioSums.of(np.exp(r * rate), units[-1])
-        sums["document rate"] = RatioSums.of(rate, units[-1])
+                    for unit, rate in rates.items():
+                        sums[f"document {unit} {r:.6f}"] = RatioSums.of(np.exp(r * rate), units[-1])
+        for unit, rate in rates.items():
+            sums[f"document {unit} rate"] = RatioSums.of(rate, units[-1])
         lost, counted = (np.array(each) for each in zip(*self._positions, strict=True))
         for at in range(POSITIONS):
             if not np.isnan(counted[:, at]).all():
