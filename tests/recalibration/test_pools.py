@@ -285,6 +285,55 @@ def test_what_needs_outcomes_is_refused_without():
         pool([0.2, 0.7])
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("method", ["logarithmic", pytest.param("linear", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("recalibrate", ["auto", "none"])
+def test_what_recalibration_gains_is_not_credited_to_noise(seed, method, recalibrate):
+    rng = np.random.default_rng(seed)
+    y, a = experts(rng, 1000, (1.5,))
+    overconfident = expit(2 * logit(a))
+    noise = rng.uniform(0.02, 0.98, 1000)
+    found = pool({"a": overconfident, "noise": noise}, y, method=method, recalibrate=recalibrate)
+    h = found.held_out
+    assert h.interval.low > 0  # better than the forecaster as it is
+    assert h.by_recalibration
+    assert not h.significant
+    assert h.best_recalibrated == "a"
+    text = " ".join(str(found).split())
+    assert text.startswith("No evidence that the pool is better than 'a' recalibrated alone (")
+    assert "The gain over 'a' as it is (" in text
+    assert "comes from recalibration." in text
+    assert "use `recalibrate`" in text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_calibrated_forecasters_are_better_together_than_recalibrated(seed):
+    y, a, b = experts(np.random.default_rng(seed), 1000)
+    h = pool({"a": a, "b": b}, y, method="logarithmic").held_out
+    assert h.significant
+    assert not h.by_recalibration
+    assert h.recalibrated["a"] == pytest.approx(h.members["a"], abs=0.01)
+    assert h.gain_recalibrated == pytest.approx(h.recalibrated["a"] - h.log_loss, abs=1e-12)
+
+
+def test_a_constant_is_no_evidence_either(rng):
+    s = rng.normal(0, 1.5, 2000)
+    y = rng.random(2000) < expit(s - 1)  # a bias, which a constant in a logarithmic pool corrects
+    h = pool({"a": expit(s), "constant": np.full(2000, 0.1)}, y, method="logarithmic").held_out
+    assert h.by_recalibration
+
+
+def test_pools_saved_without_recalibrated_members_are_read(rng):
+    y, a, b = experts(rng, 200)
+    plain = json.loads(json.dumps(pool({"a": a, "b": b}, y, method="logarithmic").to_dict()))
+    new = ("recalibrated", "best_recalibrated", "gain_recalibrated", "interval_recalibrated")
+    plain["held_out"] = {key: value for key, value in plain["held_out"].items() if key not in new}
+    loaded = Pool.from_dict(plain)
+    assert loaded.held_out.recalibrated == {}
+    assert "recalibrated alone" not in str(loaded)
+    assert Pool.from_dict(json.loads(json.dumps(loaded.to_dict()))).to_dict() == loaded.to_dict()
+
+
 def test_text_says_what_was_gained(rng):
     y, a, b = experts(rng, 2000)
     text = str(pool({"a": a, "b": b}, y, method="logarithmic"))

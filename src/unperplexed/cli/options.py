@@ -108,8 +108,8 @@ def add_engine(command: argparse.ArgumentParser) -> None:
     add("--master", metavar="URL", help="of Spark (default: this machine)")
 
 
-def add_pairing(command: argparse.ArgumentParser, lag: bool = True) -> None:
-    """Add how rows of several forecasters are matched."""
+def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None:
+    """Add how rows of several forecasters are matched, and what only comparisons do with them."""
     group = command.add_argument_group("matching rows")
     add = group.add_argument
     many: Any = {"nargs": "+", "action": "extend", "default": []}
@@ -119,9 +119,10 @@ def add_pairing(command: argparse.ArgumentParser, lag: bool = True) -> None:
     add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
     add("--forecaster", metavar="COLUMN", help="names the forecaster of each row in one file; with --on")
     add = command.add_argument
-    add("--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many)
+    if compares:
+        add("--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many)
     add("--where", metavar="EXPRESSION", help="compare only rows for which this SQL expression of columns is true")
-    if lag:
+    if compares:
         add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
     add_groups(command)
 

@@ -27,7 +27,7 @@ _COLUMN = "pooled"
 def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)
-    options.add_pairing(command, lag=False)
+    options.add_pairing(command, compares=False)
     add = command.add_argument_group("fit a pool").add_argument
     # The names are those of pool(), and so are the defaults; a test compares them.
     text = "mean of the probabilities: linear (default), logarithmic, or mean, of an order"

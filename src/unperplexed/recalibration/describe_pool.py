@@ -61,6 +61,10 @@ def members_table(p: Pool) -> Table:
     if p.held_out is not None:
         losses = [figure(p.held_out.members[each], 4) for each in p.weights]
         columns.append(Column("log loss", losses, meaning="Nats a row on the same rows. Smaller is better."))
+        if p.held_out.recalibrated:
+            alone = [figure(p.held_out.recalibrated[each], 4) for each in p.weights]
+            meaning = "Log loss once recalibrated alone, cross-fitted on the same folds. Smaller is better."
+            columns.append(Column("recalibrated alone", alone, meaning=meaning))
     return Table("", columns, sortable=len(names) > 2)
 
 
@@ -73,6 +77,14 @@ def _conclusion(p: Pool) -> tuple[str, str]:
     interval = f" (95% CI of the gain {between(*h.interval)})" if not math.isnan(h.interval.low) else ""
     change = f"{size} nats a row {'lower' if h.gain > 0 else 'higher'} than that of {best!r}{interval}"
     loss = f"Its log loss, cross-fitted on these {number_of(p.n_rows, 'row')}, is {figure(h.log_loss)}, {change}."
+    if h.recalibrated:
+        name = short_name(h.best_recalibrated, _NAME)
+        alone = f"{name!r} recalibrated alone ({figure(h.recalibrated[h.best_recalibrated])})"
+        if h.by_recalibration:
+            source = f"The gain over {best!r} as it is ({size}) comes from recalibration."
+            return f"No evidence that the pool is better than {alone}", f"{source} {loss}"
+        if h.significant:
+            loss += f" It is {figure(h.gain_recalibrated)} lower than that of {alone}."
     if h.significant:
         return f"The pool is better than its best forecaster, {best!r}", loss
     return f"No evidence that the pool is better than its best forecaster, {best!r}", loss
@@ -82,6 +94,9 @@ def _advice(h: HeldOut | None) -> list[Action]:
     """Say what to use where the pool is not better."""
     if h is None or h.significant:
         return []
+    if h.by_recalibration:
+        alone = short_name(h.best_recalibrated, _NAME)
+        return [Action("What to do", f"Recalibrate {alone!r} alone: use `recalibrate`.", "Advice")]
     return [Action("What to do", f"Use {short_name(h.best, _NAME)!r} alone.", "Advice")]
 
 

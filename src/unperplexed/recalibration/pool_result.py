@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -47,11 +48,27 @@ class HeldOut:
     interval: Interval
     """95% confidence interval of the gain; NaN where it cannot be computed."""
     folds: int
+    recalibrated: dict[str, float] = field(default_factory=dict)
+    """Cross-fitted log loss of each forecaster recalibrated alone, in the same way as the pool and on the same folds.
+
+    Empty, as are the fields below, in a pool that an earlier version saved.
+    """
+    best_recalibrated: str = ""
+    """The forecaster with the smallest log loss once it is recalibrated alone."""
+    gain_recalibrated: float = math.nan
+    """Log loss of that forecaster, recalibrated alone, minus that of the pool, in nats a row. Larger is better."""
+    interval_recalibrated: Interval = field(default_factory=lambda: Interval(math.nan, math.nan))
+    """95% confidence interval of that gain; NaN where it cannot be computed."""
 
     @property
     def significant(self) -> bool:
-        """Whether the interval of the gain lies above 0."""
-        return self.interval.low > 0
+        """Whether the pool is better than each forecaster: the intervals of both gains lie above 0."""
+        return self.interval.low > 0 and (not self.recalibrated or self.interval_recalibrated.low > 0)
+
+    @property
+    def by_recalibration(self) -> bool:
+        """Whether the pool is better than the best forecaster as it is, but not significantly if recalibrated."""
+        return self.interval.low > 0 and not self.significant
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +93,7 @@ class Pool(ReadOnlyArrays, Result):
     n_rows: int
     """Number of rows that the pool was fitted to; 0 if it was not fitted."""
     held_out: HeldOut | None = None
-    """Cross-fitted log loss and that of each forecaster; None for a pool that was not fitted."""
+    """Cross-fitted log loss and that of each forecaster, raw and recalibrated; None for a pool that was not fitted."""
     probabilities: Floats = field(default_factory=lambda: np.empty(0))
     """(n,) or (n, C): pooled probabilities of the rows at hand, cross-fitted where there are outcomes. Not saved."""
     warnings: tuple[str, ...] = ()

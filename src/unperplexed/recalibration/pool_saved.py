@@ -12,6 +12,8 @@ from ..statistics.intervals import Interval
 FORMAT, VERSION = "unperplexed pool", 1
 _KEYS = {"format", "version", "method", "weights", "order", "power", "beta", "labels", "floor", "n_rows", "held_out"}
 _HELD_OUT = {"log_loss", "members", "best", "gain", "interval", "folds"}
+_RECALIBRATED = {"recalibrated", "best_recalibrated", "gain_recalibrated", "interval_recalibrated"}
+"""Values of ``held_out`` that earlier versions did not save."""
 
 
 def pool_state(data: Any) -> dict[str, Any]:
@@ -48,20 +50,37 @@ def pool_state(data: Any) -> dict[str, Any]:
 
 
 def _held_out(data: Any, names: set[str]) -> dict[str, Any]:
-    _require(isinstance(data, Mapping) and set(data) == _HELD_OUT, "held_out")
-    members = _named(data["members"], "held_out", 0.0, 1e6)
-    _require(set(members) == names and data["best"] in names, "held_out")
-    _require(isinstance(data["interval"], list) and len(data["interval"]) == 2, "held_out")
-    low, high = (math.nan if end == "NaN" else _number(end, "held_out", -1e6, 1e6) for end in data["interval"])
-    _require(isinstance(data["folds"], int), "held_out")
-    return {
+    _require(isinstance(data, Mapping) and set(data) in (_HELD_OUT, _HELD_OUT | _RECALIBRATED), "held_out")
+    _require(data["best"] in names and isinstance(data["folds"], int), "held_out")
+    found = {
         "log_loss": _number(data["log_loss"], "held_out", 0.0, 1e6),
-        "members": members,
+        "members": _losses(data["members"], names),
         "best": data["best"],
         "gain": _number(data["gain"], "held_out", -1e6, 1e6),
-        "interval": Interval(low, high),
+        "interval": _interval(data["interval"]),
         "folds": data["folds"],
     }
+    if not data.get("recalibrated"):
+        return found
+    _require(data["best_recalibrated"] in names, "held_out")
+    return found | {
+        "recalibrated": _losses(data["recalibrated"], names),
+        "best_recalibrated": data["best_recalibrated"],
+        "gain_recalibrated": _number(data["gain_recalibrated"], "held_out", -1e6, 1e6),
+        "interval_recalibrated": _interval(data["interval_recalibrated"]),
+    }
+
+
+def _losses(data: Any, names: set[str]) -> dict[str, float]:
+    losses = _named(data, "held_out", 0.0, 1e6)
+    _require(set(losses) == names, "held_out")
+    return losses
+
+
+def _interval(data: Any) -> Interval:
+    _require(isinstance(data, list) and len(data) == 2, "held_out")
+    low, high = (math.nan if end == "NaN" else _number(end, "held_out", -1e6, 1e6) for end in data)
+    return Interval(low, high)
 
 
 def _require(condition: bool, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.typing import Floats
+from .._lib.typing import Bools, Floats
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.reading import RowReading
 from ..statistics.intervals import Interval
@@ -41,8 +41,8 @@ def pool(
 ) -> Pool:
     """Combine several forecasters of the same outcomes into one (opinion pool, forecast combination).
 
-    With outcomes, weights and recalibration are fitted, and the result compares the pool with its best member on
-    held-out rows. Without outcomes, weights are equal unless you give them.
+    With outcomes, weights and recalibration are fitted, and the result compares the pool on held-out rows with its best
+    member, as it is and recalibrated alone in the same way. Without outcomes, weights are equal unless you give them.
 
     Parameters
     ----------
@@ -91,6 +91,10 @@ def pool(
     underconfident (Ranjan and Gneiting 2010): pools of independent forecasters need a power above 1. Parameters are
     fitted by maximum likelihood with a N(0, 1) prior on the logits of the weights and on the logarithms of the power
     and of the beta parameters, so that few rows leave weights nearly equal.
+
+    A forecaster recalibrated alone goes through the same power or beta map, by itself or in a pool with the class
+    frequencies (whichever has the smaller log loss), fitted on the same folds. A pool that fits no recalibration
+    is compared as with ``recalibrate="auto"``, since its weights temper a member too.
 
     Examples
     --------
@@ -233,11 +237,8 @@ class _Fitting:
 
     def pool(self, method: Method, folds: int, seed: int) -> Pool:
         """Fit on all rows, and on each row's other folds."""
-        model, place = fit_pool(self.start, self.free, self.fitted_to)
-        q = np.empty((self.rows.n_rows, self.rows.n_classes))
-        for out in held_out(self.rows, folds, seed):
-            fold, _ = fit_pool(self.start, self.free, self.fitted_to[~out], place)
-            q[out] = fold.probabilities(self.fitted_to.log_p[:, out])
+        outs = [*held_out(self.rows, folds, seed)]
+        model, q = self.cross_fitted(self.start, self.free, self.fitted_to, outs)
         return Pool(
             method=method,
             weights=dict(zip(self.names, model.weights.tolist(), strict=True)),
@@ -247,22 +248,81 @@ class _Fitting:
             labels=self.rows.labels,
             floor=self.floor,
             n_rows=self.rows.n_rows,
-            held_out=self.compared(q, folds),
+            held_out=self.compared(q, self.recalibrated(method, outs), folds),
             probabilities=q[:, 1].copy() if self.rows.one_column else q,
             warnings=tuple(self.zeros()),
         )
 
-    def compared(self, q: Floats, folds: int) -> HeldOut:
-        """Compare the cross-fitted pool with the best forecaster."""
-        at, w = (np.arange(self.rows.n_rows), self.rows.truth), self.rows.weights
+    def cross_fitted(
+        self, start: PoolModel, free: Free, rows: PoolRows, outs: list[Bools], frequencies: bool = False
+    ) -> tuple[PoolModel, Floats]:
+        """Fit to all rows, and give the probabilities of each row by a fit to the other folds.
+
+        With ``frequencies``, those of the classes in the rows that are fitted to are one more member.
+        """
+        model, place = fit_pool(start, free, _with_frequencies(rows, rows) if frequencies else rows)
+        q = np.empty(rows.log_p.shape[1:])
+        for out in outs:
+            fit, new = rows[~out], rows[out]
+            if frequencies:
+                fit, new = _with_frequencies(fit, fit), _with_frequencies(new, fit)
+            q[out] = fit_pool(start, free, fit, place)[0].probabilities(new.log_p)
+        return model, q
+
+    def recalibrated(self, method: Method, outs: list[Bools]) -> dict[str, Floats]:
+        """Cross-fitted losses of each forecaster recalibrated alone: what the pool gains without the others.
+
+        The pool's own map is fitted; a pool without one, or with a fixed power, has its weights to temper a member. The
+        class frequencies as second member do what a forecaster without information would do.
+        """
+        beta = self.free.beta or (not self.free.power and method == "linear" and self.rows.n_classes == 2)
+        map_ = (1.0, 1.0) if beta else None
+        alone = PoolModel(np.ones(1), self.start.order, 1.0, map_)
+        beside = PoolModel(np.full(2, 0.5), self.start.order, 1.0, map_)
+        found = {}
+        for k, name in enumerate(self.names):
+            rows = replace(self.fitted_to, log_p=self.fitted_to.log_p[[k]])
+            _, q = self.cross_fitted(alone, Free(False, False, not beta, beta), rows, outs)
+            _, q_beside = self.cross_fitted(beside, Free(True, self.free.order, not beta, beta), rows, outs, True)
+            found[name] = min(self.losses(q), self.losses(q_beside), key=self.mean)
+        return found
+
+    def losses(self, q: Floats) -> Floats:
+        """Log loss of each row."""
+        return np.asarray(-np.log(np.maximum(q[np.arange(self.rows.n_rows), self.rows.truth], self.floor)))
+
+    def mean(self, losses: Floats) -> float:
+        """Mean of the rows by their weights."""
+        return float(self.rows.weights @ losses / self.rows.weights.sum())
+
+    def compared(self, q: Floats, recalibrated: dict[str, Floats], folds: int) -> HeldOut:
+        """Compare the cross-fitted pool with the best forecaster, as it is and recalibrated alone."""
+        at = np.arange(self.rows.n_rows), self.rows.truth
         losses = dict(zip(self.names, -self.fitted_to.log_p[:, *at], strict=True))
-        means = {name: float(w @ each / w.sum()) for name, each in losses.items()}
-        best = min(means, key=lambda name: means[name])
-        loss = -np.log(np.maximum(q[at], self.floor))
-        gain = uncertain_mean(losses[best] - loss, w, Dependence(self.rows.groups))
+        means = {name: self.mean(each) for name, each in losses.items()}
+        means_alone = {name: self.mean(each) for name, each in recalibrated.items()}
+        best, best_alone = (min(each, key=each.__getitem__) for each in (means, means_alone))
+        loss = self.losses(q)
+        gain, interval = self.gain(losses[best] - loss)
+        gain_alone, interval_alone = self.gain(recalibrated[best_alone] - loss)
+        return HeldOut(
+            log_loss=self.mean(loss),
+            members=means,
+            best=best,
+            gain=gain,
+            interval=interval,
+            folds=folds,
+            recalibrated=means_alone,
+            best_recalibrated=best_alone,
+            gain_recalibrated=gain_alone,
+            interval_recalibrated=interval_alone,
+        )
+
+    def gain(self, differences: Floats) -> tuple[float, Interval]:
+        """Mean difference of log losses and its 95% confidence interval."""
+        gain = uncertain_mean(differences, self.rows.weights, Dependence(self.rows.groups))
         half = gain.half_width(0.95)
-        interval = Interval(gain.mean - half, gain.mean + half)
-        return HeldOut(float(w @ loss / w.sum()), means, best, gain.mean, interval, folds)
+        return gain.mean, Interval(gain.mean - half, gain.mean + half)
 
     def zeros(self) -> list[str]:
         """Name forecasters that assigned 0 to an outcome."""
@@ -274,3 +334,10 @@ class _Fitting:
             for name, count in counts.items()
             if count
         ]
+
+
+def _with_frequencies(rows: PoolRows, fitted_to: PoolRows) -> PoolRows:
+    """Add the class frequencies of the rows that are fitted to as a forecaster; half a row is added to each class."""
+    counts = np.bincount(fitted_to.truth, fitted_to.weights, rows.log_p.shape[2]) + 0.5
+    constant = np.broadcast_to(np.log(counts / counts.sum()), rows.log_p.shape[1:])
+    return replace(rows, log_p=np.concatenate([rows.log_p, constant[None]]))
