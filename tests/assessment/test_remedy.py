@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -153,3 +154,13 @@ def test_json_and_copies_keep_it():
     for same in (copy.deepcopy(assessment), pickle.loads(pickle.dumps(assessment))):
         assert same.remedy.gain == assessment.remedy.gain
     assert json.loads(assess(*forecasts(2000), resamples=0).to_json())["remedy"] is None
+
+
+def test_a_bias_for_each_class_is_named_beside_the_temperature():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(0, 1, (3000, 3))
+    truth = (scores + np.array([1.0, 0.0, -1.0]) + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    remedy = assess(np.array(["a", "b", "c"])[truth], p, labels=["a", "b", "c"], resamples=0).remedy
+    assert re.search(r"and a bias for each class, −[\d.]+ for 'c' to \+[\d.]+ for 'a'", remedy.map), remedy.map
+    assert "a bias for each class" in str(remedy.recalibrator)

@@ -206,8 +206,8 @@ class Described:
             yield Action("What it costs", cost, "Cost")
             yield Action(
                 "What to do",
-                "These rows give no reason to change the probabilities: recalibrating on them would fit noise. For better"
-                " scores look for better predictors; to detect smaller errors assess more rows.",
+                "These rows give no reason to change the probabilities: recalibrating on them would fit noise. For"
+                " better scores look for better predictors; to detect smaller errors assess more rows.",
                 "Next",
             )
 
