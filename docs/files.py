@@ -18,6 +18,7 @@ def make(folder: Path) -> None:
     frame = binary(rng)
     for name in ("forecasts.csv", "ingame.csv", "games.csv", "outcomes.csv", "rain.csv"):
         frame.write_csv(folder / name)
+    binary(np.random.default_rng(2)).write_csv(folder / "new.csv")
     frame.write_parquet(folder / "forecasts.parquet")
     frame.select("game", "match", "date", "outcome", p="p").write_csv(folder / "ours.csv")
     frame.select("game", "match", "date", "outcome", p="p_market").write_csv(folder / "theirs.csv")

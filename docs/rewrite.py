@@ -85,10 +85,10 @@ def _example(example: doctest.Example, namespace: dict[str, object]) -> str:
             exec(compile(example.source, "<example>", "single"), namespace)
         got = out.getvalue()
     except Exception as error:
+        if not example.exc_msg:
+            raise
         got = "Traceback (most recent call last):\n    ...\n"
         got += "".join(traceback.format_exception_only(error))
-        if example.exc_msg:
-            return source + example.want
     if doctest.OutputChecker().check_output(example.want, got, FLAGS | sum(example.options)):
         return source + example.want
     if example.want and not differs(got, example.want):

@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -175,3 +176,13 @@ def test_many_rows_in_clusters_are_not_recalibrated_unasked(rng, monkeypatch):
     monkeypatch.setattr("unperplexed.assessment.remedy.MOST_CLUSTERED", 399)
     assert assess(y, p, groups=groups, resamples=0).remedy is None
     assert assess(y, p, resamples=0).remedy is not None
+
+
+def test_a_bias_for_each_class_is_named_beside_the_temperature():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(0, 1, (3000, 3))
+    truth = (scores + np.array([1.0, 0.0, -1.0]) + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    remedy = assess(np.array(["a", "b", "c"])[truth], p, labels=["a", "b", "c"], resamples=0).remedy
+    assert re.search(r"and a bias for each class, −[\d.]+ for 'c' to \+[\d.]+ for 'a'", remedy.map), remedy.map
+    assert "a bias for each class" in str(remedy.recalibrator)

@@ -269,20 +269,14 @@ def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
 
 
 def map_text(made: Recalibrator) -> str:
-    """Name the heaviest map with its parameters, as far as these are single numbers."""
-    numbers = {
-        name: f"{value:.3g}".replace("-", "−")
-        for name, value in made.parameters_.items()
-        if isinstance(value, int | float) and abs(value) >= _NOTHING
-    }
-    if list(numbers) == [made.method_]:
-        return f"{made.method_} {numbers[made.method_]}"
-    shown = ", ".join(f"{name} {number}" for name, number in numbers.items())
+    """Name the heaviest map with its parameters."""
+    from ..recalibration.describe_recalibrator import parameters_text
+
+    shown = parameters_text(made.parameters_, made.labels_)
+    if shown.split()[:-1] == [made.method_]:
+        return shown
     return f"{made.method_}: {shown}" if shown else made.method_
 
-
-_NOTHING = 1e-6
-"""A smaller parameter changes nothing that is printed."""
 
 MOST_CLUSTERED = 100_000
 """Rows in clusters up to which a remedy is looked for unasked: the fit holds each of them."""

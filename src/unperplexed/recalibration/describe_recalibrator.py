@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._lib.formatting import short_name
+from ..forecasts.labels import Label
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
@@ -69,12 +74,33 @@ def _conclusion(state: State) -> str:
         return "Leave the forecasts as they are: no recalibration map improves the held-out log loss reliably"
     if state.gain is not None and not state.gain.significant:
         return "There is no evidence that recalibration reduces the log loss"
-    parameters = ", ".join(
-        f"{name} {value:.3g}".replace("-", MINUS)
-        for name, value in state.maps[heaviest].parameters().items()
-        if isinstance(value, int | float)
-    )
+    parameters = parameters_text(state.maps[heaviest].parameters(), state.facts.labels)
     return f"Recalibrate, mainly with {heaviest}" + (f" ({parameters})" if parameters else "")
+
+
+def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
+    """Name the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
+    named = [
+        f"{name} {value:.3g}".replace("-", MINUS)
+        for name, value in parameters.items()
+        if isinstance(value, int | float) and abs(value) >= _NOTHING
+    ]
+    several = [
+        _range(what, parameters[name], labels)
+        for name, what in (("biases", "a bias"), ("slopes", "a slope"))
+        if len(labels) > 2 and name in parameters
+    ]
+    return " and ".join(filter(None, [", ".join(named), *several]))
+
+
+def _range(what: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
+    ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
+    low, high = (f"{values[at]:+.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)
+    return f"{what} for each class, {low} to {high}"
+
+
+_NOTHING = 1e-6
+"""A smaller parameter changes nothing that is printed."""
 
 
 def _gain_line(state: State) -> str:
