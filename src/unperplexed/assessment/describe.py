@@ -52,7 +52,7 @@ from .describe_words import (
     rows_text,
     settings_text,
 )
-from .familiar import FamiliarMetrics, familiar_metrics
+from .familiar import FamiliarMetrics
 from .python_call import assess_call
 from .result import Assessment
 
@@ -155,7 +155,7 @@ class Described:
     @cached_property
     def familiar(self) -> FamiliarMetrics:
         """Metrics that every forecaster knows."""
-        return familiar_metrics(self.event.tally, self.event.confidence)
+        return self.a.metrics
 
     def _lead(self) -> str:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""

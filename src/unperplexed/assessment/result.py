@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+    from .familiar import FamiliarMetrics
+
 
 AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "surprises"]
@@ -379,6 +381,13 @@ class Assessment(Result):
         assert self._source is not None
         return self._source.observed(low, high, self.view)
 
+    @cached_property
+    def metrics(self) -> FamiliarMetrics:
+        """Metrics under their usual names, with intervals: AUC, ECE, calibration slope and intercept, and references."""
+        from .familiar import familiar_metrics
+
+        return familiar_metrics(self.source.tally, self.source.sampling.confidence)
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
@@ -386,6 +395,7 @@ class Assessment(Result):
         plain["verdict"] = self.verdict
         plain["diagnosis"] = self.diagnosis.to_dict()
         plain["remedy"] = None if self.remedy is None else self.remedy.to_dict()
+        plain["metrics"] = plain_values(self.metrics)
         plain["uncertainty"] = plain_values(self.uncertainty)
         plain["measured_profile"] = plain_values(self.measured_profile)
         plain["divergence_profile"] = plain_values(self.divergence_profile)
