@@ -115,7 +115,7 @@ def test_percent_signs_do_not_set_the_scale(written):
         counted(written([("1", "90%"), ("0", "10%")]), drop_invalid=False)
 
 
-@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("separator", [None, ";"])
 def test_german_excel(tmp_path, either, separator):
     """With decimal commas fields are separated by semicolons unless it is said otherwise."""
     rng = np.random.default_rng(8)

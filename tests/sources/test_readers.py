@@ -605,7 +605,7 @@ BAD = {
     ),
     "old line ends": (text("f.csv", "y,p\r1,0.5\r0,0.5\r"), "carriage returns alone"),
     "decimal comma of JSON": (text("f.jsonl", ROWS), "only CSV and TSV spell numbers, this is read as jsonl"),
-    "decimal comma between commas": (text("f.csv", "y,p\n1,0.5\n"), "the comma cannot separate fields as well"),
+    "decimal comma between commas": (text("f.csv", "y,p\n1,0.5\n"), "--separator , reads those that are quoted"),
 }
 
 

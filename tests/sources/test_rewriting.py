@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from unperplexed import InputError
+from unperplexed import InputError, assess, tally_files
 from unperplexed.sources.files import FileReading
 from unperplexed.sources.kinds import TextKinds
 from unperplexed.sources.rewriting import forecast_file
@@ -91,6 +91,28 @@ def test_separator_and_decimal_comma(tmp_path):
     (tmp_path / "in.csv").write_text("a;p\n1,5;0,5\n2;0,25\n")
     rewritten(tmp_path / "in.csv", tmp_path / "out.csv", separator=";", decimal_comma=True)
     assert (tmp_path / "out.csv").read_text() == "a;p\n1,5;0,25\n2;0,125\n"
+
+
+@pytest.mark.parametrize("separator", [None, ",", ";", "\t"])
+@pytest.mark.parametrize("target", ["csv", "tsv"])
+def test_decimal_commas_are_read_again_by_the_same_options(tmp_path, separator, target):
+    pl.DataFrame({"y": [0, 1], "p": [0.5, 0.25]}).write_csv(
+        tmp_path / "in.csv", separator=separator or ";", decimal_comma=True
+    )
+    options = {"separator": separator, "decimal_comma": True}
+    rewritten(tmp_path / "in.csv", tmp_path / f"out.{target}", **options)
+    if target == "tsv":
+        options["separator"] = None
+    again = tally_files(tmp_path / f"out.{target}", truth="y", prob="p", **options)
+    assert assess(again).reported.geometric_accuracy == pytest.approx((0.75 * 0.125) ** 0.5, rel=1e-12)
+    if target == "csv" and separator in (None, ";"):
+        assert (tmp_path / "out.csv").read_text() == "y;p\n0;0,25\n1;0,125\n"
+
+
+def test_decimal_commas_of_tsv_are_kept_in_csv(tmp_path):
+    (tmp_path / "in.tsv").write_text("a\tp\n1,5\t0,5\n")
+    rewritten(tmp_path / "in.tsv", tmp_path / "out.csv", decimal_comma=True)
+    assert (tmp_path / "out.csv").read_text() == "a;p\n1,5;0,25\n"
 
 
 def test_types_of_parquet_are_kept(tmp_path):

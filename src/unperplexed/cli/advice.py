@@ -89,7 +89,7 @@ def _options(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> li
         if name in without or not value:
             continue
         words += [flag] if name in _FLAGS else [flag, value] if name in _SINGLE else [flag, *value]
-    spelled = {"separator": ",", "encoding": "utf-8"}  # and their defaults
+    spelled = {"separator": None, "encoding": "utf-8"}  # and their defaults
     for name, default in spelled.items():
         value = getattr(arguments, name)
         words += [] if value == default else [f"--{name}", value]

@@ -23,7 +23,7 @@ _ROWS: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
     **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
-    "separator": ",",
+    "separator": None,
     "encoding": "utf-8",
     "engine": "local",
     **dict.fromkeys(("jobs", "scheduler", "master")),

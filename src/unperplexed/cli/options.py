@@ -64,9 +64,8 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
     add(
         "--separator",
-        default=",",
         metavar="CHAR",
-        help="between the fields of a text file (default: comma; tab for .tsv)",
+        help="between the fields of a text file (default: comma; tab for .tsv; semicolon with --decimal-comma)",
     )
     add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
     add(

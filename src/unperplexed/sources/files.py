@@ -52,7 +52,8 @@ class FileReading:
     labels: Sequence[str] | None = None
     pos_label: str | None = None
     ignore_label: Sequence[str] | None = None
-    separator: str = ","
+    separator: str | None = None
+    """None for that of the format: a comma, a tab, or a semicolon where numbers have decimal commas."""
     options: dict[str, bool] = field(default_factory=dict)
     """renormalize, drop_invalid, percent, from_logits, from_log_probs."""
     decimal_comma: bool = False
@@ -67,7 +68,7 @@ class FileReading:
 
     def __post_init__(self) -> None:
         """Refuse a separator that no reader knows."""
-        if len(self.separator.encode()) != 1:
+        if self.separator is not None and len(self.separator.encode()) != 1:
             raise InputError(f"separator (--separator): expected one character, or tab, got {self.separator!r}.")
         checked_encoding(self.encoding)
 
@@ -79,7 +80,7 @@ class FileReading:
 
     def written(self, mentioned: Sequence[str]) -> Options:
         """Say how files are written; the names are those of columns that were asked for."""
-        return Options(self.separator, self.decimal_comma, mentioned, self.encoding, self.sheet)
+        return Options(self.separator or "", self.decimal_comma, mentioned, self.encoding, self.sheet)
 
 
 @dataclass(frozen=True)

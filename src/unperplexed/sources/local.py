@@ -36,7 +36,7 @@ def tally_files(
     pairs: Sequence[tuple[str, str]] = (),
     weight: str | None = None,
     format: str | None = None,
-    separator: str = ",",
+    separator: str | None = None,
     decimal_comma: bool = False,
     encoding: str = "utf-8",
     na: str | Sequence[str] | None = None,
@@ -70,8 +70,8 @@ def tally_files(
         Columns of the clusters: rows with the same values in all of them (for the part "shards").
     format : str, optional
         "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
-    separator : str, default ","
-        Between the fields of a text file.
+    separator : str, optional
+        Between the fields of a text file. By default a comma; a tab for ``.tsv``; a semicolon with decimal commas.
     decimal_comma : bool, default False
         Whether numbers in a text file are written like 0,5.
     encoding : str, default "utf-8"
@@ -136,7 +136,7 @@ def tally_files_by(
     exact_limit: int = EXACT_LIMIT,
     fraction_bits: int = FRACTION_BITS,
     format: str | None = None,
-    separator: str = ",",
+    separator: str | None = None,
     decimal_comma: bool = False,
     encoding: str = "utf-8",
     na: str | Sequence[str] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from .columns import Plan, probability_columns
 from .files import FileReading, named
 from .kinds import TextKinds
 from .readers import Batch, Source, Wanted
-from .readers.formats import File, format_of, found_files, open_source
+from .readers.formats import File, format_of, formats, found_files, open_source, separator_of
 from .writers import TABLES, Rows, table_writer
 
 Change = Callable[[Columns, int], Floats]
@@ -72,7 +72,7 @@ class ForecastFile:
         if both:
             raise InputError(f"{self.file.name}: has a column {both[0]!r} already; choose another {option}.")
         form, rows = TABLES[path.suffix.lower()], 0
-        spelled = (self.reading.separator, self.reading.decimal_comma) if self.form == "csv" else (",", False)
+        spelled = self._spelled()
         with whole_file(path) as temporary, named(self.file.name):
             with table_writer(temporary, form, *spelled, self._schema()) as write:
                 for batch, others in self._batches(form):
@@ -83,6 +83,14 @@ class ForecastFile:
                         progress(rows, batch.position, self.source.size)
             done(rows)
         return rows
+
+    def _spelled(self) -> tuple[str, bool]:
+        """Separator of a CSV file, and whether its numbers have decimal commas: both as they were read."""
+        text = formats()[self.form].separator is not None
+        options = self.reading.written(())
+        if self.form != "csv":
+            options = replace(options, separator="", decimal_comma=text and options.decimal_comma)
+        return separator_of(options, formats()["csv"]), options.decimal_comma
 
     def _batches(self, form: str) -> Iterator[tuple[Batch, Rows]]:
         """Yield the rows with their other columns, the old probabilities among them."""

@@ -31,7 +31,8 @@ BATCH_ROWS = 1 << 18
 class Options:
     """What the user says about how a file is written."""
 
-    separator: str = ","
+    separator: str = ""
+    """Between the fields of a text file; "" for that of the format, which an opener is given."""
     decimal_comma: bool = False
     mentioned: Sequence[str] = ()
     """Names asked for as columns, which may be files beside an array file."""

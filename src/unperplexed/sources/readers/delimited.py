@@ -43,13 +43,18 @@ _Words = dict[str, tuple[int, str] | None]
 def open_delimited(path: Path, options: Options) -> Source:
     """Read the header of a text file."""
     header, header_lines = _header(path, options)
-    if len(header) == 1 and any(other in header[0] for other in ";\t|,"):
-        other = next(other for other in ";\t|," if other in header[0])
-        comma = ", or --decimal-comma if its numbers are written like 0,5" if other == ";" else ""
+    others = [other for other in ";\t|," if other != options.separator and len(header) == 1 and other in header[0]]
+    if others:
+        other = others[0]
+        comma = (
+            ", or --decimal-comma if its numbers are written like 0,5"
+            if other == ";" and not options.decimal_comma
+            else ""
+        )
         if other == "," and options.decimal_comma:
             raise InputError(
-                f"has one column, {header[0]!r}. With --decimal-comma fields are separated by ';', since the comma"
-                " cannot separate fields as well; leave out --decimal-comma, or name another --separator."
+                f"has one column, {header[0]!r}. With --decimal-comma fields are separated by {options.separator!r};"
+                " --separator , reads those that are quoted, or leave out --decimal-comma."
             )
         named = "tab" if other == "\t" else repr(other)
         raise InputError(
@@ -146,7 +151,6 @@ def _frame(chunk: Chunk, header: list[str], wanted: Wanted, options: Options) ->
                 columns=list(places.values()),
                 schema=schema,
                 separator=options.separator,
-                decimal_comma=options.decimal_comma,
             )
         except pl.exceptions.PolarsError as error:
             reason = str(error).splitlines()[0]

@@ -184,11 +184,13 @@ def _checked(options: Options, chosen: Format) -> Options:
         raise InputError(f"--sheet: only spreadsheets have sheets, this is read as {chosen.name}.")
     if options.decimal_comma and chosen.separator is None:
         raise InputError(f"--decimal-comma: only CSV and TSV spell numbers, this is read as {chosen.name}.")
-    if chosen.separator is not None and options.separator == ",":
-        options = replace(options, separator=chosen.separator)
-    if options.decimal_comma and options.separator == ",":
-        return replace(options, separator=";")
-    return options
+    return replace(options, separator=separator_of(options, chosen))
+
+
+def separator_of(options: Options, chosen: Format) -> str:
+    """Character between the fields of a text file: as the user says, or else the format's own."""
+    usual = chosen.separator or ","
+    return options.separator or (";" if options.decimal_comma and usual == "," else usual)
 
 
 def format_of(file: File) -> str:
