@@ -119,7 +119,7 @@ def test_the_sequence_ends_where_the_result_does(data):
     [line] = chart.lines
     assert line.y[-1] == -found.difference[-1]
     assert (line.low[-1], line.high[-1]) == (-found.high[-1], -found.low[-1])
-    assert "fair is better" in chart.title
+    assert "fair has the smaller Brier score" in chart.title
     assert "below 0 fair is better" in chart.subtitle
     assert chart.y.low <= min(line.low) <= max(line.high) <= chart.y.high
     assert 'tabindex="0"' in plot(chart)

@@ -323,7 +323,7 @@ class TestInTallies:
         result = assess([1, 0], [0.8, 0.3])
         assert result.to_dict()["scores"][name] == pytest.approx(NAMED[name]([1, 0], [0.8, 0.3]))
         lines = str(result).casefold().splitlines()
-        shown = any(line.startswith(f"{name.replace('_', ' ')}  ") for line in lines)
+        shown = any(re.match(rf"{name.replace('_', ' ')}(  | \()", line) for line in lines)
         assert shown == SCORES[name].headline
 
 

@@ -383,7 +383,7 @@ class Assessment(Result):
 
     @cached_property
     def metrics(self) -> FamiliarMetrics:
-        """Metrics under their usual names, with intervals: AUC, ECE, calibration slope and intercept, and references."""
+        """Metrics under their usual names, with intervals: AUC, ECE, calibration slope, and reference scores."""
         from .familiar import familiar_metrics
 
         return familiar_metrics(self.source.tally, self.source.sampling.confidence)
