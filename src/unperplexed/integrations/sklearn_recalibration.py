@@ -102,7 +102,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     >>> for model in (plain, recalibrated):
     ...     print(f"{log_loss(y[1::2], model.predict_proba(X[1::2])):.2f}")
     0.62
-    0.17
+    0.16
     """
 
     estimator_: Any

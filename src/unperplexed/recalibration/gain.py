@@ -26,7 +26,7 @@ class Gain:
     --------
     >>> from unperplexed.recalibration.gain import Gain
     >>> print(Gain(0.61, 0.58, 0.03, (0.01, 0.05), 400))
-    log loss 0.61 -> 0.58 (gain 0.03, 95% CI 0.01 to 0.05, held-out rows, n = 400)
+    Log loss 0.61 to 0.58 (gain 0.03, 95% CI 0.01 to 0.05, cross-fitted on 400 rows)
     """
 
     log_loss: float
