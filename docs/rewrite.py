@@ -91,8 +91,6 @@ def _example(example: doctest.Example, namespace: dict[str, object]) -> str:
         got += "".join(traceback.format_exception_only(error))
     if doctest.OutputChecker().check_output(example.want, got, FLAGS | sum(example.options)):
         return source + example.want
-    if example.want and not differs(got, example.want):
-        return source + example.want
     return source + re.sub(r"^$(?=\n)", "<BLANKLINE>", got, flags=re.MULTILINE)
 
 
