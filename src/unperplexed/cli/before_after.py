@@ -15,7 +15,7 @@ from .._lib.formatting import number_of
 from ..comparison.compare import compare
 from ..comparison.result import Comparison
 from ..forecasts.forecasts import Forecasts
-from ..recalibration.folds import folds_of_clusters, folds_of_places
+from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 
 MOST_PROBABILITIES = 20_000_000
@@ -42,18 +42,14 @@ def before_and_after(chunks: Callable[[], Iterable[Forecasts]], how: Recalibrato
     Comparison
     """
     p, truth, weight, cluster = _rows(chunks, len(how.labels_))
-    n, folds = len(truth), how.folds or FOLDS
-    fold = folds_of_places(n, folds, how.seed) if cluster is None else folds_of_clusters(cluster, folds, how.seed)
-    classes, q = list(range(p.shape[1])), np.empty_like(p)
-    for held_out in range(folds):
-        some, others = fold == held_out, fold != held_out
-        known: dict[str, Any] = {"labels": classes}
-        if weight is not None:
-            known["sample_weight"] = weight[others]
-        if cluster is not None:
-            known["groups"] = cluster[others]
-        made = Recalibrator(how.method, single=how.single, folds=how.folds, seed=how.seed)
-        q[some] = made.fit(truth[others], p[others], **known).transform(p[some])
+    q = recalibrated_rows(
+        p,
+        truth,
+        weight,
+        cluster,
+        how.folds or FOLDS,
+        lambda: Recalibrator(how.method, single=how.single, folds=how.folds, seed=how.seed),
+    )
     labels = [f"column {at}" if label is None else label for at, label in enumerate(how.labels_)]
     outcomes = np.array(labels, dtype=object)[truth]
     found = compare({BEFORE: p, AFTER: q}, outcomes, labels=labels, sample_weight=weight, groups=cluster)

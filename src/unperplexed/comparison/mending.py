@@ -12,8 +12,8 @@ from .._lib.typing import AnyFloats, Floats, Ints
 from ..assessment.remedy import MOST_PROBABILITIES, map_text, mendable, method_for
 from ..assessment.result import Assessment
 from ..forecasts.forecasts import Block
-from ..recalibration.folds import folds_of_clusters, folds_of_places
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
+from ..recalibration.recalibrated_rows import clusters_in_order, order_of_rows, recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..statistics.intervals import Interval
 from ..statistics.standard_errors import Dependence, uncertain_mean
@@ -116,23 +116,21 @@ def _mended(name: str, p: AnyFloats, paired: PairedForecasters) -> tuple[Mended 
     """Recalibrate a forecaster; None where that is not shown to improve it."""
     rows, before = paired.rows[name], paired.losses[name]
     method = method_for(paired.assessments[name].diagnosis, len(rows.labels))
-    n, groups = before.size, _in_order_of_rows(paired.dependence.groups)
+    weight = paired.weights if paired.weighted else None
+    groups = paired.dependence.groups
+    if groups is not None:
+        groups = clusters_in_order(groups, order_of_rows(p, rows.truth, weight))
 
-    def fitted(kept: np.ndarray, folds: int | None = None) -> Recalibrator:
-        known: dict[str, Any] = {"labels": list(range(len(rows.labels)))}
-        known["sample_weight"] = paired.weights[kept] if paired.weighted else None
-        known["groups"] = None if groups is None else groups[kept]
-        return Recalibrator(method, folds=folds, seed=paired.seed).fit(rows.truth[kept], p[kept], **known)
+    def make(folds: int | None = FOLDS) -> Recalibrator:
+        return Recalibrator(method, folds=folds, seed=paired.seed)
 
-    whole = fitted(np.ones(n, dtype=bool))
+    known: dict[str, Any] = {"labels": list(range(len(rows.labels))), "sample_weight": weight, "groups": groups}
+    whole = make(None).fit(rows.truth, p, **known)
     if whole.leave_as_it_is:
         return None, before
-    fold = folds_of_places(n, FOLDS, paired.seed) if groups is None else folds_of_clusters(groups, FOLDS, paired.seed)
-    after = np.empty(n)
-    for each in range(FOLDS):
-        out = fold == each
-        q, truth = fitted(~out, FOLDS).transform(p[out]), rows.truth[out]
-        after[out] = -np.log(np.where(truth == 1, q, 1 - q) if q.ndim == 1 else q[np.arange(truth.size), truth])
+    q = recalibrated_rows(p, rows.truth, weight, groups, FOLDS, make)
+    seen = np.where(rows.truth == 1, q, 1 - q) if q.ndim == 1 else q[np.arange(q.shape[0]), rows.truth]
+    after = -np.log(seen)
     gain = _difference(before, after, paired)
     if not gain.interval.low > 0:
         return None, before
@@ -144,11 +142,3 @@ def _difference(a: Floats, b: Floats, paired: PairedForecasters) -> LossDifferen
     found = uncertain_mean(a - b, paired.weights, paired.dependence)
     half = found.half_width(paired.confidence)
     return LossDifference(found.mean, Interval(found.mean - half, found.mean + half))
-
-
-def _in_order_of_rows(groups: Ints | None) -> Ints | None:
-    """Number clusters by their first rows, so that folds do not depend on what the clusters are called."""
-    if groups is None:
-        return None
-    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[group])
