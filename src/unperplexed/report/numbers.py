@@ -34,7 +34,7 @@ def number(value: float, decimals: int = 3) -> str:
     """Give a number to three decimals, with more where they would all be zeros; "–" for NaN."""
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
-    text = figure(value, decimals)
+    text = figure(value + 0.0, decimals)  # minus 0 is 0
     if text == "-":
         return MISSING
     return (MINUS + text[1:] if text.startswith("-") else text).replace("e-", f"e{MINUS}")

@@ -1,0 +1,21 @@
+"""Numbers as they are printed."""
+
+import math
+
+import pytest
+
+from unperplexed.report.numbers import number, same_decimals, share, signed
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-0.0, "0.000"), (-0.1234, "−0.123"), (math.inf, "∞"), (-math.inf, "−∞"), (math.nan, "–"), (-1e-9, "−1.0e−09")],
+)
+def test_minus_is_a_minus_and_zero_has_none(value, text):
+    assert number(value) == text
+
+
+def test_signs_and_shares():
+    assert (signed(0.5), signed(-0.5), signed(0.0)) == ("+0.500", "−0.500", "0.000")
+    assert (share(0.338), share(0.0355), share(1.0), share(0.99999)) == ("33.8%", "3.55%", "100%", "> 99.99%")
+    assert same_decimals("0.02", "0.043") == "0.020 to 0.043"
