@@ -12,6 +12,7 @@ FOLDER = ROOT / "docs" / "pictures" / "pages"
 
 @pytest.fixture(scope="module")
 def script():
+    pytest.importorskip("sybil", reason="the script runs the examples of pages")
     sys.path.insert(0, str(ROOT / "docs"))
     try:
         import page_pictures

@@ -9,7 +9,7 @@ from unperplexed.report.numbers import number, same_decimals, share, signed
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(-0.0, "0.000"), (-0.1234, "−0.123"), (math.inf, "∞"), (-math.inf, "−∞"), (math.nan, "–"), (-1e-9, "−1.0e−09")],
+    [(-0.0, "0.000"), (-0.1234, "−0.123"), (math.inf, "∞"), (-math.inf, "−∞"), (math.nan, "–"), (-1e-9, "−1e−09")],
 )
 def test_minus_is_a_minus_and_zero_has_none(value, text):
     assert number(value) == text
