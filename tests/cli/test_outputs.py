@@ -83,8 +83,8 @@ FAULTS = {
     "EIO": fails(errno.EIO),
     "EDQUOT": fails(errno.EDQUOT),
     "memory": lambda: (_ for _ in ()).throw(MemoryError()),
-    "SIGINT": lambda: os.kill(os.getpid(), signal.SIGINT),
-    "SIGTERM": lambda: os.kill(os.getpid(), signal.SIGTERM),
+    "SIGINT": lambda: signal.raise_signal(signal.SIGINT),
+    "SIGTERM": lambda: signal.raise_signal(signal.SIGTERM),
 }
 
 
