@@ -333,7 +333,7 @@ def test_an_empty_frame(engine):
         ({"truth": "town", "prob": ["p0", "p1", "p2"], "labels": CLASSES}, r"^partition 0: town: outcomes that are no"),
         ({"truth": "rain", "prob": "pp"}, "^no column 'pp'; did you mean 'p'"),
         ({"truth": "rain"}, "name the columns of both"),
-        ({"truth": "rain", "prob": "q", "parts": ["shards"]}, "Name columns that tell them apart"),
+        ({"truth": "rain", "prob": "q", "parts": ["shards"]}, "Name columns that make their ids differ"),
         ({"truth": "rain", "prob": "q", "parts": ["rows"]}, "expected a list of some of"),
         ({"truth": "rain", "prob": "q", "exact_limit": -1}, "exact_limit must be"),
     ],
