@@ -141,7 +141,7 @@ def test_demo(tmp_path, capsys):
     assert run("demo", "--resamples", 0, "--plot", tmp_path / "d.png") == 0
     out, err = capsys.readouterr()
     assert " ".join(out.split()).startswith("Certain and wrong 164 times (0.0002 expected in ")
-    assert "overconfident (calibration slope 0.33, " in " ".join(out.split())
+    assert "overconfident (temperature " in " ".join(out.split())
     assert ": 1,797 forecasts of 10 classes, independent rows\n" in out
     assert "floor 0.001 for the averages" in " ".join(out.split())
     assert "digits" in err

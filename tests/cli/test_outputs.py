@@ -90,7 +90,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_at_every_step_leaves_all_outputs_old_or_all_new(tmp_path, monkeypatch, writing, fault, capfd):
-    before = signal.getsignal(signal.SIGTERM)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     steps = codes = 0
     count = [0, -1]
 
@@ -131,7 +132,8 @@ def test_a_fault_at_every_step_leaves_all_outputs_old_or_all_new(tmp_path, monke
             codes += code != 0
     finally:
         patches.undo()
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     assert steps > 15
     assert codes > 8
 

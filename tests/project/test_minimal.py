@@ -38,7 +38,7 @@ def test_every_format(tmp_path, capsys):
         assert (
             main(["assess", str(path), "--truth", "diagnosis", "--prob", "malignant", "--pos-label", "malignant"]) == 0
         )
-        printed.add(capsys.readouterr().out.replace(path.name, "FILE"))
+        printed.add(" ".join(capsys.readouterr().out.replace(path.name, "FILE").split()))
     assert len(printed) == 1
 
 

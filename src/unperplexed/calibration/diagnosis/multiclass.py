@@ -111,6 +111,7 @@ def _diagnose(rows: Rows, labels: tuple[Label | None, ...], alpha: float) -> Dia
     return in_words(labels, (*findings, *more), about)
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # sums of a spoiled file may be those of no rows
 def diagnose_class_sums(
     sums: ClassSums,
     sample: RowSample | None,
