@@ -103,12 +103,14 @@ def top_k_bounds(
         n_outside = check_whole("vocabulary", vocabulary) - kept
         if (n_outside < 0).any():
             raise InputError(f"vocabulary: {vocabulary} tokens are fewer than the {int(kept.max())} of a row.")
-    low, high = np.where(known, own, 0.0), np.where(known, own, np.minimum(left, least))
+    # What is left is known up to the rounding of a sum of k probabilities; an upper bound counts it in.
+    rounding = 4 * (p.shape[1] + 1) * np.finfo(np.float64).eps
+    low, high = np.where(known, own, 0.0), np.where(known, own, np.minimum(left + rounding, least))
     squares = (p * p).sum(axis=1) + np.where(outside_known, own * own, 0.0)
     entropy = _entropy(p).sum(axis=1) + np.where(outside_known, _entropy(own), 0.0)
     concentrated = _concentrated(left, least)
     # The observed token takes as much as it may, and the rest is spread: the lower bound of the Brier score.
-    rest = left - np.where(known, 0.0, high)
+    rest = np.maximum(left - np.where(known, 0.0, high), 0.0)
     others = None if n_outside is None else n_outside - ~known
     brier_low = 1 - 2 * high + squares + np.where(known, 0.0, high * high) + _spread(rest, others)
     brier_high = 1 - 2 * low + squares + concentrated
