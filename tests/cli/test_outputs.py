@@ -10,6 +10,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unperplexed._lib import output_files
@@ -288,3 +289,17 @@ def test_a_kernel_that_is_not_known(forecasts):
     )
     for known in ("", "numpy"):
         assert run("scores", forecasts, env=os.environ | {"UNPERPLEXED_KERNEL": known}).returncode == 0
+
+
+def test_a_report_of_several_classes_has_each_class_and_its_curve(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 400)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    np.savez(tmp_path / "three.npz", p=p, y=y)
+    page = tmp_path / "three.html"
+    options = ["--truth", "y", "--prob", "p", "--resamples", "0", "--report", str(page)]
+    assert main(["assess", str(tmp_path / "three.npz"), *options]) == 0
+    assert "three.html: diagram" in " ".join(capsys.readouterr().out.split())
+    html = page.read_text()
+    assert "Each class&#39;s own curve" in html
+    assert ">recall<" in html

@@ -81,7 +81,7 @@ def test_the_policy_lets_nothing_run_but_the_script(page):
 def test_verdict_cost_and_remedy_come_first(sharp, page):
     text = words(page)
     assert "<h1>Overconfident</h1>" in page
-    order = ["Overconfident", sharp.verdict, "What it costs", "Miscalibration costs about", "What to do", "Log loss"]
+    order = ["Overconfident", sharp.verdict, "What it costs", "Miscalibration causes", "What to do", "Log loss"]
     places = [text.index(each) for each in order]
     assert places == sorted(places)
     assert text.index("Log loss") < text.index("Findings, costliest first") < text.index("Risk profile Low orders")
@@ -164,7 +164,9 @@ def test_a_bias_names_class_and_sizes():
     text = words(html)
     assert "The model predicts 'fraud' more often than it occurs" in text
     assert "A constant forecast of the base rate scores better" in text
-    assert re.search(r"The 95% CI of the observed frequency is \d+\.\d+% to \d+\.\d+%\.", text)
+    number = r"\d+\.\d+%"
+    assert re.search(rf"The observed frequency is {number} \(95% CI {number} to {number}\)\.", text)
+    assert re.search(rf"'fraud' was observed in \d+ \({number}\) of the \d+ rows predicted above 50%; about", text)
 
 
 def test_no_evidence_says_what_the_rows_can_show():
@@ -174,6 +176,8 @@ def test_no_evidence_says_what_the_rows_can_show():
     assert 'class="say calm"' in html
     assert "What 200 rows can show" in text
     assert re.search(r"Overconfidence calibration slope below 0\.\d\d", text)
+    assert re.search(r"Bias \d\.\d points \(0\.\d\d in log-odds\), either way", text)
+    assert re.search(r"assess more rows: a bias of 5 points about [\d,]+ rows", text)
     assert "Findings, costliest first" not in text
     assert "overconfident" not in text.lower()
 
@@ -192,7 +196,8 @@ def test_the_remedy_has_its_gain_and_a_curve(sharp, page):
 
 def test_the_command_of_the_remedy_is_shown_where_it_is_known(sharp):
     command = "unperplexed recalibrate holdout.csv --truth y --prob p -o model.recal"
-    assert command in commands(sharp.to_html(recalibrate=command))
+    shown = commands(sharp.to_html(recalibrate=command))
+    assert command in [each.replace(" \\\n   ", "") for each in shown]
     assert command not in sharp.to_html()
 
 
@@ -447,4 +452,4 @@ def test_comparisons_have_a_line_of_python_with_their_settings():
 def test_facts_count_the_clusters():
     y, p = binary(1.2, 300)
     text = " ".join(str(assess(y, p, groups=np.arange(300) // 3, resamples=0)).split())
-    assert "(0, 1), 100 clusters, effective sample size " in text
+    assert f"(0, 1), {y.sum()} with '1', 100 clusters, effective sample size " in text

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from printed import unfolded
+from unperplexed.report.commands import command_lines
 from unperplexed.report.document import Action, Code, Column, Document, Metric, Notes, Prose, Settings, Table
-from unperplexed.report.terminal import code_lines, text, width
+from unperplexed.report.terminal import text, width
 
 WORDS = st.text(st.characters(codec="ascii", exclude_categories=["C", "Z"]), min_size=1, max_size=30)
 SENTENCES = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
@@ -58,13 +59,13 @@ def test_notes_have_a_column_and_long_tables_an_end():
 def test_a_command_that_is_copied_is_the_command(options):
     words = ["unperplexed", "recalibrate", "file.csv"]
     words += [word for name, value in options for word in (f"--{name}", value)]
-    shown = "\n".join(code_lines(shlex.join(words), 60))
+    shown = "\n".join(command_lines(shlex.join(words), 60))
     assert shlex.split(unfolded(shown)) == words
 
 
 def test_python_keeps_its_line():
     line = "recalibrated = Recalibrator().fit(y_true, y_prob, sample_weight=sample_weight).transform(new_y_prob)"
-    assert list(code_lines(line, 60)) == [f"  {line}"]
+    assert list(command_lines(line, 60, "  ")) == [f"  {line}"]
 
 
 def test_conclusion_first_warnings_last():
@@ -91,7 +92,7 @@ def test_conclusion_first_warnings_last():
         "          value      95% CI  remedy  reference\n"
         "Log loss    0.5  0.4 to 0.6    0.45  base rate 0.6\n"
         "Accuracy    71%\n"
-        "Smaller is better: Log loss; larger: Accuracy.\n\n"
+        "Smaller is better; for accuracy, larger.\n\n"
         "A paragraph.\n\nseed: 0\n\nA note.\n\n"
         "settings: seed 0\nmore: --report PAGE.html\nwarning: few rows: collect more."
     )

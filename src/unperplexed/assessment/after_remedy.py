@@ -27,6 +27,8 @@ class AfterRemedy:
     """Mean log loss in nats. Smaller is better."""
     brier_score: float
     """Mean Brier score. Smaller is better."""
+    accuracy: float
+    """Share of rows whose most probable class is the observed one. Larger is better."""
     decisiveness: float
     """Arithmetic mean of the probabilities assigned to the observed classes. Larger is better."""
     geometric_accuracy: float
@@ -39,20 +41,28 @@ class AfterRemedy:
     """Expected calibration error in 15 groups of equal size. Smaller is better."""
 
 
-def after_remedy(cross_fitted: CrossFitted, floor: float, limit: Limit) -> AfterRemedy:
-    """Compute the metrics; floor and limit are those of the three means."""
+def after_remedy(cross_fitted: CrossFitted, floor: float, limit: Limit, *, two: bool) -> AfterRemedy:
+    """Compute the metrics; floor and limit are those of the three means, and ``two`` tells forecasts of two classes."""
     found = cross_fitted
     means = averages(apply_limit(found.correct, floor, limit), found.weights)
     pairs = Pairs(found.predicted, found.happened, found.total)
     return AfterRemedy(
         log_loss=-float(found.weights @ np.log(found.correct)) / float(found.weights.sum()),
         brier_score=found.brier_score,
+        accuracy=_accuracy(pairs, two=two),
         decisiveness=means.decisiveness,
         geometric_accuracy=means.geometric_accuracy,
         robustness=means.robustness,
         calibration_slope=_slope(pairs),
         ece=expected_error(probability_groups(pairs, ECE_GROUPS)),
     )
+
+
+def _accuracy(pairs: Pairs, *, two: bool) -> float:
+    """Count the rows that are right; a probability of one half is right half of the time."""
+    p, happened, total = pairs
+    right = np.where(p > 0.5, happened, np.where(p < 0.5, total - happened, total / 2)) if two else happened
+    return float(right.sum() / total.sum())
 
 
 def _slope(pairs: Pairs) -> float:

@@ -8,16 +8,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, p_value_text, short_name
-from ..calibration.diagnosis.describe import HELD_OUT, diagnosis_parts, remedies_text
+from ..calibration.diagnosis.describe import HELD_OUT, diagnosis_parts, remedies_text, seen, unnamed_error
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
-from ..report.numbers import between, number, share
+from ..report.numbers import between, count, number, share
 from ..report.result import Naming
-from ..statistics.intervals import wilson
-from ..statistics.means import t_quantile
 from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_CURVES, Event, class_charts, class_text, profile_chart, reliability_chart
 from .describe_details import (
-    averages_after_remedy,
     averages_table,
     bins_table,
     floors_table,
@@ -26,13 +23,14 @@ from .describe_details import (
     short_averages_table,
 )
 from .describe_metrics import (
-    familiar_settings,
     further_scores,
     key_metrics,
     means_of_event,
     papers_metrics,
+    papers_scores,
     settings_of,
 )
+from .describe_power import bias_in_points, rows_needed
 from .describe_tables import (
     class_table,
     detectable_table,
@@ -40,17 +38,19 @@ from .describe_tables import (
     findings_table,
     groups_table,
     more_of_classes,
+    short_findings_table,
     surprises_table,
 )
 from .describe_words import (
     against_reference,
-    confident_errors,
     dependence_text,
     evidence,
     evidence_is_of_all_rows,
+    frequency_interval,
     remarks,
     rows_text,
     settings_text,
+    wrong_predictions,
 )
 from .familiar import FamiliarMetrics
 from .python_call import assess_call
@@ -85,7 +85,7 @@ class Described:
         what = counted(a.n_rows, a.n_classes, a.labels)
         return Document(
             title=f"{titled}{self.headline}: {what}",
-            facts=" · ".join(filter(None, [name, what, dependence_text(a)])),
+            facts=" · ".join(filter(None, [name, *self._facts()])),
             headline=self.headline,
             lead=self._lead(),
             calm=not a.diagnosis.findings,
@@ -101,32 +101,45 @@ class Described:
     def summary(self, naming: Naming) -> Document:
         """Describe it in short, without charts: for text and cards."""
         a, name = self.a, short_name(naming.name, 200)
-        others = self.parts.others if a.diagnosis.findings else ()
         return Document(
             title=self.headline,
-            facts=": ".join(filter(None, [name, f"{self._counted()}, {dependence_text(a)}"])),
-            headline=self.parts.verdict if a.diagnosis.made else self.headline,
+            facts=": ".join(filter(None, [name, ", ".join(self._facts())])),
+            headline=self.parts.verdict if a.diagnosis.made and self._short else self.headline,
             lead=self._evidence(),
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
             command=self._remedy_command(naming.recalibrate),
-            remarks=[line for line in (self._rows_and_advice(), *others) if line],
-            metrics=[*key_metrics(self.event, self.familiar), *further_scores(a), *means_of_event(self.event)],
+            metrics=[
+                *key_metrics(self.event, self.familiar),
+                *further_scores(a),
+                *means_of_event(self.event, self.familiar),
+            ],
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
-            more="--report PAGE.html, or to_html() in Python: diagram, groups, risk profile, surprising forecasts",
+            more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: diagram, groups, risk profile,"
+            " surprising forecasts",
             warnings=[*remarks(a), *notes_lines(a.notes)],
         )
 
-    def _counted(self) -> str:
-        return counted(self.a.n_rows, self.a.n_classes, self.a.labels)
+    def _facts(self) -> Iterator[str]:
+        """Count forecasts and classes, and the events of two classes; say how rows depend on one another."""
+        a = self.a
+        yield counted(a.n_rows, a.n_classes, a.labels)
+        if self.event.two and a.bias is not None and not a.weighted:
+            yield f"{a.bias.frequency * a.n_rows:,.0f} with {self.event.name}"
+        yield dependence_text(a)
 
     def _short_blocks(self) -> Iterator[Block]:
-        """The three averages, and the most miscalibrated classes where they were counted."""
+        """The findings of a long verdict, the averages, and the most miscalibrated classes where they were counted."""
         a = self.a
+        if not self._short:
+            yield short_findings_table(a.diagnosis)
+            yield from map(Prose, filter(None, [unnamed_error(a.diagnosis)]))
+        others = self.parts.others if a.diagnosis.findings else ()
+        yield from map(Prose, filter(None, [self._rows_and_advice(), *others]))
         yield short_averages_table(a)
-        yield Prose(" ".join(filter(None, [averages_after_remedy(a), f"{'; '.join(papers_metrics(a))}."])))
-        if a.n_classes > 2 and (a.classes is not None or "bias" in a.diagnosis.errors):
+        yield Prose(f"{'; '.join(papers_metrics(a))}.")
+        if a.n_classes > 2 and a.classes is not None:
             table = class_table(a)
             if table is not None:
                 yield replace(table, brief=_SHORT_CLASSES)
@@ -159,23 +172,24 @@ class Described:
 
     def _lead(self) -> str:
         """Give the verdict with its evidence; a long verdict stands above the findings instead."""
+        if self.a.bias is not None and evidence_is_of_all_rows(self.event):
+            return self._means()
         evidence = self._evidence()
-        short = len(self.parts.verdict) <= _LONG_VERDICT or not evidence
-        return " ".join(filter(None, [self.parts.verdict if short else "", evidence]))
+        return " ".join(filter(None, [self.parts.verdict if self._short or not evidence else "", evidence]))
+
+    @property
+    def _short(self) -> bool:
+        """Whether the verdict has room in the first lines; else a table of the findings says it."""
+        return len(self.parts.verdict) <= _LONG_VERDICT
 
     def _evidence(self) -> str:
         """Give two familiar numbers with a confidence interval."""
         a, event = self.a, self.event
         if a.bias is not None and evidence_is_of_all_rows(event):
-            between_limits = self._frequency_interval(a.bias.frequency)
-            verdict = self.parts.verdict
-            if "observed frequency" in verdict:
-                return f"The 95% CI of the observed frequency is {between_limits}." if between_limits else ""
-            ci = f" (95% CI {between_limits})" if between_limits else ""
-            return (
-                f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
-                f" frequency is {share(a.bias.frequency)}{ci}."
-            )
+            if "observed frequency" not in self.parts.verdict or not self._short:
+                return self._means()
+            limits = frequency_interval(a)
+            return f"The 95% CI of the observed frequency is {limits}." if limits else ""
         if not event.two and a.n_classes > 2:
             p, happened, total = event.pairs
             mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())
@@ -187,29 +201,37 @@ class Described:
             )
         return evidence(a)
 
-    def _frequency_interval(self, frequency: float) -> str:
+    def _means(self) -> str:
+        """Give mean prediction and observed frequency of the positive class."""
         a = self.a
-        if a.weighted or a.grouped:
-            return ""
-        return between(*wilson(frequency, a.n_rows, float(t_quantile(0.95, math.inf))), share)
+        assert a.bias is not None
+        limits = frequency_interval(a)
+        ci = f" (95% CI {limits})" if limits else ""
+        return (
+            f"The mean predicted probability of {class_text(a, 1)} is {share(a.bias.mean_reported)}. The observed"
+            f" frequency is {share(a.bias.frequency)}{ci}."
+        )
 
     def _actions(self) -> Iterator[Action]:
         d = self.a.diagnosis
         if d.findings:
             advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
             against = "" if advised else against_reference(self.event, self.familiar.reference_log_loss)
-            cost = " ".join(filter(None, [self.parts.cost, against, confident_errors(self.a)]))
+            cost = " ".join(filter(None, [self.parts.cost, against, wrong_predictions(self.event)]))
             if cost:
                 yield Action("What it costs", cost, "Cost")
             yield Action("What to do", self._what_to_do(), "Remedy")
         elif d.made:
             against = against_reference(self.event, self.familiar.reference_log_loss)
-            cost = " ".join(filter(None, ["No cost was detected.", *self.parts.others, against]))
+            shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
+            cost = " ".join(filter(None, ["No cost was detected.", *shown, against]))
             yield Action("What it costs", cost, "Cost")
+            smaller = " and ".join(rows_needed(self.event))
+            more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
             yield Action(
                 "What to do",
                 "These rows give no reason to change the probabilities: recalibrating on them would fit noise. For"
-                " better scores look for better predictors; to detect smaller errors assess more rows.",
+                f" better scores look for better predictors. {more}",
                 "Next",
             )
 
@@ -245,12 +267,12 @@ class Described:
         if not d.made:
             return None
         if d.findings:
-            blocks: list[Block] = [] if self.parts.verdict in self._lead() else [Prose(self.parts.verdict)]
-            blocks.append(findings_table(d))
-            blocks += [Prose(line, quiet=True) for line in (self._rows_to_look_at(), *self.parts.others) if line]
+            blocks: list[Block] = [findings_table(d)]
+            others = (unnamed_error(d), self._rows_to_look_at(), *self.parts.others)
+            blocks += [Prose(line, quiet=True) for line in others if line]
             return Section("findings", "Findings, costliest first", blocks, "Findings")
         tested = f"The test of miscalibration has {p_value_text(d.p_value)}." if not math.isnan(d.p_value) else ""
-        table = detectable_table(d)
+        table = detectable_table(d, bias_in_points(self.event))
         shown: list[Block] = [] if table is None else [table]
         shown += [Prose(tested)] if tested else []
         return Section("findings", f"What {d.n_rows:,} rows can show", shown, "Findings") if shown else None
@@ -274,12 +296,18 @@ class Described:
         )
         surprises = surprises_table(a)
         width = 12 if surprises is None else 7
-        yield Section(
-            "scores", "Scores", [scores_table(a), familiar_settings(self.event, self.familiar)], "Scores", width
-        )
+        yield Section("scores", "Scores", list(self._scores()), "Scores", width)
         if surprises is not None:
             yield Section("rows", "The most surprising forecasts", [surprises], "Rows", 5)
         yield self._reproduce(command)
+
+    def _scores(self) -> Iterator[Block]:
+        """Every metric and score of all rows, and those of the papers."""
+        event, f = self.event, self.familiar
+        yield scores_table(self.a, [*key_metrics(event, f), *means_of_event(event, f), *papers_scores(self.a)])
+        if f.certain_rows:
+            what = f"{count(f.certain_rows)} row{'s' if f.certain_rows != 1 else ''}"
+            yield Prose(f"Calibration slope and intercept leave out {what} predicted as exactly 0 or 1.", quiet=True)
 
     def _gap(self) -> str:
         """Say what the gap between the profiles is, where the forecasts were diagnosed."""
@@ -330,4 +358,4 @@ class Described:
         warnings = [*remarks(a), *notes_lines(a.notes)]
         if warnings:
             blocks.append(Notes("Warnings", warnings))
-        return Section("reproduce", "Reproduce", blocks, "Reproduce")
+        return Section("reproduce", "Reproduce", blocks, "Reproduce", halved=True)

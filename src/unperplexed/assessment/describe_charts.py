@@ -167,7 +167,7 @@ def _finding(event: Event) -> str:
         if not _distinct(event):
             return neutral
         how = "less" if gap > 0 else "more"
-        return f"The most probable class is observed {how} often than predicted"
+        return f"The top class is observed {how} often than predicted"
     if first.error == "confidence":
         over = first.parameter < 0
         return (

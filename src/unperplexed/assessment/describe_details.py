@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.typing import Floats
-from ..report.document import Column, Table
+from ..report.document import Column, Metric, Table
 from ..report.numbers import MINUS, between, count, number
-from ..scores.registry import SCORES, score_named
 from .describe_words import MEANS, mean_and_interval
 from .result import Assessment
 
@@ -81,64 +80,34 @@ def averages_table(a: Assessment) -> Table:
 _AFTER = "after remedy"
 
 
-def averages_after_remedy(a: Assessment) -> str:
-    """Give the three averages after an advised remedy in a sentence; "" for none."""
-    if a.advised is None or a.view == "top-label":
-        return ""
-    names = ", ".join(f"{name.replace('_', ' ')} {number(getattr(a.advised, name))}" for name in MEANS)
-    return f"After the remedy (cross-fitted): {names}."
-
-
 def short_averages_table(a: Assessment) -> Table:
-    """Return the three averages without their ratios, and with their orders in the caption.
-
-    A terminal has no room for their values after the remedy: `averages_after_remedy` gives these as a sentence.
-    """
+    """Return the three averages, without their ratios and their values after the remedy: a terminal has no room."""
     whole = averages_table(a)
     names, *others = whole.columns
+    rest = [column for column in others if column.heading not in ("ratio", _AFTER)]
     return Table(
-        f"Means of order 1, 0 and {MINUS}2/3 of the probabilities assigned to the outcomes. Larger is better. The first"
-        " weighs the confident forecasts most, the last the worst ones; the second is exp of minus the log loss."
-        f" {whole.caption}",
-        [Column("", names.values), *(column for column in others if column.heading not in ("ratio", _AFTER))],
+        "Averages of the probabilities assigned to the outcomes. Larger is better. Decisiveness (order 1) weighs the"
+        " confident forecasts most, robustness (order \u22122/3) the worst ones; geometric accuracy (order 0) is exp of"
+        f" minus the log loss. {whole.caption}",
+        [Column("", names.values), *rest],
         notes=whole.notes,
     )
 
 
-def scores_table(a: Assessment) -> Table:
-    """All metrics and means of the scoring rules, with intervals and standard errors."""
-    own = {"slope": a.slope, "divergence_probability": a.divergence_probability}
-    own |= {"orientation": a.orientation} if not math.isnan(a.orientation) else {}
-    values = {"prediction_accuracy": a.prediction_accuracy, **a.scores, **own}
-    shown = {name: a.uncertainty.corrected.get(name, value) for name, value in values.items()}
-    rows = [
-        (name, value, a.intervals[name], a.score_standard_errors.get(name, math.nan)) for name, value in shown.items()
+def scores_table(a: Assessment, metrics: Sequence[Metric]) -> Table:
+    """Return metrics and scores with their intervals, values after the remedy and references."""
+    columns = [
+        Column("metric", [each.name for each in metrics], meanings=[each.meaning for each in metrics]),
+        Column("value", [each.value for each in metrics], [each.interval for each in metrics]),
+        Column("after remedy", [each.after or "\u2013" for each in metrics], detail=a.advised is None),
+        Column("reference", [each.reference for each in metrics], words=True),
+        Column("better", [each.better or each.reference.removesuffix(" is best") for each in metrics], words=True),
     ]
     return Table(
-        "Scores have no floor.",
-        [
-            Column(
-                "metric",
-                [capital(name.replace("_", " ").replace("brier", "Brier")) for name, *_ in rows],
-                meanings=[_score_meaning(name) for name, *_ in rows],
-            ),
-            Column("value", [number(value) for _, value, _, _ in rows], [between(*each) for _, _, each, _ in rows]),
-            Column("standard error", [number(error) for *_, error in rows]),
-            Column("better", [_better(name) for name, *_ in rows], words=True),
-        ],
+        "The verdict and these scores have no floor.",
+        [column for column in columns if not column.detail],
         notes=confidence_interval(a.uncertainty.confidence),
     )
-
-
-def _score_meaning(name: str) -> str:
-    if name in MEANINGS:
-        return MEANINGS[name]
-    return capital(f"{score_named(name).note}.") if name not in ("orientation",) else "Angle of the slope. 45 is best."
-
-
-def _better(name: str) -> str:
-    plain = {"prediction_accuracy": "larger", "slope": "1", "divergence_probability": "1", "orientation": "45"}
-    return plain.get(name) or (SCORES[name] if name in SCORES else score_named(name)).better
 
 
 def bins_table(a: Assessment) -> Table:

@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterator
 
 from .._lib.formatting import confidence_interval, p_value_text, percent
-from ..report.document import Metric, Settings
+from ..report.document import Metric
 from ..report.numbers import MISSING, between, count, estimate, number, share, share_estimate
 from ..scores.registry import SCORES, score_named
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
-from .describe_details import capital
+from .describe_details import MEANINGS, capital
 from .describe_words import (
     MEANING,
     dependence_text,
     evidence_is_of_all_rows,
+    frequency_interval,
     metric_and_interval,
     settings_text,
     slope_note,
@@ -30,7 +31,7 @@ KEY_SCORES = ("log_loss", "brier_score")
 def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     """Five familiar metrics, each with its interval, its value after the remedy and a reference."""
     a, two = event.assessment, event.two
-    what = "base rate" if two else "uniform forecast"
+    what = "base rate" if two else "uniform"
     if not two:
         reference = f"{what} {share(f.reference_accuracy)}" if a.n_classes > 2 else ""
         yield _accuracy(a, reference)
@@ -47,21 +48,31 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "by chance 0.5", "larger")
     chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
-    yield Metric("Calibration error (ECE)", f"{MEANING['ece']}{of_top}.", number(f.ece), "", ece, chance, "smaller")
+    limits, meaning = between(*f.ece_interval), f"{MEANING['ece']}{of_top}."
+    yield Metric("Calibration error (ECE)", meaning, number(f.ece), limits, ece, chance, "smaller")
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
     name = "Calibration slope" if two else "Calibration slope, top class"
-    yield Metric(name, meaning, number(slope.value, 2), between(*slope.interval), slope_after, "1 is best")
+    limits = between(*slope.interval, _two_decimals)
+    yield Metric(name, meaning, number(slope.value, 2), limits, slope_after, "1 is best")
 
 
-def means_of_event(event: Event) -> Iterator[Metric]:
-    """Mean prediction and observed frequency of the positive class, or accuracy, whichever the key metrics lack."""
+def _two_decimals(value: float) -> str:
+    return number(value, 2)
+
+
+def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
+    """What the key metrics of two classes lack: intercept, accuracy, mean prediction and observed frequency."""
     a = event.assessment
     if not event.two:
         return
-    yield _accuracy(a, "")
+    intercept = f.calibration_intercept
+    if not math.isnan(intercept.value):
+        limits = between(*intercept.interval, _two_decimals)
+        yield Metric("Calibration intercept", MEANING["intercept"], number(intercept.value, 2), limits, "", "0 is best")
+    yield _accuracy(a, f"base rate {share(f.reference_accuracy)}")
     if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
-        yield Metric("Observed frequency", "", share(a.bias.frequency))
+        yield Metric("Observed frequency", "", share(a.bias.frequency), frequency_interval(a))
 
 
 def further_scores(a: Assessment) -> Iterator[Metric]:
@@ -77,7 +88,8 @@ def further_scores(a: Assessment) -> Iterator[Metric]:
 
 def _accuracy(a: Assessment, reference: str) -> Metric:
     value, limits = share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])
-    return Metric("Accuracy", MEANING["accuracy"], value, limits, "", reference, "larger")
+    after = "" if a.advised is None else share(a.advised.accuracy)
+    return Metric("Accuracy", MEANING["accuracy"], value, limits, after, reference, "larger")
 
 
 def papers_metrics(a: Assessment) -> Iterator[str]:
@@ -98,24 +110,22 @@ def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> M
     return Metric(name, MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
 
 
-def familiar_settings(event: Event, f: FamiliarMetrics) -> Settings:
-    """Return the familiar metrics that are not among the scores."""
-    slope, intercept = f.calibration_slope, f.calibration_intercept
-    items = [
-        ("calibration slope", _with(slope.value, slope.interval)),
-        ("calibration intercept", _with(intercept.value, intercept.interval)),
-        ("ECE, 15 groups of equal size", f"{number(f.ece)}; by chance {number(f.ece_by_chance)}"),
-    ]
-    if f.auc is not None:
-        items.insert(0, ("AUC", _with(f.auc.value, f.auc.interval)))
-    if f.certain_rows:
-        items.append(("rows predicted as exactly 0 or 1", f"{count(f.certain_rows)}, left out of slope and intercept"))
-    return Settings(items, "Positive class" if event.two else "Most probable class")
-
-
-def _with(value: float, interval: Interval) -> str:
-    limits = between(*interval)
-    return f"{number(value)} ({limits})" if limits else number(value)
+def papers_scores(a: Assessment) -> Iterator[Metric]:
+    """Yield the other scores, the slope of the averages with its angle, and the divergence probability."""
+    for name, value in a.scores.items():
+        if name not in KEY_SCORES:
+            score = score_named(name)
+            meaning, limits = capital(f"{score.note}."), between(*a.intervals[name])
+            title = capital(name.replace("_", " ").replace("brier", "Brier"))
+            yield Metric(title, meaning, number(value), limits, better=score.better)
+    for name, title, best in (
+        ("slope", "Slope of the averages", "1"),
+        ("orientation", "Angle of that slope", "45"),
+        ("divergence_probability", "Divergence probability", "1"),
+    ):
+        shown, limits = metric_and_interval(a, name)
+        if shown != MISSING:
+            yield Metric(title, MEANINGS.get(name, ""), shown, limits, "", f"{best} is best")
 
 
 def settings_of(a: Assessment) -> Iterator[tuple[str, str]]:

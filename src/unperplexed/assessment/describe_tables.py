@@ -9,6 +9,7 @@ import numpy as np
 
 from .._lib.formatting import confidence_interval, p_value_text, printable, short_name
 from .._lib.typing import Floats, Ints
+from ..calibration.diagnosis.describe import HELD_OUT
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.words import short
 from ..report.document import Column, Strip, Table
@@ -24,6 +25,7 @@ _FEW = 100
 def findings_table(d: Diagnosis) -> Table:
     """Findings, the costliest first, with estimate, cost, p-value and remedy."""
     found = d.findings
+    remedies = [each.remedy.replace(f" {HELD_OUT}", "") or "\u2013" for each in found]
     return Table(
         "Each cost is the further gain after the findings above it.",
         [
@@ -31,7 +33,19 @@ def findings_table(d: Diagnosis) -> Table:
             Column("estimate", [_estimate(each) for each in found], words=True),
             Column("cost in log loss", [number(each.gain) for each in found]),
             Column("p-value", [_p_value(each.p_value) for each in found]),
-            Column("remedy", [each.remedy or "\u2013" for each in found], words=True),
+            Column("remedy", remedies, words=True),
+        ],
+    )
+
+
+def short_findings_table(d: Diagnosis) -> Table:
+    """Findings in two columns: what each is, and what it costs."""
+    found = d.findings
+    return Table(
+        "",
+        [
+            Column("findings, costliest first", [f"{capital(short(each))}: {_estimate(each)}" for each in found]),
+            Column("cost in nats", [number(each.gain) for each in found]),
         ],
     )
 
@@ -47,12 +61,14 @@ def _p_value(p: float) -> str:
     return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
-def detectable_table(d: Diagnosis) -> Table | None:
+def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:
     """Return the smallest errors that the rows would have shown; None where they show none."""
     bias, slope = d.detectable.bias, d.detectable.calibration_slope
     if not math.isfinite(bias):
         return None
-    names, sizes = ["Bias"], [f"{number(bias, 2)} in log-odds, either way"]
+    size = f"{number(bias, 2)} in log-odds"
+    shown = size if math.isnan(bias_in_points) else f"{100 * bias_in_points:.2g} points ({size})"
+    names, sizes = ["Bias"], [f"{shown}, either way"]
     if math.isfinite(slope):
         names += ["Overconfidence"] * (slope < 1) + ["Underconfidence"]
         if d.n_classes > 2:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from .._lib.formatting import number_of, printable, short_name
 from ..calibration.diagnosis.result import ROWS
-from ..report.numbers import estimate, figure, number
+from ..report.numbers import between, estimate, figure, number, share
+from ..statistics.intervals import wilson
+from ..statistics.means import t_quantile
 from ..tally.describe import class_name
 from .describe_charts import Event
 from .result import Assessment
@@ -31,6 +33,8 @@ MEANING = {
     " of equal size. Smaller is better. It is above 0 by chance, so compare it with its expected value for calibrated"
     " predictions",
     "calibration slope": "Slope of the logistic regression of the outcome on the predicted log-odds",
+    "intercept": "Calibration in the large: what is to be added to the predicted log-odds so that mean prediction and"
+    " observed frequency are equal. 0 is best; below 0 the model overpredicts, above 0 it underpredicts.",
     "slope sides": "1 is best; below 1 the predictions are overconfident, above 1 underconfident.",
 }
 """What the key figures mean, with what to do about a bad one."""
@@ -70,6 +74,13 @@ def evidence(a: Assessment) -> str:
     return ""
 
 
+def frequency_interval(a: Assessment) -> str:
+    """Wilson's 95% confidence interval of the observed frequency; "" for weighted and dependent rows."""
+    if a.bias is None or a.weighted or a.grouped:
+        return ""
+    return between(*wilson(a.bias.frequency, a.n_rows, float(t_quantile(0.95, math.inf))), share)
+
+
 def against_reference(event: Event, reference: float) -> str:
     """Compare the log loss with that of a constant forecast, where that is the better one."""
     loss = event.assessment.scores.get("log_loss", math.nan)
@@ -79,21 +90,44 @@ def against_reference(event: Event, reference: float) -> str:
     return f"A {what} has a smaller log loss ({number(reference)} against {number(loss)})."
 
 
-def confident_errors(a: Assessment) -> str:
-    """Count the confident predictions that are wrong, beside how many were expected; "" where they are not too many."""
+def wrong_predictions(event: Event) -> str:
+    """Count predictions that went wrong beside how many were expected; "" where these are not too many.
+
+    For a bias they are those on its side of 50%, else the confident ones.
+    """
+    a = event.assessment
     if a.weighted:
         return ""
+    if event.two and a.bias is not None and "bias" in a.diagnosis.errors and (text := _on_a_side(event)):
+        return text
     p, happened, total = a.source.tally.pairs("top-label")
     for level in (0.99, 0.95, 0.9):
         here = p > level
         n, expected = float(total[here].sum()), float((total * (1 - p))[here].sum())
         wrong = n - float(happened[here].sum())
         if n >= _FEWEST_PAIRS and wrong > expected + 2 * math.sqrt(expected) + 2:
-            shown = f"{max(expected, 0.1):,.{0 if expected >= 1 else 1}f}"
-            return (
-                f"{wrong:,.0f} of {n:,.0f} predictions above {100 * level:g}% are wrong; about {shown} were expected."
-            )
+            return f"{wrong:,.0f} of {n:,.0f} predictions above {100 * level:g}% are wrong; {_expected(expected)}."
     return ""
+
+
+def _on_a_side(event: Event) -> str:
+    """Count the events among the predictions above 50% for a bias upwards, below for one downwards."""
+    a = event.assessment
+    assert a.bias is not None
+    over, (p, happened, total) = a.bias.mean_reported > a.bias.frequency, event.pairs
+    here = p > 0.5 if over else p < 0.5
+    n, seen, expected = (float(x[here].sum()) for x in (total, happened, p * total))
+    spread = math.sqrt(max(float((p * (1 - p) * total)[here].sum()), 0.0))
+    if n < _FEWEST_PAIRS or (expected - seen if over else seen - expected) <= 2 * spread + 2:
+        return ""
+    side = "above" if over else "below"
+    occurred = f"{event.name} was observed in {seen:,.0f} ({share(seen / n)}) of the {n:,.0f} rows predicted {side} 50%"
+    return f"{occurred}; {_expected(expected)}."
+
+
+def _expected(count: float) -> str:
+    shown = f"{max(count, 0.1):,.{0 if count >= 1 else 1}f}"
+    return f"about {shown} {'was' if shown == '1' else 'were'} expected"
 
 
 MEANS = {
@@ -125,9 +159,8 @@ def remarks(a: Assessment) -> Iterator[str]:
         own = ", ".join(f"{name.replace('_', ' ')} {figure(figures[name])}" for name in a.uncertainty.corrected)
         yield f"some values are corrected for the bias of {a.estimator}; uncorrected: {own}"
     if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
-        share = figure(a.prediction_accuracy)
-        name = class_name(a.labels[1], 1)
-        yield f"the more probable outcome was observed in {share} of the rows only: is '{name}' the positive label?"
+        name, right = class_name(a.labels[1], 1), figure(a.prediction_accuracy)
+        yield f"the more probable outcome was observed in {right} of the rows only: is '{name}' the positive label?"
     if a.n_classes > 2 and a.class_average is not None and a.effective_rows < _FEW_ROWS * a.class_average.n_classes:
         yield "few rows a class: their curves follow chance, and the slope comes out too large"
     if a.n_classes > 2 and a.floor * a.n_classes >= 1:

@@ -48,6 +48,8 @@ class FamiliarMetrics:
     """Intercept of that regression with the slope fixed at 1 (calibration in the large). 0 is best."""
     ece: float
     """Expected calibration error in 15 groups of equal size. Smaller is better."""
+    ece_interval: Interval
+    """Its confidence interval; NaN for dependent rows."""
     ece_by_chance: float
     """Its expected value for calibrated predictions of as many rows; NaN for dependent rows."""
     reference_log_loss: float
@@ -127,8 +129,9 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
     counting one half; its variance is that of DeLong, DeLong and Clarke-Pearson (1988) from the counts. Slope and
     intercept are maximum-likelihood estimates (Cox 1958); their standard errors are those of the Fisher information,
     for weights a sandwich. For clusters all are inflated by the variance of their influence over shards; with more
-    than two classes there is none then. The ECE by chance is the sum over groups of their share times the mean
-    absolute deviation of a binomial frequency (de Moivre), scaled to the variance of the group's predictions.
+    than two classes there is none then. The ECE, of independent rows, has that of `error_interval`. The ECE by chance
+    is the sum over groups of their share times the mean absolute deviation of a binomial frequency (de Moivre), scaled
+    to the variance of the group's predictions.
 
     Examples
     --------
@@ -146,12 +149,14 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
     slope, intercept = _slope_and_intercept(counts, confidence, two)
     frequency = counts.positive.sum() / (counts.positive.sum() + counts.negative.sum())
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
+    of_row = tally.weight_squared / tally.weight
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         calibration_slope=slope,
         calibration_intercept=intercept,
         ece=expected_error(groups),
-        ece_by_chance=math.nan if tally.grouped else expected_by_chance(groups, tally.weight_squared / tally.weight),
+        ece_interval=Interval(math.nan, math.nan) if tally.grouped else error_interval(groups, of_row, confidence),
+        ece_by_chance=math.nan if tally.grouped else expected_by_chance(groups, of_row),
         reference_log_loss=-_entropy_terms(frequency) if two else math.log(c),
         reference_brier_score=float(2 * frequency * (1 - frequency)) if two else (c - 1) / c,
         reference_accuracy=float(max(frequency, 1 - frequency)) if two else 1 / c,
@@ -275,3 +280,30 @@ def expected_by_chance(groups: ProbabilityGroups, weight: float = 1.0) -> float:
     deviation = np.where(spread > 0, np.exp(log) / n, 0.0)
     deviation *= np.sqrt(np.divide(groups.variance, spread, out=np.zeros_like(spread), where=spread > 0))
     return float(groups.total @ deviation / groups.total.sum())
+
+
+_MULTIPLES = np.linspace(0.0, 1.6, 33)
+"""Of the observed differences: how large the true ones may be, up to which an interval is looked for."""
+
+_DRAWS = 400
+
+
+def error_interval(groups: ProbabilityGroups, weight: float = 1.0, confidence: float = 0.95) -> Interval:
+    """Confidence interval of the expected calibration error, for independent rows.
+
+    The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
+    error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones times a
+    factor, outcomes vary about them as normal deviates do, and the factors are kept at which the observed error lies
+    between the quantiles. ``weight`` is the effective one of a row.
+    """
+    share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
+    n = np.maximum(groups.total / weight, 1.0)
+    frequency = (groups.observed * n + groups.mean) / (n + 1)  # no group is sure of a frequency of 0 or 1
+    spread = np.sqrt(np.clip(frequency * (1 - frequency), 0.0, None) / n)
+    drawn = np.random.default_rng(0).standard_normal((_DRAWS, n.size))
+    noise = np.concatenate([drawn, -drawn]) * spread
+    errors = [np.abs(factor * difference + noise) @ share for factor in _MULTIPLES.tolist()]
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    error = expected_error(groups)
+    ends = (np.interp(error, quantile, _MULTIPLES) * error for quantile in (high, low))
+    return Interval(*map(float, ends))

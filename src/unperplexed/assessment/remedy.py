@@ -183,11 +183,11 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
     if not gain.significant:
         return
     if base >= before:
-        yield (f"Better predictors may reduce the rest. A constant forecast of the base rate scores worse {shown}.")
+        yield "Better predictors may reduce the rest."
     elif base >= gain.recalibrated:
         yield (
-            f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than the"
-            " recalibrated ones, which better predictors may improve."
+            f"A constant forecast of the base rate scores better {shown} than these forecasts, worse than the"
+            " recalibrated ones."
         )
     elif baseline.interval[1] < 0:
         yield (
@@ -249,7 +249,7 @@ def remedy_of(
     code = commands.text(method)
     if not made.gain_.significant:
         code = ""
-    after = after_remedy(cross_fitted, floor, limit)
+    after = after_remedy(cross_fitted, floor, limit, two=two)
     return Remedy(made.method_, map_text(made), made.gain_, baseline.log_loss, made, after, code)
 
 

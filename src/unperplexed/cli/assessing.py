@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ..calibration.diagnosis.result import Diagnosis
 
 
+_MOST_CLASSES_ONE_BY_ONE = 200
+"""Up to so many classes a report counts each of them by itself, unasked."""
+
 _MOST_CLASSES_BY_GROUP = 200
 """Up to so many classes groups of files are diagnosed: each group takes some megabytes then."""
 
@@ -48,7 +51,20 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     if once or (counted.n_classes == 2 and not counted.grouped):
         return found
     chunks = file_chunks(arguments, change)
+    if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.classes is None:
+        found = found.with_classes(partial(_each_class, arguments, settings, change))
     return found.diagnosed_by(partial(_diagnosed, chunks, counted), chunks)
+
+
+def _each_class(
+    arguments: argparse.Namespace, settings: AssessmentSettings, change: Callable[[Forecasts], Forecasts] | None
+) -> Assessment:
+    """Assess each class of the files, which a report shows: they are counted again, with the parts that takes."""
+    from ..assessment.assess import assess_tally, parts_for
+
+    again = argparse.Namespace(**{**vars(arguments), "quiet": True})
+    parts = parts_for("each-class", getattr(arguments, "groups", None) or None, arguments.weight)
+    return assess_tally(tally_of(again, parts, 0, change), replace(settings, view="each-class"))
 
 
 def _diagnosed(chunks: Callable[[], Iterable[Forecasts]], counted: Tally) -> Diagnosis:

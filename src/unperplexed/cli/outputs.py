@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .._lib.errors import InputError
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import whole_files
+from ..report import terminal
 from ..report.result import Naming
 from ..sources.readers.formats import matching
 from .terminal import coloured, print_error, shows_colour
@@ -97,20 +98,26 @@ def shown(show: Callable[[], None]) -> BrokenPipeError | None:
 
 def text_of(arguments: argparse.Namespace, found: Result) -> str:
     """Give a result as text, under the names of the files."""
-    return found.to_text(name=naming_of(arguments).name)
+    return terminal.text(found.described(naming_of(arguments)))
 
 
 def naming_of(arguments: argparse.Namespace) -> Naming:
     """Name the forecasts by their files, with the command as it was typed."""
-    return Naming(called(getattr(arguments, "files", [DEMO])), shlex.join(["unperplexed", *arguments.words]))
+    report = getattr(arguments, "report", None)
+    return Naming(
+        called(getattr(arguments, "files", [DEMO])),
+        shlex.join(["unperplexed", *arguments.words]),
+        report="" if report is None else str(report),
+    )
 
 
 def report_bytes(arguments: argparse.Namespace, found: Result) -> dict[Path, bytes]:
     """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
     if arguments.report is None:
         return {}
-    known = naming_of(arguments)._replace(recalibrate=_remedy_command(found))
-    return {arguments.report: found.to_html(**known._asdict()).encode()}
+    known = naming_of(arguments)
+    page = found.to_html(name=known.name, command=known.command, recalibrate=_remedy_command(found))
+    return {arguments.report: page.encode()}
 
 
 def _remedy_command(found: Any) -> str:

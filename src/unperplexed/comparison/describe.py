@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -30,8 +31,8 @@ from .describe_tables import (
     contributions_table,
     differences_table,
     forecasters_table,
-    pair_table,
     scores_table,
+    short_differences_table,
     zero_forecasters,
 )
 from .difference_charts import differences_chart
@@ -40,8 +41,8 @@ from .result import Comparison, Difference, PairedComparison
 MOST_READINGS, MOST_PAIRS = 4, 10
 """Forecasters beside one another among the key figures, and pairs whose largest contributions are shown."""
 
-SHORT_FORECASTERS, SHORT_PAIRS, SHORT_ROWS = 20, 6, 5
-"""Forecasters, pairs and rows that a short form shows."""
+SHORT_FORECASTERS, SHORT_PAIRS = 20, 6
+"""Forecasters and pairs that a short form shows."""
 
 
 def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Document:
@@ -87,11 +88,14 @@ class Described:
         titled = f"{name}: " if name else ""
         best = short_name(next(iter(c.forecasters)), 200)
         figure = reliability_chart(self.events)
+        headline, *rest = _P_VALUES.sub("", c.verdict).split("; ")
         return Document(
             title=f"{titled}{len(c.forecasters)} forecasters, {best} first by log loss",
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
-            headline=c.verdict,
-            lead=" ".join([*self._pair(), f"Log loss {log_loss_text(c)}.", self._significance()]),
+            headline=headline,
+            lead=" ".join(
+                [*map(_sentence, rest), *self._pair(), f"Log loss {log_loss_text(c)}.", self._significance()]
+            ),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions()),
             command=self._commands(),
@@ -119,8 +123,8 @@ class Described:
             command=self._commands(),
             summary=list(self._short_blocks()),
             settings=self._short_settings(),
-            more="--report PAGE.html, or to_html() in Python: curves, risk profiles, all scores; frame() and --json:"
-            " everything",
+            more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: curves, risk profiles, all scores,"
+            " largest contributions; frame() and --json: everything",
             warnings=[*c.warnings, *self._notes()],
         )
 
@@ -129,21 +133,17 @@ class Described:
         return f"{len(c.forecasters)} forecasters, {counted(c.n_rows, c.n_classes, c.labels)} each"
 
     def _short_blocks(self) -> Iterator[Block]:
-        """Yield forecasters, the differences of the first pairs, and the rows from which that of the first comes."""
+        """Yield forecasters, the differences of the first pairs, and how many rows decide the first."""
         c, pair = self.c, self.c.pairs[0]
         table = forecasters_table(c, SHORT_FORECASTERS)
         yield table
         first = next(iter(c.forecasters.values())).assessment.diagnosis
         if not first.made:
             yield Prose(first.verdict)
-        for each in c.pairs[:SHORT_PAIRS]:
-            yield pair_table(c, each)
+        yield short_differences_table(c, c.pairs[:SHORT_PAIRS])
         if len(c.pairs) > SHORT_PAIRS:
             yield Prose(f"... and {number_of(len(c.pairs) - SHORT_PAIRS, 'further pair')}")
         if len(pair.contributions):
-            title = f"Largest contributions to {short_name(pair.first)} − {short_name(pair.second)}, log loss."
-            rows = contributions_table(pair)
-            yield replace(rows, caption=f"{title} {rows.caption}", brief=SHORT_ROWS)
             yield from _turning(pair, c.n_rows)
         else:
             same = all(each.equal for each in pair.differences.values())
@@ -269,8 +269,10 @@ class Described:
         yield Section("scores", "Scores", [scores_table(c)], "Scores", 7)
         for at, pair in enumerate(each for each in c.pairs[:MOST_PAIRS] if len(each.contributions)):
             title = f"Largest contributions to {short_name(pair.first, 200)} − {short_name(pair.second, 200)}, log loss"
-            blocks = [contributions_table(pair), *_turning(pair, c.n_rows)]
-            yield Section(f"rows{at}", title, blocks, "" if at else "Rows")
+            table = contributions_table(pair)
+            folded = replace(table, folded=True, caption="The ten rows") if at else table
+            blocks = [folded, *_turning(pair, c.n_rows)]
+            yield Section(f"rows{at}", title, blocks, "" if at else "Rows", 6 if len(c.pairs) > 1 else 12)
         yield self._reproduce(command)
 
     def _reproduce(self, command: str) -> Section:
@@ -281,7 +283,7 @@ class Described:
         blocks.append(Settings(list(self._settings(notes))))
         if warnings := [*c.warnings, *notes]:
             blocks.append(Notes("Warnings", warnings))
-        return Section("reproduce", "Reproduce", blocks, "Reproduce")
+        return Section("reproduce", "Reproduce", blocks, "Reproduce", halved=True)
 
     def _settings(self, notes: list[str]) -> Iterator[tuple[str, str]]:
         c = self.c
@@ -300,6 +302,15 @@ class Described:
         yield "seed", f"{c.seed}"
         yield "left out, dropped, rescaled", "; ".join(notes) or "none"
         yield "version", c.version
+
+
+_P_VALUES = re.compile(r" \(p [^()]*\)")
+"""In a verdict; the lines below a headline have them."""
+
+
+def _sentence(clause: str) -> str:
+    """End a clause of the verdict as a sentence of its own; it begins with the name of a forecaster, or with a word."""
+    return f"{'Both' if clause.startswith('both ') else clause[:4]}{clause[4:]}."
 
 
 def compare_call(c: Comparison) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, rule_text, short_name
+from ..assessment.familiar import familiar_metrics
 from ..calibration.diagnosis.describe import short_verdict
 from ..report.document import Column, Table
 from ..report.numbers import MINUS, between, estimate, number, share
@@ -77,16 +78,21 @@ def _p_values(c: Comparison, found: Sequence[Difference]) -> list[Column]:
     return columns
 
 
-def pair_table(c: Comparison, pair: PairedComparison) -> Table:
-    """Return the differences of a pair by the scores that are printed, and the ratio of geometric accuracies."""
-    found = {rule_text(rule): d for rule, d in pair.differences.items() if rule not in SCORES or SCORES[rule].headline}
-    values = [(d.difference, d.interval) for d in found.values()]
+def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) -> Table:
+    """Return the differences of some pairs by the scores that are printed, with the p-values of the verdict."""
+    rows = [
+        (f"{short_name(pair.first)} − {short_name(pair.second)}, {rule_text(rule)}", d)
+        for pair in pairs
+        for rule, d in pair.differences.items()
+        if rule not in SCORES or SCORES[rule].headline
+    ]
+    holm = ", Holm-adjusted p-values" if len(c.pairs) > 1 else ""
     return Table(
-        f"Paired differences, {short_name(pair.first)} − {short_name(pair.second)}",
+        f"Paired differences (left − right){holm}",
         [
-            Column("score", [*found, "ratio of geometric accuracies"]),
-            *_estimates([*values, (pair.accuracy_ratio, pair.accuracy_ratio_interval)]),
-            *_p_values(c, [*found.values(), pair.differences["log_loss"]]),
+            Column("", [name for name, _ in rows]),
+            *_estimates([(d.difference, d.interval) for _, d in rows]),
+            Column("p-value", [_p_value(d.adjusted_p_value) for _, d in rows]),
         ],
         notes=confidence_interval(c.confidence),
     )
@@ -97,25 +103,38 @@ def zero_forecasters(c: Comparison) -> list[tuple[str, Forecaster]]:
     return [(name, each) for name, each in c.forecasters.items() if each.zero_rows]
 
 
+MOST_FAMILIAR = 20
+"""Forecasters whose ECE and calibration slope a table has."""
+
+
 def forecasters_table(c: Comparison, most: int | None = None) -> Table:
     """Return the forecasters, the best first, with the verdict on each, or on so many of them."""
     names, found = [short_name(name, 200) for name in c.forecasters], list(c.forecasters.values())
     of = [each.assessment for each in found]
     accuracies = [estimate(each.geometric_accuracy, each.geometric_accuracy_interval) for each in found]
+    familiar = [familiar_metrics(a.source.tally, c.confidence) for a in of[:MOST_FAMILIAR]]
+    others = [""] * len(of[MOST_FAMILIAR:])
+    of_top = " Of the most probable class." if c.n_classes > 2 else ""
     verdicts = [short_verdict(a.diagnosis) for a in of[:most]] + [""] * len(of[len(of) if most is None else most :])
     columns = [
         Column("forecaster", names),
-        Column("geometric accuracy", [value for value, _ in accuracies], [limits for _, limits in accuracies]),
         Column("log loss", [number(each.scores["log_loss"].mean) for each in found]),
         Column("Brier score", [number(each.scores["brier_score"].mean) for each in found]),
         Column("accuracy", [share(a.prediction_accuracy) for a in of]),
-        Column("slope of the averages", [number(a.slope) for a in of], meaning="1 is best."),
+        Column("ECE", [*(number(f.ece) for f in familiar), *others], meaning=f"Smaller is better.{of_top}"),
+        Column(
+            "calibration slope",
+            [*(number(f.calibration_slope.value, 2) for f in familiar), *others],
+            meaning=f"1 is best.{of_top}",
+        ),
+        Column("geometric accuracy", [value for value, _ in accuracies]),
+        Column("its 95% CI" if c.confidence == 0.95 else "its CI", [limits for _, limits in accuracies], detail=True),
+        Column("slope of the averages", [number(a.slope) for a in of], meaning="1 is best.", detail=True),
         Column("miscalibration", verdicts, words=True, detail=not any(verdicts)),
     ]
     caption = (
-        f"Ordered by log loss. Log loss and geometric accuracy {at_floor_text(c.scored_floor)}, slope"
-        f" of the averages {at_floor_text(c.floor)}. Larger accuracies are better; smaller log loss and Brier score are"
-        " better."
+        "Ordered by log loss. Smaller log loss, Brier score and ECE are better, larger accuracies; a calibration slope"
+        " of 1 is best."
     )
     if zero_forecasters(c):
         columns.insert(
@@ -123,7 +142,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
             Column("rows assigned 0", [f"{each.zero_rows:,}" for each in found], meaning="Rows whose observed class the"
                    " forecaster assigned probability 0."),
         )  # fmt: skip
-    return Table(caption, columns, sortable=True, notes=confidence_interval(c.confidence))
+    return Table(caption, columns, sortable=True)
 
 
 def _shown(c: Comparison) -> list[tuple[str, Forecaster]]:

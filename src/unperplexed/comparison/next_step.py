@@ -157,6 +157,7 @@ class NextStep:
             yield "No forecaster is shown to gain by recalibration; the ranking stands."
             return
         level = confidence_interval(self.confidence)
+        yield self._ranking(level)
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
             low, high = each.gain.interval
             yield (
@@ -167,7 +168,6 @@ class NextStep:
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."
-        yield self._ranking(level)
 
     def _ranking(self, level: str) -> str:
         first, rival = short_name(self.first), short_name(self.rival)

@@ -119,6 +119,8 @@ class Section:
     """What the section is called in the list of sections; "" for a section that is not listed."""
     width: int = 12
     """Columns out of twelve that it takes on a wide screen."""
+    halved: bool = False
+    """Whether its code stands beside everything else on a wide screen."""
 
 
 @dataclass(frozen=True)
@@ -167,13 +169,23 @@ def metrics_table(metrics: Sequence[Metric]) -> Table:
 
 
 def _better(metrics: Sequence[Metric]) -> str:
-    """Say which values are better: "Smaller is better: log loss; larger: accuracy."."""
+    """Say which values are better: "Smaller is better; for AUC and accuracy, larger."."""
     by_direction: dict[str, list[str]] = {}
     for each in metrics:
         if each.better:
-            by_direction.setdefault(each.better, []).append(each.name)
-    text = "; ".join(f"{which}: {', '.join(names)}" for which, names in by_direction.items())
-    return f"{text[:1].upper()}{text[1:]}.".replace(":", " is better:", 1) if text else ""
+            by_direction.setdefault(each.better, []).append(_inside(each.name))
+    first, *others = sorted(by_direction, key=lambda way: -len(by_direction[way])) or [""]
+    apart = "".join(f"; for {_listed(by_direction[way])}, {way}" for way in others)
+    return f"{first[:1].upper()}{first[1:]} is better{apart}." if first else ""
+
+
+def _inside(name: str) -> str:
+    """Write a name as inside a sentence: "Accuracy" as "accuracy", but "AUC" and "Brier score" as they are."""
+    return name if name[1:2].isupper() or name.startswith("Brier") else f"{name[:1].lower()}{name[1:]}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 @dataclass(frozen=True)

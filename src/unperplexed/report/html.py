@@ -18,6 +18,7 @@ from .._lib.formatting import printable, short_name
 from .._version import __version__
 from . import svg
 from .chart import Chart
+from .commands import command_lines
 from .document import (
     Block,
     Code,
@@ -207,7 +208,12 @@ def _defined(name: str, meaning: str) -> str:
 
 
 def _section(section: Section, tables: Tables) -> str:
-    blocks = "".join(_block(each, tables) for each in section.blocks)
+    halves = [[each for each in section.blocks if isinstance(each, Code) == code] for code in (True, False)]
+    if section.halved and all(halves):
+        left, right = ("".join(_block(each, tables) for each in half) for half in halves)
+        blocks = f'<div class="two"><div>{left}</div><div>{right}</div></div>'
+    else:
+        blocks = "".join(_block(each, tables) for each in section.blocks)
     kind = "" if section.width == 12 else f' class="s{section.width}"'
     return f'<section id="{section.id}"{kind}><h2>{_text(section.title)}</h2>{blocks}</section>'
 
@@ -232,8 +238,12 @@ def _block(block: Block, tables: Tables) -> str:
             return f'<div class="mini">{"".join(svg.small(each) for each in block.charts)}</div>'
 
 
+_COMMAND = 62
+"""Columns of a command beside the diagram; a narrower window wraps its lines."""
+
+
 def _code(code: Code) -> str:
-    lines = _text_lines(code.text)
+    lines = _text_lines("\n".join(command_lines(code.text, _COMMAND)))
     return (
         f'<div class="code"><pre tabindex="0" aria-label="{_text(code.label)}"><code>{lines}</code></pre>'
         '<button type="button" class="copy" hidden>Copy</button></div>'
@@ -288,7 +298,8 @@ def _cells(column: Column, first: bool, n: int, long: bool) -> list[str]:
     for value, note, meaning in zip_longest(column.values[:n], column.notes[:n], column.meanings[:n], fillvalue=""):
         shown = _brief(value) if long and (first or column.words) else value
         small = f" <small>{_text(note)}</small>" if note else ""
-        found.append(f"{tag}{_defined(shown, meaning)}{small}{end}")
+        text = _defined(shown, meaning).replace("&lt; ", "&lt;&nbsp;", not column.words)
+        found.append(f"{tag}{text}{small}{end}")
     return found
 
 

@@ -20,6 +20,8 @@ class Naming(NamedTuple):
     name: str = ""
     command: str = ""
     recalibrate: str = ""
+    report: str = ""
+    """Name of the page that is written with the text."""
 
 
 class Result(ABC):
@@ -28,6 +30,10 @@ class Result(ABC):
     @abstractmethod
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         """Describe the result; a brief document has no chart and no sections, which text and cards do not show."""
+
+    def described(self, naming: Naming) -> Document:
+        """Describe the result in brief, as text shows it, under names that are known."""
+        return self._document(naming, brief=True)
 
     def to_text(self, *, name: str = "", columns: int | None = None) -> str:
         """Give the result as text for a terminal, as ``print`` does.
@@ -45,7 +51,7 @@ class Result(ABC):
         """
         from .terminal import text
 
-        return text(self._document(Naming(name), brief=True), columns)
+        return text(self.described(Naming(name)), columns)
 
     def to_html(self, *, name: str = "", command: str = "", recalibrate: str = "") -> str:
         """Give the report: one HTML page that opens in any browser and needs nothing else, no network either.

@@ -8,13 +8,13 @@ their length, so that they can be copied.
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 
 from .._lib.formatting import printable
+from .commands import command_lines
 from .document import Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
 
 WIDTH, _NARROWEST = 80, 40
@@ -103,37 +103,10 @@ def _actions(d: Document, columns: int) -> Iterator[str]:
         longest = max(len(line) for line in d.command.text.splitlines())
         python = not d.command.text.startswith("unperplexed ")
         room = max(columns - longest, 2) if python else columns
-        yield from code_lines(d.command.text, columns, f"{indent}  "[:room])
+        yield from command_lines(d.command.text, columns, f"{indent}  "[:room])
     for remark in d.remarks:
         yield ""
         yield from _wrapped(remark, columns)
-
-
-def code_lines(code: str, columns: int, indent: str = "  ") -> Iterator[str]:
-    """Give commands in lines that can be copied, long ones continued by a backslash; Python as it is."""
-    for line in code.splitlines():
-        if not line.startswith("unperplexed ") or len(indent + line) <= columns:
-            yield f"{indent}{line}"
-            continue
-        shown = ""
-        for phrase in _phrases(line):
-            if shown and len(f"{indent}{shown} {phrase} \\") > columns:
-                yield f"{indent}{shown} \\"
-                shown = f"    {phrase}"
-            else:
-                shown = f"{shown} {phrase}" if shown else phrase
-        yield f"{indent}{shown}"
-
-
-def _phrases(command: str) -> Iterator[str]:
-    """Split a command before its options, so that each stays with its values."""
-    phrase: list[str] = []
-    for word in shlex.split(command):
-        if word.startswith("-") and len(word) > 1:
-            yield " ".join(phrase)
-            phrase = []
-        phrase.append(shlex.quote(word))
-    yield " ".join(phrase)
 
 
 def _metrics(metrics: Sequence[Metric], columns: int) -> Iterator[str]:
@@ -152,7 +125,7 @@ def _block(block: Block, columns: int) -> Iterator[str]:
         case Prose():
             yield from _wrapped(block.text, columns)
         case Code():
-            yield from code_lines(block.text, columns)
+            yield from command_lines(block.text, columns, "  ")
         case Settings():
             for name, value in block.items:
                 yield from _wrapped(f"{name}: {value}", columns, later="  ")

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..._lib.formatting import number_of
+from ..._lib.formatting import number_of, p_value_text
 from ...report.document import Action, Document
+from ...report.numbers import number
 from .class_words import FLEXIBLE
 from .result import COUNTS, Diagnosis
 from .words import REST_LEVEL, short
@@ -28,15 +29,25 @@ def lines(diagnosis: Diagnosis, log_loss: float = math.nan) -> Iterator[str]:
         yield UNTOLD
 
 
+def unnamed_error(d: Diagnosis) -> str:
+    """Say that the named errors do not explain everything; "" where they do."""
+    if not d.findings or not d.rest_p_value < REST_LEVEL:
+        return ""
+    return f"The forecasts are also miscalibrated in a way that has no name here ({p_value_text(d.rest_p_value)})."
+
+
 def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
     if not d.gain > 0:
         return
-    share = f" ({_percent(d.gain / log_loss)} of it)" if 0 < log_loss < math.inf else ""
-    of = f" of the log loss of {log_loss:.3f}" if share else " of the log loss"
-    parts = [f"{short(x)} {x.gain:.2g}" for x in d.findings if x.gain > 0]
-    each = f": {', '.join(parts)}" if len(parts) > 1 else ""
+    cost = number(d.gain)
+    parts = [f"{short(x)} {number(x.gain)}" for x in d.findings if x.gain > 0]
+    each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     apart = " This leaves out the rows predicted as certain." if "certainty" in d.errors else ""
-    yield f"Miscalibration costs about {d.gain:.2g} nats a row{of}{share}{each}.{apart}"
+    if 0 < log_loss < math.inf:
+        share = _percent(d.gain / log_loss)
+        yield f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"
+    else:
+        yield f"Miscalibration costs about {cost} nats a row of the log loss{each}.{apart}"
 
 
 def _percent(share: float) -> str:
@@ -82,8 +93,8 @@ def _alternatives(d: Diagnosis) -> Iterator[str]:
         yield f"{what} these rows about as well: {'; or '.join(sets)}."
 
 
-def seen(d: Diagnosis) -> Iterator[str]:
-    """Say which errors so many rows would have shown."""
+def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
+    """Say which errors so many rows would have shown; ``points`` is the bias as a change of the mean prediction."""
     bias, slope = d.detectable.bias, d.detectable.calibration_slope
     if not math.isfinite(bias):
         return
@@ -95,7 +106,8 @@ def seen(d: Diagnosis) -> Iterator[str]:
     if d.n_classes > 2 and slope < _LARGEST:  # whose calibration slope, in the metrics, is that of the top class
         or_slope = f" or a temperature {detectable_temperatures(slope)}"
     rows = f"{d.n_rows:,} row{' shows' if d.n_rows == 1 else 's show'}"
-    yield f"{rows}, with 80% power, a bias of {bias:.2g} in log-odds{or_slope}."
+    size = f"{bias:.2g} in log-odds" if math.isnan(points) else f"{100 * points:.2g} points ({bias:.2g} in log-odds)"
+    yield f"{rows}, with 80% power, a bias of {size}{or_slope}."
 
 
 def detectable_temperatures(slope: float) -> str:

@@ -41,6 +41,7 @@ class Facts:
 def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Facts) -> Diagnosis:
     """Return the diagnosis that says it."""
     n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value, len(labels))
+    findings = sorted(findings, key=lambda finding: _is_rare(finding, about.n))
     words = [finding.words for finding in findings]
     if rest:
         p = f"({p_value_text(about.rest)})"
@@ -67,6 +68,14 @@ def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], abou
         by=about.by,
         n_clusters=about.clusters,
     )
+
+
+_RARE = 0.01
+
+
+def _is_rare(finding: Finding, n: float) -> bool:
+    """Whether rows that were certain and wrong are so few that errors of all rows come first."""
+    return finding.error == "certainty" and finding.parameter < _RARE * n
 
 
 def sentence(text: str) -> str:
