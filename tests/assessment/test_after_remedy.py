@@ -79,7 +79,7 @@ def test_text_json_and_page_have_the_column():
     for name, value in (
         ("Brier score", f"{after.brier_score:.3f}"),
         ("Calibration error (ECE)", f"{after.ece:.3f}"),
-        ("Calibration slope", f"{after.calibration_slope:.2f}"),
+        ("Calibration slope", f"{after.calibration_slope:.3f}"),
     ):
         line = next(line for line in str(assessment).splitlines() if line.startswith(name))
         assert value in line.split(), name

@@ -39,7 +39,7 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     if (after := a.advised) is not None:
         log_loss, brier_score = number(after.log_loss), number(after.brier_score)
         if two == (a.n_classes == 2):  # of the same class
-            ece, slope_after = number(after.ece), number(after.calibration_slope, 2)
+            ece, slope_after = number(after.ece), number(after.calibration_slope)
     yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
     name = "Brier score (sum over classes)" if a.n_classes == 2 else "Brier score"
     yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")
@@ -52,12 +52,8 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     yield Metric("Calibration error (ECE)", meaning, number(f.ece), limits, ece, chance, "smaller")
     slope, meaning = f.calibration_slope, f"{MEANING['calibration slope']}{of_top}. {MEANING['slope sides']}"
     name = "Calibration slope" if two else "Calibration slope, top class"
-    limits = between(*slope.interval, _two_decimals)
-    yield Metric(name, meaning, number(slope.value, 2), limits, slope_after, "1 is best")
-
-
-def _two_decimals(value: float) -> str:
-    return number(value, 2)
+    limits = between(*slope.interval)
+    yield Metric(name, meaning, number(slope.value), limits, slope_after, "1 is best")
 
 
 def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
@@ -67,8 +63,8 @@ def means_of_event(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         return
     intercept = f.calibration_intercept
     if not math.isnan(intercept.value):
-        limits = between(*intercept.interval, _two_decimals)
-        yield Metric("Calibration intercept", MEANING["intercept"], number(intercept.value, 2), limits, "", "0 is best")
+        limits = between(*intercept.interval)
+        yield Metric("Calibration intercept", MEANING["intercept"], number(intercept.value), limits, "", "0 is best")
     yield _accuracy(a, f"base rate {share(f.reference_accuracy)}")
     if a.bias is not None and not evidence_is_of_all_rows(event):  # which has both
         yield Metric(f"Mean prediction of {event.name}", "", share(a.bias.mean_reported))
