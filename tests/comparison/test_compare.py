@@ -777,7 +777,7 @@ REFUSED = {
     "lag and groups": (lambda: compare({"a": P, "b": P}, Y, lag=1, groups=Y), "leave one out"),
     "a long lag": (
         lambda: compare({"a": P, "b": P / 2}, Y, lag=2),
-        "2 places for 3 rows, which are then not worth two independent ones",
+        "2 places for 3 rows leave fewer than two independent ones",
     ),
     "a lag below 0": (lambda: compare({"a": P, "b": P}, Y, lag=-1), "lag: expected a whole number of at least 0"),
     "half a lag": (lambda: compare({"a": P, "b": P}, Y, lag=0.5), "lag: expected a whole number"),

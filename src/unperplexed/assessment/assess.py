@@ -96,7 +96,7 @@ def assess(
         Predicted probabilities: of the positive class, or of each class.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights: weight 2 is the row twice, but to an estimator of the measured probability that
-        asks how many rows there are; it counts what they are worth in rows of equal weight.
+        asks how many rows there are; it counts the effective sample size.
     labels : sequence, optional
         Class labels in the order of the probability columns; (negative, positive) for one column.
     pos_label : label, optional

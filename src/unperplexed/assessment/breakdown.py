@@ -178,8 +178,8 @@ class Breakdown(Result):
     def frame(self) -> pl.DataFrame:
         """Give the groups as a polars DataFrame, one row a group in the order of ``groups``.
 
-        Columns: those grouped by; how many rows there are, the verdict on them, what they are worth in rows of equal
-        weight, and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
+        Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
+        and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
         shrunken value; the cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the
         scores.
         """
@@ -271,7 +271,7 @@ def assess_by(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tallies
-        What happened, as in `assess`. Or `Tallies`, which already hold forecasts and outcomes by group; then the
+        Outcomes, as in `assess`. Or `Tallies`, which already contain forecasts and outcomes by group; then the
         arguments that concern the reading of rows are not accepted.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Reported probabilities, as in `assess`.

@@ -238,7 +238,7 @@ def clusters_text(a: Assessment) -> str:
 
 
 def dependence_text(a: Assessment) -> str:
-    """Say whether rows depend on one another or differ in weight, and how many independent rows they are worth."""
+    """Say whether rows depend on one another or differ in weight, and give the effective sample size."""
     if a.grouped:
         return f"{clusters_text(a)}, effective sample size {a.independent_rows:,.4g}"
     return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"

@@ -35,7 +35,7 @@ class GroupRemedy:
     remedy: Remedy = field(repr=False)
     """As ``Assessment.remedy`` of the group; the interval of its gain is not corrected."""
     p_value: float
-    """Of the gain, cross-fitted (two-sided)."""
+    """p-value of the gain, cross-fitted (two-sided)."""
     adjusted_p_value: float
     """Adjusted for all groups that were diagnosed (Holm)."""
 

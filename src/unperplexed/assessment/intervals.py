@@ -1,4 +1,4 @@
-"""How sure we are: intervals for the figures of an assessment, and the bands of the picture.
+"""Confidence intervals for the figures of an assessment, and the bands of the reliability diagram.
 
 Reported figures and scores have standard errors in closed form (delta method), prediction accuracy Wilson's interval.
 What is measured has none: its intervals come from samples like the one at hand (`calibration.worlds`).

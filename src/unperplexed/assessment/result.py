@@ -184,7 +184,7 @@ class Source:
         return Observed(weight, float(reported[0]), float(reported[-1]), mean, share, interval)
 
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
-        """Find out how sure the figures are."""
+        """Compute intervals, bands and warnings of the figures."""
         return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
 
     def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
@@ -231,7 +231,7 @@ class Assessment(Result):
     effective_rows: float
     """(sum w)^2 / sum w^2; the number of rows where all weights are equal."""
     independent_rows: float
-    """The same, or of rows in groups how many groups of equal weight they are worth."""
+    """The same; for dependent rows the effective number of clusters."""
     grouped: bool
     """Whether the rows have clusters."""
     zero_given: float
@@ -272,7 +272,7 @@ class Assessment(Result):
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
-        """How sure the figures are: intervals, bands and warnings. Made when first asked for, in a second."""
+        """Confidence intervals, bands and warnings. Computed when first asked for, in a second."""
         assert self._source is not None
         return self._source.uncertainty(self.figures(), self.view)
 

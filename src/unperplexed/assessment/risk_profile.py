@@ -139,7 +139,7 @@ def profile_of_points(
 
 
 def _errors(ratios: Floats, w: Floats, w2: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
-    """Standard errors of means, how many rows' worth carry each, and its degrees of freedom.
+    """Standard errors of means, the effective number of rows behind each, and its degrees of freedom.
 
     A row of ratios has, for one mean M of order r, ((p/M)^r - 1)/r of all points, which is 0 on average:
     se(M) = M^(1-r)/|r| se(mean p^r) is M times its error.

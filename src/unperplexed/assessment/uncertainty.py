@@ -1,4 +1,4 @@
-"""How sure an assessment is: its intervals, and where they are not to be trusted."""
+"""Uncertainty of an assessment: its confidence intervals, and warnings where these are too narrow."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SMALL_FLOOR = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """How sure an assessment is. Made when first asked for; the same settings give the same numbers."""
+    """Confidence intervals, bands and warnings of an assessment. The same settings give the same numbers."""
 
     intervals: dict[str, Interval]
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     curve: Band | None
-    """Where the measured probability may lie."""
+    """Confidence band of the measured probability."""
     consistent: Band | None
-    """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
+    """Band in which the curve of calibrated forecasts would lie; None for clustered and weighted rows."""
     corrected: dict[str, float]
     """Measured metrics, slope and divergence minus the bias of the estimator; for the default estimator, whose own are
     nearer to the truth, only those that would lie outside their intervals otherwise."""
@@ -41,7 +41,7 @@ class Uncertainty:
     """Why intervals may be too narrow, if they may."""
     confidence: float
     resamples: int
-    """How many samples intervals of measured figures, bands and test are made from."""
+    """Number of bootstrap replicates for the intervals of measured figures, the bands and the test."""
     seed: int
     """Random seed of the bootstrap replicates."""
 
@@ -59,7 +59,7 @@ def uncertainty(
     view: View,
     sampling: Sampling,
 ) -> Uncertainty:
-    """Find out how sure figures are that were read from a tally.
+    """Compute the uncertainty of figures that were read from a tally.
 
     ``headline`` is the profile at the orders of decisiveness, geometric accuracy and robustness.
     """

@@ -131,10 +131,10 @@ def expected_calibration_error(
     Examples
     --------
     >>> from unperplexed.calibration import expected_calibration_error
-    >>> happened, said = [1, 1, 1, 0], [0.875, 0.875, 0.875, 0.25]
-    >>> expected_calibration_error(happened, said)
+    >>> observed, predicted = [1, 1, 1, 0], [0.875, 0.875, 0.875, 0.25]
+    >>> expected_calibration_error(observed, predicted)
     0.15625
-    >>> expected_calibration_error(happened, said, norm=float("inf"))
+    >>> expected_calibration_error(observed, predicted, norm=float("inf"))
     0.25
     """
     check_choice("binning", binning, _BINNINGS)

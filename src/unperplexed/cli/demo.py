@@ -1,4 +1,4 @@
-"""Real predictions to try the program on: of handwritten digits, by a classifier that is too sure of itself."""
+"""Real predictions to try the program on: of handwritten digits, by an overconfident classifier."""
 
 from __future__ import annotations
 

@@ -50,24 +50,29 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
         **many,
     )
     if pairs:
-        add("--pair", metavar="PROB=OUTCOME", help="one of several binary forecasts a row", **many)
+        add(
+            "--pair",
+            metavar="PROB=OUTCOME",
+            help="columns of a binary forecast and its outcome; several pairs for several forecasts a row",
+            **many,
+        )
     else:
         command.set_defaults(pair=[])
-    add("--weight", metavar="COLUMN", help="importance weights")
+    add("--weight", metavar="COLUMN", help="column of importance weights")
     add(
         "--labels",
         nargs="+",
         metavar="LABEL",
         help="class labels in column order (negative positive for one column); @FILE: one on each line of a file",
     )
-    add("--pos-label", metavar="LABEL", help="the outcome a single probability column speaks of")
+    add("--pos-label", metavar="LABEL", help="the outcome that a single probability column predicts")
     add("--ignore-label", nargs="+", metavar="LABEL", help="leave out rows with this outcome, and report them")
     add(
         "--separator",
         metavar="CHAR",
-        help="between the fields of a text file (default: comma; tab for .tsv; semicolon with --decimal-comma)",
+        help="field separator of a text file (default: comma; tab for .tsv; semicolon with --decimal-comma)",
     )
-    add("--decimal-comma", action="store_true", help="numbers in a text file are written like 0,5")
+    add("--decimal-comma", action="store_true", help="read numbers with a decimal comma, such as 0,5")
     add(
         "--na",
         nargs="*",
@@ -100,11 +105,15 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         "--engine",
         choices=ENGINES,
         default="local",
-        help="in this process, or by the workers of Dask or Spark (default: %(default)s)",
+        help="count in this process, or on workers of Dask or Spark (default: %(default)s)",
     )
-    add("--jobs", type=int, metavar="N", help="so many threads count, or -1: one for each processor (default: 1)")
-    add("--scheduler", metavar="ADDRESS", help="of Dask (default: a cluster of processes on this machine)")
-    add("--master", metavar="URL", help="of Spark (default: this machine)")
+    add("--jobs", type=int, metavar="N", help="number of threads that count; -1: one for each processor (default: 1)")
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of the Dask scheduler (default: a cluster of processes on this machine)",
+    )
+    add("--master", metavar="URL", help="URL of the Spark master (default: this machine)")
 
 
 def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None:
@@ -112,7 +121,7 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
     group = command.add_argument_group("matching rows")
     add = group.add_argument
     many: Any = {"nargs": "+", "action": "extend", "default": []}
-    add("--on", metavar="COLUMN", help="columns that make a row's id, in every file", **many)
+    add("--on", metavar="COLUMN", help="columns of every file that identify a row", **many)
     add("--in-order", action="store_true", help="all files have the same rows in the same order")
     add("--common", action="store_true", help="leave out ids that not all files have, and report them")
     add("--forecast", metavar="NAME=COLUMN[,COLUMN...]", help="a forecaster's probability columns in one file", **many)
@@ -143,7 +152,7 @@ def add_floor(command: argparse.ArgumentParser) -> None:
         type=_number_or_auto,
         default="auto",
         metavar="P",
-        help="raise lower probabilities to it (default: auto, which is 0.01 / number of classes)",
+        help="raise probabilities below P to P (default: auto, which is 0.01 / number of classes)",
     )
 
 
@@ -155,7 +164,10 @@ def _number_or_auto(text: str) -> float | str:
 def add_limit(command: argparse.ArgumentParser) -> None:
     """Add which probabilities the floor limits."""
     command.add_argument(
-        "--limit", choices=("floor", "both"), default="floor", help="both: also lower those above 1 - floor"
+        "--limit",
+        choices=("floor", "both"),
+        default="floor",
+        help="both: also lower probabilities above 1 - floor to it (default: floor)",
     )
 
 
@@ -168,8 +180,8 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         "--measured",
         metavar="NAME[:SETTINGS]",
         default="shrunk-isotonic",
-        help="estimator of the measured probability, with settings as in equal-width:bins=20 (default: %(default)s);"
-        " others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel, bayesian",
+        help="estimator of the measured (calibrated) probability, with settings as in equal-width:bins=20 (default:"
+        " %(default)s); others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel, bayesian",
     )
     add(
         "--view",
@@ -182,7 +194,9 @@ def add_settings(command: argparse.ArgumentParser) -> None:
 
 def add_confidence(command: argparse.ArgumentParser) -> None:
     """Add the confidence level."""
-    command.add_argument("--confidence", type=float, default=0.95, metavar="P", help="confidence level (default: 0.95)")
+    command.add_argument(
+        "--confidence", type=float, default=0.95, metavar="P", help="confidence level of the intervals (default: 0.95)"
+    )
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
@@ -193,7 +207,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
         type=int,
         default=400,
         metavar="N",
-        help="bootstrap replicates for the intervals of the calibrated figures; 0: none (default: 400)",
+        help="number of bootstrap replicates for the intervals of the calibrated averages; 0: none (default: 400)",
     )
     command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
 
@@ -277,7 +291,7 @@ def add_by(command: argparse.ArgumentParser) -> None:
         choices=("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"),
         default="geometric_accuracy",
         metavar="WHAT",
-        help="which groups come first, the worst: %(choices)s (default: %(default)s)",
+        help="order of the groups, the worst first: %(choices)s (default: %(default)s)",
     )
     add("--shrink", action="store_true", help="shrink geometric accuracies of small groups towards those of all")
 
@@ -288,7 +302,7 @@ def add_picture_axes(command: argparse.ArgumentParser) -> None:
         "--axes",
         choices=("reported", "nelson"),
         default="reported",
-        help="reported probability on x, or on y as in Nelson 2017",
+        help="put the predicted probability on x, or on y as in Nelson (2017)",
     )
 
 
@@ -312,12 +326,17 @@ def add_counting(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=("classes", "predictions", "shards", "surprises", "diagnosis"),
         default=[],
-        help="what else to keep: counts of each class, of each predicted class, of a thousand shards of the rows; the"
-        " most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
+        help="further counts to keep: counts of each class, of each predicted class, of a thousand shards of the rows;"
+        " the most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)",
     )
     add_groups(command)
     add_exact_limit(command)
-    add("--fraction-bits", type=int, metavar="B", help="beyond, cells of relative width 2^-B (default: 9)")
+    add(
+        "--fraction-bits",
+        type=int,
+        metavar="B",
+        help="beyond the exact limit count in cells of relative width 2^-B (default: 9)",
+    )
 
 
 def add_exact_limit(command: argparse.ArgumentParser) -> None:

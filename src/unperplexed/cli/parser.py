@@ -137,9 +137,9 @@ def _parser() -> argparse.ArgumentParser:
         options.add_plot,
     )
     profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
-    scores = _command(commands, "scores", "every scoring rule, with standard errors")
+    scores = _command(commands, "scores", "mean scores by every scoring rule, with standard errors")
     scores.having(options.add_input, options.add_group_columns, options.add_scores, options.add_json)
-    calibration = _command(commands, "calibration", "calibration errors, and scores in their parts")
+    calibration = _command(commands, "calibration", "calibration errors and score decompositions")
     calibration.having(
         options.add_input, options.add_group_columns, options.add_error_bins, options.add_exact_limit, options.add_json
     )
@@ -168,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(options.add_input, options.add_scores, options.add_counting, options.add_tally_output)
     _command(commands, "merge", "add up tally files").having(options.add_tallies, options.add_tally_output)
-    show = _command(commands, "show", "what a tally file holds")
+    show = _command(commands, "show", "show the contents of a tally file")
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
     show.having(options.add_json)
     demo = _command(commands, "demo", "assess a classifier of handwritten digits")

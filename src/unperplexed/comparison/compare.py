@@ -342,8 +342,8 @@ class _Sample:
         """Refuse a lag that leaves nothing independent."""
         if self.dependence.lag and self.dependence.independent(np.ones_like(self.weights)) < LEAST_WORTH:
             raise InputError(
-                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows, which are then not worth"
-                " two independent ones; give less, better a tenth of the rows."
+                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows leave fewer than two"
+                " independent ones; choose a smaller lag, at most a tenth of the rows."
             )
 
     def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:

@@ -363,7 +363,7 @@ class Forecasts:
         return (self._groups[index - self._first_row] >> np.uint64(1)).astype(np.int64)
 
     def correct_class_probabilities(self) -> tuple[Floats, Floats | None]:
-        """Probability given to what happened, row by row, and the weights (None if all are 1)."""
+        """Probability assigned to the outcome of each row, and the weights (None if all are 1)."""
         return self.per_row(lambda block: block.rows.correct)
 
     def per_row(self, value: Callable[[Block], Floats]) -> tuple[Floats, Floats | None]:

@@ -30,7 +30,7 @@ class PairedMetric:
     difference: float
     """First minus second."""
     interval: Interval
-    """Of ``difference``, by Student's t; NaN where all questions have the same difference."""
+    """Confidence interval of ``difference``, by Student's t; NaN where all questions have the same difference."""
     p_value: float
     """Probability of a difference at least as large if the expected difference is 0 (two-sided)."""
     larger_is_better: bool

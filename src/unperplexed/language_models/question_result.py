@@ -28,7 +28,7 @@ class GradedAssessment(Result):
     n: int
     metrics: dict[str, Mean]
     assessment: Assessment | None
-    """Of the forecasts of yes or no; None without probabilities."""
+    """Assessment of the forecasts of yes or no; None without probabilities."""
     events: str
     """What these forecasts are, in words."""
     confidence: float

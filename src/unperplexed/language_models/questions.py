@@ -289,7 +289,7 @@ class Rule(NamedTuple):
     """A metric of a question."""
 
     of: Callable[[Question, Any], float]
-    """Of a question and its options' probabilities."""
+    """Computes it from a question and the probabilities of its options."""
     larger_is_better: bool = True
     most: float = 1.0
 

@@ -53,11 +53,11 @@ class TextComparison(Result):
     n_documents: int
     n_bytes: int
     bits_per_byte: tuple[float, float]
-    """Of each model. Smaller is better."""
+    """Bits per byte of each model. Smaller is better."""
     difference: float
     """Bits per byte of the first model minus those of the second: below 0 the first is better."""
     interval: Interval
-    """Of ``difference``, with documents as clusters."""
+    """Confidence interval of ``difference``, with documents as clusters."""
     p_value: float
     """Probability of a difference at least as large if the expected difference is 0 (two-sided)."""
     geometric_accuracy_ratio: float

@@ -36,7 +36,7 @@ class Rate:
     log_probability: float
     """Mean natural logarithm of the probability per unit. Larger is better."""
     interval: Interval
-    """Of ``log_probability``, with documents as clusters."""
+    """Confidence interval of ``log_probability``, with documents as clusters."""
     geometric_accuracy: float
     """exp of it: geometric mean of the probability per unit. Larger is better."""
     geometric_accuracy_interval: Interval

@@ -80,8 +80,8 @@ def tally_dask(
     >>> import dask.dataframe as dd
     >>> import pandas as pd
     >>> from unperplexed import assess, tally_dask
-    >>> rain = pd.DataFrame({"rained": [1, 0, 1], "said": [0.9, 0.4, 0.6]})
-    >>> tally = tally_dask(dd.from_pandas(rain, npartitions=2), truth="rained", prob="said")
+    >>> rain = pd.DataFrame({"rained": [1, 0, 1], "p_rain": [0.9, 0.4, 0.6]})
+    >>> tally = tally_dask(dd.from_pandas(rain, npartitions=2), truth="rained", prob="p_rain")
     >>> assess(tally).prediction_accuracy
     1.0
     """
@@ -127,8 +127,8 @@ def tally_dask_by(
     >>> import dask.dataframe as dd
     >>> import pandas as pd
     >>> from unperplexed import tally_dask_by
-    >>> rain = pd.DataFrame({"town": ["Rome", "Oslo", "Rome"], "rained": [1, 0, 1], "said": [0.9, 0.4, 0.6]})
-    >>> tallies = tally_dask_by(dd.from_pandas(rain, npartitions=2), truth="rained", prob="said", by="town")
+    >>> rain = pd.DataFrame({"town": ["Rome", "Oslo", "Rome"], "rained": [1, 0, 1], "p_rain": [0.9, 0.4, 0.6]})
+    >>> tallies = tally_dask_by(dd.from_pandas(rain, npartitions=2), truth="rained", prob="p_rain", by="town")
     >>> {town: tally.n_rows for (town,), tally in tallies.items()}
     {'Oslo': 1, 'Rome': 2}
     """

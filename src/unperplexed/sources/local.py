@@ -112,8 +112,8 @@ def tally_files(
     >>> import pathlib, tempfile
     >>> from unperplexed import assess, tally_files
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "forecasts.csv"
-    >>> size = path.write_text("rained,said\\n1,0.9\\n0,0.4\\n")
-    >>> assess(tally_files(path, truth="rained", prob="said")).prediction_accuracy
+    >>> size = path.write_text("rained,p_rain\\n1,0.9\\n0,0.4\\n")
+    >>> assess(tally_files(path, truth="rained", prob="p_rain")).prediction_accuracy
     1.0
     """
     selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
@@ -179,8 +179,8 @@ def tally_files_by(
     >>> import pathlib, tempfile
     >>> from unperplexed import tally_files_by
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "forecasts.csv"
-    >>> size = path.write_text("town,rained,said\\nRome,1,0.9\\nOslo,0,0.4\\nRome,0,0.2\\n")
-    >>> tallies = tally_files_by(path, truth="rained", prob="said", by="town")
+    >>> size = path.write_text("town,rained,p_rain\\nRome,1,0.9\\nOslo,0,0.4\\nRome,0,0.2\\n")
+    >>> tallies = tally_files_by(path, truth="rained", prob="p_rain", by="town")
     >>> {town: tally.n_rows for (town,), tally in tallies.items()}
     {'Oslo': 1, 'Rome': 2}
     """

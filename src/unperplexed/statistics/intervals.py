@@ -30,7 +30,7 @@ class Band(ReadOnlyArrays):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How sure one wants to be, and how it is found out."""
+    """Confidence level and bootstrap settings."""
 
     confidence: float = 0.95
     resamples: int = 400

@@ -398,7 +398,7 @@ def suggested_floor(n: int) -> float:
 
 
 def effective_number(weights: Floats) -> float:
-    """How many of equal weight these are worth: (sum w)^2 / sum w^2 (Kish 1965); 0 for none."""
+    """Effective sample size: (sum w)^2 / sum w^2 (Kish 1965); 0 for none."""
     largest = weights.max(initial=0.0)
     if not largest > 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Means of rows that may depend on one another, how sure they are, and p-values of several of them together."""
+"""Means of rows that may depend on one another, their standard errors, and adjusted p-values of several of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
 """Rounding errors of double precision and of single, with room to spare."""
 
 LEAST_WORTH = 2 - _ROUNDING_32
-"""Independent units that it takes to tell how sure a mean is."""
+"""Independent units that a standard error takes."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Dependence:
         return n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
 
     def independent(self, w: Floats) -> float:
-        """About how many independent units of equal weight the rows are worth.
+        """Effective number of independent units.
 
         Kish's size of the groups' weights, or the rows'. With a lag it is divided by the sum of the kernel's squares,
         so that it gives the equivalent degrees of freedom of Lazarus, Lewis, Stock and Watson (2018).
@@ -48,13 +48,13 @@ class UncertainMean(NamedTuple):
     mean: float
     standard_error: float
     degrees: float
-    """Degrees of freedom: how many independent units the rows are worth, less one."""
+    """Degrees of freedom: the effective number of independent units minus 1."""
     carried_by: float
-    """How many rows' or groups' worth carry the standard error: the fewer, the less is known of it."""
+    """Effective number of rows or clusters behind the standard error; with few it is uncertain itself."""
 
     @property
     def judged(self) -> bool:
-        """Whether the rows tell how sure the mean is: not where all are the same, nor of fewer than two units."""
+        """Whether the standard error is known: not where all are the same, nor of fewer than two units."""
         return self.standard_error > 0 and self.degrees >= LEAST_WORTH - 1
 
     def half_width(self, confidence: float) -> float:

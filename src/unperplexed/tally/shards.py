@@ -64,7 +64,7 @@ class Shards:
 
     @property
     def independent(self) -> float:
-        """How many shards of equal weight these are worth: (sum W)^2 / sum W^2."""
+        """Effective number of shards: (sum W)^2 / sum W^2."""
         return effective_number(self.rows.weight)
 
     def standard_error(self, sums: Floats) -> Floats:

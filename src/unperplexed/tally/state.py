@@ -1,4 +1,4 @@
-"""What a tally holds, and what is read from it: pairs, points, scores, and how many rows these are worth."""
+"""What a tally holds, and what is read from it: pairs, points, scores, and the effective sample size."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class TallyState:
 
     @property
     def effective_rows(self) -> float:
-        """How many rows of equal weight these are worth: (sum w)^2 / sum w^2."""
+        """Effective sample size of weighted rows: (sum w)^2 / sum w^2."""
         return self.weight**2 / self.weight_squared if self.weight else 0.0
 
     @property
@@ -212,7 +212,7 @@ class TallyState:
 
     @property
     def independent_rows(self) -> float:
-        """How many independent rows these are worth: `effective_rows`, or how many shards of groups of equal weight."""
+        """Effective sample size: `effective_rows`, or for dependent rows the effective number of shards of clusters."""
         if self.shards is not None and self.shards.grouped:
             return self.shards.independent
         return self.effective_rows
@@ -361,7 +361,7 @@ class TallyState:
         return found | ({"classes": self.by_class().to_dicts()} if self.classes is not None else {})
 
     def by_class(self) -> pl.DataFrame:
-        """How often each class happened, and how often it was said to: one row a class. Needs the part "classes".
+        """How often each class happened, and how often it was predicted: one row a class. Needs the part "classes".
 
         Columns: label; happened, the weight of the rows in which it happened; frequency, its share of all; and
         mean_reported, the mean probability assigned to the class, which is about as large for calibrated forecasts.

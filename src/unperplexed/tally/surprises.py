@@ -37,7 +37,7 @@ class Surprise(NamedTuple):
     predicted: int
     """Number of the most probable class, the first of those that tie."""
     highest: float
-    """Given to that."""
+    """Probability assigned to that class."""
     weight: float
 
 
@@ -52,11 +52,11 @@ class SurpriseTable(ReadOnlyArrays):
     happened: tuple[Label | None, ...]
     """Observed class; None for a class whose label is not known."""
     probability: Floats
-    """Given to what happened, unfloored."""
+    """Probability assigned to the outcome, without the floor."""
     predicted: tuple[Label | None, ...]
     """The most probable class, the first of those that tie."""
     highest: Floats
-    """Given to that."""
+    """Probability assigned to that class."""
     share: Floats
     """Share of the log loss at the floor: what this row makes up of it; NaN where that is 0 or infinite."""
 

@@ -210,7 +210,7 @@ def bayesian(
     bins : int, optional
         As for `equal_population`.
     prior : float, default 1
-        Strength of the prior: how many pairs it is worth.
+        Strength of the prior, as a number of pairs.
 
     Raises
     ------
