@@ -35,7 +35,14 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     if brief:
         blocks: list[Block] = [groups_table(b), *_between_groups(b), *_remedies(b)]
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
-        return replace(whole, metrics=(), summary=blocks, settings="", more=_MORE, warnings=warnings)
+        return replace(
+            whole,
+            metrics=(),
+            summary=blocks,
+            settings="",
+            more=f"{naming.report or _MORE}: {_SHOWN}",
+            warnings=warnings,
+        )
     title = f"Groups by {', '.join(map(printable, b.by))}"
     sections = [Section("by", title, [groups_table(b), *_between_groups(b), *_remedies(b)], "Groups")]
     if len(b) > 1:
@@ -51,7 +58,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     return replace(whole, sections=[*sections, *whole.sections])
 
 
-_MORE = "--report PAGE.html, or to_html() in Python: a chart and all figures of the groups, and of all rows"
+_MORE, _SHOWN = "--report PAGE.html, or to_html() in Python", "a chart and all figures of the groups, and of all rows"
 
 
 def groups_table(b: Breakdown) -> Table:

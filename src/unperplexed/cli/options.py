@@ -181,7 +181,8 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         metavar="NAME[:SETTINGS]",
         default="shrunk-isotonic",
         help="estimator of the measured (calibrated) probability, with settings as in equal-width:bins=20 (default:"
-        " %(default)s); others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel, bayesian",
+        " %(default)s); others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel,"
+        " bayesian",
     )
     add(
         "--view",

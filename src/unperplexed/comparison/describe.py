@@ -94,7 +94,7 @@ class Described:
             facts=" · ".join(filter(None, [name, self._counted(), f"paired by row, {dependence_text(c)}"])),
             headline=headline,
             lead=" ".join(
-                [*map(_sentence, rest), *self._pair(), f"Log loss {log_loss_text(c)}.", self._significance()]
+                [*map(_sentence, rest), *self._pair(), *[f"Log loss {log_loss_text(c)}."] * bool(c.scored_floor)]
             ),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
             actions=list(self._actions()),
@@ -105,7 +105,17 @@ class Described:
             first=Section(
                 "differences",
                 "Which is better? Paired differences",
-                [differences_table(c, headline=True), *self._forests(), differences_table(c, headline=False)],
+                [
+                    [
+                        Prose(self._significance(), quiet=True),
+                        differences_table(c, headline=True),
+                        *self._forests(),
+                        differences_table(c, headline=False),
+                    ],
+                    differences_table(c, headline=True),
+                    *self._forests(),
+                    differences_table(c, headline=False),
+                ],
                 "Differences",
             ),
             sections=list(self._sections(naming.command)),
@@ -178,7 +188,7 @@ class Described:
         c = self.c
         pairs = f", Holm-adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
         level = f"significant below {1 - c.confidence:.3g}"
-        return f"p-values of paired differences{pairs}, {dependence_text(c)}; {level}."
+        return f"The p-values are those of paired differences{pairs}, {dependence_text(c)}; {level}."
 
     def _pair(self) -> Iterator[str]:
         """Give the differences of the first pair."""
@@ -249,13 +259,16 @@ class Described:
         yield Metric(
             "Calibration error (ECE)",
             f"{MEANING['ece']}.",
-            readings=[Reading(key, number(f.ece), _by_chance(f), f.ece == least) for key, f in self.familiar.items()],
+            readings=[
+                Reading(key, number(f.ece), between(*f.ece_interval), f.ece == least)
+                for key, f in self.familiar.items()
+            ],
         )
         yield Metric(
             "Calibration slope",
             f"{MEANING['calibration slope']}. {MEANING['slope sides']}",
             readings=[
-                Reading(key, number(f.calibration_slope.value, 2), between(*f.calibration_slope.interval))
+                Reading(key, number(f.calibration_slope.value), between(*f.calibration_slope.interval))
                 for key, f in self.familiar.items()
             ],
         )
@@ -343,10 +356,6 @@ def _coloured(metric: Metric) -> Metric:
     return replace(
         metric, readings=[replace(each, role=role) for each, role in zip(metric.readings, roles, strict=False)]
     )
-
-
-def _by_chance(f: FamiliarMetrics) -> str:
-    return "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
 
 
 def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:

@@ -50,7 +50,7 @@ def _title(events: Sequence[tuple[str, Event]]) -> str:
     off = [short_name(name) for name, d in found.items() if d.findings]
     if len(off) == len(found):
         return "All curves differ from the identity line"
-    return f"Evidence of miscalibration for {', '.join(off)} alone" if off else "No evidence of miscalibration"
+    return f"Evidence of miscalibration: {', '.join(off)}" if off else "No evidence of miscalibration"
 
 
 def curves_table(chart: Chart) -> Table:

@@ -36,7 +36,8 @@ def sequential_document(c: SequentialComparison, naming: Naming, *, brief: bool)
         sections=() if brief else list(_sections(c, naming.command)),
         summary=[evidence_table(c)],
         settings="; ".join(f"{key}: {value}" for key, value in _settings(c)),
-        more="--report PAGE.html, or to_html() in Python: the difference over the rows; frame() and --json: each row",
+        more=f"{naming.report or '--report PAGE.html, or to_html() in Python'}: the difference over the rows; frame()"
+        " and --json: each row",
         warnings=_notes(c),
     )
 

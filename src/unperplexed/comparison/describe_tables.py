@@ -124,7 +124,7 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
         Column("ECE", [*(number(f.ece) for f in familiar), *others], meaning=f"Smaller is better.{of_top}"),
         Column(
             "calibration slope",
-            [*(number(f.calibration_slope.value, 2) for f in familiar), *others],
+            [*(number(f.calibration_slope.value) for f in familiar), *others],
             meaning=f"1 is best.{of_top}",
         ),
         Column("geometric accuracy", [value for value, _ in accuracies]),

@@ -109,11 +109,6 @@ class Mended:
     """Fitted to all rows compared."""
 
 
-def mainly(each: Mended) -> str:
-    """Say that the map is one of several in an average."""
-    return "mainly " if len(each.recalibrator.weights_) > 1 else ""
-
-
 @dataclass(frozen=True)
 class NextStep:
     """What to do after a comparison. Made as ``Comparison.next_step``.
@@ -161,7 +156,7 @@ class NextStep:
         for name, each in list(self.mended.items())[:_MOST_NAMED]:
             low, high = each.gain.interval
             yield (
-                f"Recalibration ({mainly(each)}{each.map}) would reduce the log loss of {short_name(name)} from"
+                f"Recalibration would reduce the log loss of {short_name(name)} from"
                 f" {number(each.log_loss)} to {number(each.recalibrated)} (cross-fitted, {level} of the gain"
                 f" {number(low)} to {number(high)})."
             )
