@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from unperplexed import Tally, assess, assess_by, calibration_test, compare, diagnose
 from unperplexed.cli.parser import main
-from unperplexed.report.numbers import figure, share_estimate
+from unperplexed.report.numbers import figure, number, share_estimate
 
 
 def forecasts(rng, bias=0.0, confidence=0.0, n=3000):
@@ -116,7 +116,8 @@ def test_what_costs_adds_up_to_what_is_said(case):
     assert sum(gains) == pytest.approx(a.diagnosis.gain, abs=1e-12)
     assert all(gain >= 0 for gain in gains)
     if a.diagnosis.gain > 0:
-        assert f"Miscalibration costs about {a.diagnosis.gain:.2g} nats a row" in " ".join(str(a).split())
+        loss = number(a.scores["log_loss"])
+        assert f" of the log loss: {number(a.diagnosis.gain)} of {loss} nats" in " ".join(str(a).split())
 
 
 @pytest.mark.slow

@@ -106,12 +106,7 @@ class Described:
                 "differences",
                 "Which is better? Paired differences",
                 [
-                    [
-                        Prose(self._significance(), quiet=True),
-                        differences_table(c, headline=True),
-                        *self._forests(),
-                        differences_table(c, headline=False),
-                    ],
+                    Prose(self._significance(), quiet=True),
                     differences_table(c, headline=True),
                     *self._forests(),
                     differences_table(c, headline=False),
