@@ -104,7 +104,7 @@ class Described:
         return Document(
             title=self.headline,
             facts=": ".join(filter(None, [name, ", ".join(self._facts())])),
-            headline=self.parts.verdict if a.diagnosis.made and self._short else self.headline,
+            headline=self._verdict() if a.diagnosis.made and self._short else self.headline,
             lead=self._evidence(),
             calm=not a.diagnosis.findings,
             actions=list(self._actions()),
@@ -162,8 +162,17 @@ class Described:
         a = self.a
         if not a.diagnosis.made:
             return f"Geometric accuracy {number(a.reported.geometric_accuracy)}"
-        few = f", but only {a.n_rows:,} rows" if not a.diagnosis.findings and a.n_rows < _FEW_ROWS else ""
+        few = f", but only {a.n_rows:,} rows" if self._few else ""
         return f"{a.diagnosis.headline}{few}"
+
+    @property
+    def _few(self) -> bool:
+        """Whether nothing was found, in few rows."""
+        return not self.a.diagnosis.findings and self.a.n_rows < _FEW_ROWS
+
+    def _verdict(self) -> str:
+        """Give the verdict, which on few rows is no approval."""
+        return f"{self.parts.verdict.removesuffix('.')}, but few rows." if self._few else self.parts.verdict
 
     @cached_property
     def familiar(self) -> FamiliarMetrics:
@@ -189,7 +198,9 @@ class Described:
             if "observed frequency" not in self.parts.verdict or not self._short:
                 return self._means()
             limits = frequency_interval(a)
-            return f"The 95% CI of the observed frequency is {limits}." if limits else ""
+            p = a.diagnosis.p_value
+            tested = "" if math.isnan(p) else f"The test of miscalibration has {p_value_text(p)}."
+            return f"The 95% CI of the observed frequency is {limits}." if limits else tested
         if not event.two and a.n_classes > 2:
             p, happened, total = event.pairs
             mean, right = float(p @ total / total.sum()), float(happened.sum() / total.sum())

@@ -45,7 +45,7 @@ def short_findings_table(d: Diagnosis) -> Table:
         "",
         [
             Column("findings, costliest first", [f"{capital(short(each))}: {_estimate(each)}" for each in found]),
-            Column("cost in nats", [number(each.gain) for each in found]),
+            Column("cost (nats)", [number(each.gain) for each in found]),
         ],
     )
 

@@ -212,7 +212,9 @@ def rows_text(a: Assessment) -> Iterator[str]:
         ]
     if shown:
         more = count - len(shown[:_MOST_LISTED])
-        yield f"Rows, counted from 0: {', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}."
+        which = "were certain and wrong" if findings[0].error == "certainty" else "carry the evidence"
+        listed = f"{', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}"
+        yield f"Rows that {which}, counted from 0: {listed}."
 
 
 _MOST_LISTED = 8

@@ -298,8 +298,8 @@ def error_interval(groups: ProbabilityGroups, weight: float = 1.0, confidence: f
     """
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
     n = np.maximum(groups.total / weight, 1.0)
-    frequency = (groups.observed * n + groups.mean) / (n + 1)  # no group is sure of a frequency of 0 or 1
-    spread = np.sqrt(np.clip(frequency * (1 - frequency), 0.0, None) / n)
+    # The variance of predictions where it is larger: few outcomes that are all alike do not make a frequency certain.
+    spread = np.sqrt(np.maximum(groups.variance, groups.observed * (1 - groups.observed)) / n)
     drawn = np.random.default_rng(0).standard_normal((_DRAWS, n.size))
     noise = np.concatenate([drawn, -drawn]) * spread
     errors = [np.abs(factor * difference + noise) @ share for factor in _MULTIPLES.tolist()]
