@@ -198,8 +198,8 @@ class Described:
             if "observed frequency" not in self.parts.verdict or not self._short:
                 return self._means()
             limits = frequency_interval(a)
-            p = a.diagnosis.p_value
-            tested = "" if math.isnan(p) else f"The test of miscalibration has {p_value_text(p)}."
+            p_value = a.diagnosis.p_value
+            tested = "" if math.isnan(p_value) else f"The test of miscalibration has {p_value_text(p_value)}."
             return f"The 95% CI of the observed frequency is {limits}." if limits else tested
         if not event.two and a.n_classes > 2:
             p, happened, total = event.pairs
