@@ -202,7 +202,7 @@ def test_infinite_log_loss_is_explained():
     result = assess([1, 1], [0.0, 0.5])
     assert result.scores["log_loss"] == np.inf
     assert result.zero_given == 1
-    assert "1 outcome was assigned 0" in str(result)
+    assert "1 row assigned 0" in str(result)
     assert json.loads(result.to_json())["scores"]["log_loss"] == "Infinity"
 
 

@@ -101,7 +101,7 @@ def papers_metrics(a: Assessment) -> Iterator[str]:
 def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:
     value, interval = a.scores.get(rule, math.nan), a.intervals.get(rule, Interval(math.nan, math.nan))
     if math.isinf(value):
-        reference = f"0 in {count(a.zero_given)} row{'s' if a.zero_given != 1 else ''}"
+        reference = f"{count(a.zero_given)} row{'s' if a.zero_given != 1 else ''} assigned 0"
     shown, limits = estimate(value, interval, most=4)
     return Metric(name, MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
 
