@@ -203,7 +203,7 @@ def _one_hot(
         )
     if settings.pos_label is not None or settings.ignore_label is not None:
         raise InputError(
-            f"{settings.name}: one-hot rows already say which class happened; leave out pos_label, ignore_label."
+            f"{settings.name}: one-hot rows already name the observed class; leave out pos_label, ignore_label."
         )
     if names is not None and own_names is not None and len(names) == 1 and names[0] in own_names:
         positive = names[0]  # one column, named after the class it speaks of

@@ -122,7 +122,7 @@ _LARGEST = 10.0
 
 
 UNTOLD = (
-    "From counts: outcomes at random beside another error, and what the named errors leave, are not looked for;"
+    "From counts: outcomes at random next to another error, and what the named errors leave, are not looked for;"
     " assess the rows, without --by, for these."
 )
 """What a tally of more than two classes does not tell."""
