@@ -493,7 +493,8 @@ class TestGaps:
         y, p = softmax_forecasts(rng, 500, 3)
         result = assess(y, p, view="each-class", resamples=0)
         assert re.match(
-            r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\), but few rows\. .* 500 rows show, with 80% power, a bias of ",
+            r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\), but few rows\. .* 500 rows show, with 80% power,"
+            " a bias of ",
             " ".join(str(result).split()),
         )
         assert result.diagnosis.findings == ()
