@@ -105,11 +105,14 @@ def naming_of(arguments: argparse.Namespace) -> Naming:
     return Naming(called(getattr(arguments, "files", [DEMO])), shlex.join(["unperplexed", *arguments.words]))
 
 
-def report_bytes(arguments: argparse.Namespace, found: Result) -> dict[Path, bytes]:
-    """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
+def report_bytes(arguments: argparse.Namespace, found: Result, recalibrate: str = "") -> dict[Path, bytes]:
+    """Give the report's bytes by its path: with the names of the files and the command as it was typed.
+
+    ``recalibrate`` is the command that recalibrates, where the result does not name it.
+    """
     if arguments.report is None:
         return {}
-    known = naming_of(arguments)._replace(recalibrate=_remedy_command(found))
+    known = naming_of(arguments)._replace(recalibrate=recalibrate or _remedy_command(found))
     return {arguments.report: found.to_html(**known._asdict()).encode()}
 
 

@@ -14,7 +14,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from .._lib.formatting import printable
+from .._lib.formatting import printable, shell_word
 from .document import Block, Code, Column, Document, Metric, Notes, Prose, Settings, Table, metrics_table
 
 WIDTH, _NARROWEST = 80, 40
@@ -132,7 +132,7 @@ def _phrases(command: str) -> Iterator[str]:
         if word.startswith("-") and len(word) > 1:
             yield " ".join(phrase)
             phrase = []
-        phrase.append(shlex.quote(word))
+        phrase.append(shell_word(word))
     yield " ".join(phrase)
 
 
