@@ -7,7 +7,7 @@ result is the mean log loss of one map over the splits, in nats a row (smaller i
 "auto" is `Recalibrator()`, whose fit includes all other maps and five folds. Beside our maps are those of scikit-learn
 (`CalibratedClassifierCV` of a frozen classifier) and, where they are installed, temperature scaling of netcal and
 three maps of probmetrics. The data are in the folder that UNPERPLEXED_DATA names. The last run is
-results/recalibration_networks.csv, with three splits for the networks of 100 classes.
+results/recalibration_networks.csv.
 
 Python's option -P keeps coverage.py of this folder from hiding the package of that name, which numba looks for.
 """

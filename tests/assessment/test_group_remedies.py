@@ -53,6 +53,7 @@ def test_text_and_json_say_it():
     assert by_key[2]["gain"] == FOUND.remedies[2,].remedy.gain.gain
     gain = FOUND.remedies[2,].remedy.gain
     assert f" 2 {gain.log_loss:.3f} {gain.recalibrated:.3f} " in text
+    assert "Recalibrator().fit(y_true[rows], y_prob[rows]).transform(new_y_prob[new_rows])" in text
 
 
 def test_more_classes_and_clusters_have_none():

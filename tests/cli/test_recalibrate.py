@@ -185,6 +185,47 @@ def test_the_printed_commands_do_what_they_say(files, capsys):
     assert "No evidence of miscalibration" in out
 
 
+@pytest.mark.parametrize("source", ["csv", "parquet", "jsonl"])
+def test_rows_that_a_condition_chooses_are_recalibrated_and_others_kept(files, capsys, source):
+    fit, new = pl.read_parquet("fit.parquet"), pl.read_parquet("new.parquet")
+    new.write_ndjson("new.jsonl")
+    where = ("--where", "half = 1 AND match > 100")
+    chosen = fit.filter((pl.col("half") == 1) & (pl.col("match") > 100))
+    own = Recalibrator().fit(chosen["outcome"], chosen["p"], pos_label="fraud")
+    assert fitted("-q", *where).n_rows_ == chosen.height
+    apply = ("recalibrate", "--apply", "map.json", f"new.{source}", "--prob", "p")
+    out = printed(capsys, *apply, *where, "-o", "out.jsonl")
+    these = new.with_row_index().filter((pl.col("half") == 1) & (pl.col("match") > 100))
+    assert out == f"out.jsonl: {these.height} of 1,500 rows recalibrated, column p\n"
+    expected = new["p"].to_numpy().copy()
+    expected[these["index"]] = own.transform(these["p"])
+    np.testing.assert_allclose(pl.read_ndjson("out.jsonl")["p"], expected, rtol=1e-12)
+    assert "true of none of 1,500 rows" in printed(capsys, *apply, "--where", "half = 2", "-o", "o.csv", code=2)
+    assert "no column 'quarter'" in printed(capsys, *apply, "--where", "quarter = 2", "-o", "o.csv", code=2)
+    assert not (files / "o.csv").exists()
+
+
+@pytest.mark.slow
+def test_the_printed_commands_recalibrate_one_group(files, capsys):
+    for name in ("fit", "new"):
+        frame = pl.read_parquet(f"{name}.parquet").with_columns(
+            pl.when(pl.col("half") == 1).then(pl.lit("O'Hare")).otherwise(pl.lit("Midway")).alias("Station")
+        )
+        calibrated = pl.Series("p", expit(logit(frame["p"].to_numpy()) / 2))
+        frame = frame.with_columns(pl.when(pl.col("half") == 0).then(calibrated).otherwise("p").alias("p"))
+        frame.write_csv(f"{name}.csv")
+    out = printed(capsys, "assess", "fit.csv", *COLUMNS, "--by", "Station", "--resamples", "0")
+    commands = [shlex.split(line) for line in unfolded(out).splitlines() if "--where" in line]
+    assert [command[-4 if at == 0 else -2] for at, command in enumerate(commands)] == ["--where"] * 2
+    commands[1][commands[1].index("NEW.csv")] = "new.csv"
+    for command in commands:
+        assert run(*command[1:]) == 0
+    before, after = pl.read_csv("new.csv"), pl.read_csv("recalibrated.csv")
+    assert before.filter(pl.col("half") == 0).equals(after.filter(pl.col("half") == 0))
+    out = printed(capsys, "assess", "recalibrated.csv", *COLUMNS, "--by", "Station", "--resamples", "0")
+    assert "Groups that a recalibration map" not in out
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [

@@ -10,7 +10,8 @@ import pytest
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, compare, compare_sequentially
 from unperplexed.cli.parser import main
-from unperplexed.comparison.files import _key, named_files
+from unperplexed.comparison.files import named_files
+from unperplexed.sources.row_filter import key_column
 
 N = 240
 
@@ -157,20 +158,20 @@ def test_files_are_paired_by_id_whatever_their_order_and_format(
 
 
 def test_whole_numbers_among_others_are_spelled_as_whole():
-    found = _key(pl.Series([1.0, 2.5, None, float("nan"), 1e300]), "id").to_list()
+    found = key_column(pl.Series([1.0, 2.5, None, float("nan"), 1e300]), "id").to_list()
     assert found[:4] == ["1", "2.5", None, None]
     assert float(found[4]) == 1e300
     for numbers in (np.array([1, 2], ">i4"), np.array([1, 2], np.float16), np.array([[1], [2]]), pl.Series([1.0, 2.0])):
-        assert _key(numbers, "id").to_list() == [1, 2]
+        assert key_column(numbers, "id").to_list() == [1, 2]
     texts = ["3.0", "-3.0", "0.0", "3.10", "v3.0", "03.0", "3.00", "3"]
-    assert _key(pl.Series(texts), "id").to_list() == ["3", "-3", "0", *texts[3:]]
-    assert _key(np.array([b"a", b"\xff"]), "id").to_list() == ["a", "\\xff"]
-    assert _key(np.array(["2020-01-02"], "M8[D]"), "id").to_list() == ["2020-01-02"]
-    assert _key(np.array([2**63], np.uint64), "id").to_list() == [str(2**63)]
+    assert key_column(pl.Series(texts), "id").to_list() == ["3", "-3", "0", *texts[3:]]
+    assert key_column(np.array([b"a", b"\xff"]), "id").to_list() == ["a", "\\xff"]
+    assert key_column(np.array(["2020-01-02"], "M8[D]"), "id").to_list() == ["2020-01-02"]
+    assert key_column(np.array([2**63], np.uint64), "id").to_list() == [str(2**63)]
     with pytest.raises(InputError, match="expected one value a row"):
-        _key(np.zeros((2, 2)), "id")
+        key_column(np.zeros((2, 2)), "id")
     with pytest.raises(InputError, match="not numbers or texts"):
-        _key(pl.Series([[1], [2]]), "id")
+        key_column(pl.Series([[1], [2]]), "id")
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

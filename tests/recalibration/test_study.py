@@ -43,6 +43,15 @@ def test_the_interval_of_the_gain_covers():
         assert 0.9 <= found["covered"].sum() / found["runs"].sum() < 0.99, study
 
 
+def test_the_average_is_near_the_best_map_on_every_network():
+    networks = pl.read_csv(ROOT / "benchmarks" / "results" / "recalibration_networks.csv")
+    for (name,), found in networks.group_by("network"):
+        assert (found["splits"] == 10).all()
+        [auto] = found.filter(pl.col("map") == "auto")["log_loss"]
+        assert auto <= found["log_loss"].min() + 0.001, name
+        assert auto <= 0.239 or name != "wideresnet-16-4-cifar-10"
+
+
 @pytest.mark.slow
 def test_a_small_part_comes_out_again(study):
     line = study.small(study.Case("small", "usual", "biased and overconfident", 300, 4), 1)

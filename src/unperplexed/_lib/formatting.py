@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 
 
 def number_of(count: int, what: str) -> str:
@@ -49,6 +50,13 @@ def rule_text(rule: str) -> str:
 def printable(text: str) -> str:
     """Give a name from outside in one line that moves no cursor: control characters as their escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def shell_word(text: str) -> str:
+    """Quote a word for the shell: by double quotes around an apostrophe, as people write it, where that is safe."""
+    if "'" in text and not set(text) & set('"$`!\\'):
+        return f'"{text}"'
+    return shlex.quote(text)
 
 
 def short_name(name: str, most: int = 24) -> str:

@@ -144,7 +144,8 @@ def _between_groups(b: Breakdown) -> list[Block]:
 
 def _remedies(b: Breakdown) -> Iterator[Block]:
     if len(b) <= REMEDIED:
-        yield from remedy_blocks(b.remedies, len(b))
+        keys = [group.key for group in b.groups]
+        yield from remedy_blocks(b.remedies, b.by, keys, b.whole.source.commands)
 
 
 def groups_chart(b: Breakdown) -> Chart:

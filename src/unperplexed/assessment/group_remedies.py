@@ -12,10 +12,11 @@ from scipy.special import ndtr
 
 from .._lib.formatting import number_of, p_value_text, printable, short_name
 from ..forecasts.group_keys import Key
-from ..report.document import Block, Column, Prose, Table
+from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
+from ..sources.row_filter import condition_of
 from ..statistics.standard_errors import holm
-from .remedy import Remedy
+from .remedy import Commands, PythonLine, Remedy
 from .result import Assessment
 
 MOST_GROUPS = 50
@@ -79,8 +80,11 @@ def _p_value(remedy: Remedy) -> float:
     return 1.0 if error <= 0 else float(2 * ndtr(-abs(gain) / error))
 
 
-def remedy_blocks(found: dict[Key, GroupRemedy], n_groups: int) -> Iterator[Block]:
-    """Say which groups recalibration would help, the largest gain first, and which it only seems to help."""
+def remedy_blocks(
+    found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine
+) -> Iterator[Block]:
+    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help."""
+    n_groups = len(keys)
     helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.gain)
     doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
     if helped:
@@ -98,6 +102,10 @@ def remedy_blocks(found: dict[Key, GroupRemedy], n_groups: int) -> Iterator[Bloc
                 Column("map", [each.remedy.map for each in helped], words=True),
             ],
         )
+        first = helped[0].key
+        if code := commands.of_rows(condition_of(by, first, keys)):
+            yield Prose(f"For one group, here {_name(first)}. The rows of other groups are left as they are.")
+            yield Code(code, "Commands or line of Python that recalibrates one group")
     if doubtful:
         yield Prose(
             f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
+from .._lib.formatting import number_of, shell_word
 from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.result import Diagnosis, Finding
@@ -39,6 +39,11 @@ class Commands:
         named = "" if method == "auto" else f" --method {method}"
         return f"{self.fit}{named} -o map.json\n{self.apply}".rstrip()
 
+    def of_rows(self, condition: str) -> str:
+        """Give both for the rows that meet an SQL condition; "" without a condition, or a command to apply."""
+        where = f" --where {shell_word(condition)}"
+        return f"{self.fit}{where} -o map.json\n{self.apply}{where}" if condition and self.apply else ""
+
 
 @dataclass(frozen=True)
 class PythonLine:
@@ -63,6 +68,11 @@ class PythonLine:
         named = "" if method == "auto" else repr(method)
         fit = f"fit(y_true, y_prob{self.fit})"
         return f"recalibrated = Recalibrator({named}).{fit}.transform(new_y_prob{self.apply})"
+
+    def of_rows(self, _: str) -> str:
+        """Give the line for some rows, whose places or truth values are called rows."""
+        fit = self.fit.replace("=sample_weight", "=sample_weight[rows]").replace("=groups", "=groups[rows]")
+        return f"Recalibrator().fit(y_true[rows], y_prob[rows]{fit}).transform(new_y_prob[new_rows]{self.apply})"
 
 
 FORMS = ("percent", "from_logits", "from_log_probs")
@@ -139,6 +149,8 @@ class Remedy:
             return
         mainly = "mainly " if len(self.recalibrator.weights_) > 1 else ""
         yield f"Recalibration ({mainly}{self.map}) reduces the log loss {gain_text(self.gain)}."
+        if self.recalibrator.method != "auto":
+            yield "The default method, 'auto', also tries other maps: it takes longer and may gain more."
         yield from remaining_lines(self.gain, self.recalibrator.baseline)
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,10 +175,8 @@ class Remedy:
 def gain_text(gain: Gain) -> str:
     """Give the log loss before and after, and the confidence interval of the gain."""
     low, high = gain.interval
-    return (
-        f"from {_loss(gain.log_loss)} to {_loss(gain.recalibrated)} (cross-fitted, 95% CI of the gain {_nats(low)}"
-        f" to {_nats(high)})"
-    )
+    before, after = gain.losses
+    return f"from {before} to {after} (cross-fitted, 95% CI of the gain {_nats(low)} to {_nats(high)})"
 
 
 def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[str]:

@@ -24,13 +24,19 @@ def remedy_command(arguments: argparse.Namespace) -> Commands:
     from ..assessment.remedy import Commands
 
     fit = ["unperplexed", "recalibrate", *arguments.files, *_options(arguments)]
+    return Commands(shlex.join(fit), apply_command(arguments))
+
+
+def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) -> str:
+    """Give the command that applies a map to other rows; "" for several forecasts a row."""
     if arguments.pair:
-        return Commands(shlex.join(fit))
+        return ""
     suffix = Path(arguments.files[0]).suffix
     new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
-    apply = ["unperplexed", "recalibrate", "--apply", "map.json", new]
-    return Commands(
-        shlex.join(fit), shlex.join([*apply, *_options(arguments, _NOT_APPLIED), "-o", _recalibrated_file(arguments)])
+    where = ["--where", arguments.where] if getattr(arguments, "where", None) else []
+    reading = [*_options(arguments, _NOT_APPLIED), *where]
+    return shlex.join(
+        ["unperplexed", "recalibrate", "--apply", str(made), new, *reading, "-o", _recalibrated_file(arguments)]
     )
 
 

@@ -14,6 +14,7 @@ from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally
 from ..sources.readers.formats import matching
+from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.tally import Tally
 from .outputs import TALLY, sayer
@@ -21,7 +22,9 @@ from .outputs import TALLY, sayer
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 _ROWS: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
-    **dict.fromkeys(("weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")),
+    **dict.fromkeys(
+        ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
+    ),
     **dict.fromkeys((*_READING, "decimal_comma"), False),
     "separator": None,
     "encoding": "utf-8",
@@ -122,7 +125,8 @@ def counted_by(
 def selection_of(arguments: argparse.Namespace) -> Selection:
     """Columns as the options name them."""
     shards_by = () if arguments.command in ("compare", "skill", "pool") else getattr(arguments, "groups", ())
-    keys = getattr(arguments, "by", ())
+    where = row_filter(arguments).columns if arguments.command == "recalibrate" else []
+    keys = [*getattr(arguments, "by", ()), *where]
     return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
 
 
@@ -164,14 +168,28 @@ def labels_of(arguments: argparse.Namespace) -> list[str] | None:
 def file_chunks(
     arguments: argparse.Namespace, change: Callable[[Forecasts], Forecasts] | None = None
 ) -> Callable[[], Iterable[Forecasts]]:
-    """Give what reads the forecasts of files, each time from the first row."""
+    """Give what reads the forecasts of files, each time from the first row: of those that --where chooses."""
+    chosen = row_filter(arguments)
 
     def chunks() -> Iterator[Forecasts]:
         files = ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments))
+        n = found = 0
         for batch in files:
-            yield from batch.forecasts if change is None else map(change, batch.forecasts)
+            forecasts = batch.forecasts
+            if chosen.columns:
+                places = chosen.places(batch.keys)
+                n, found = n + forecasts[0].n_rows, found + places.size
+                forecasts = [each[places] for each in forecasts if places.size]
+            yield from forecasts if change is None else map(change, forecasts)
+        if chosen.columns and not found:
+            raise chosen.none_of(n)
 
     return chunks
+
+
+def row_filter(arguments: argparse.Namespace) -> RowFilter:
+    """Give what --where says, of a command that has it."""
+    return RowFilter(getattr(arguments, "where", None) or "")
 
 
 def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -249,6 +249,8 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         help="number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)",
     )
     add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    text = "fit to, or recalibrate, only rows for which this SQL expression of columns is true; others are kept"
+    command.add_argument("--where", metavar="EXPRESSION", help=text)
     add = command.add_argument_group("apply a map").add_argument
     add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")
     add("--suffix", metavar="TEXT", help="add the recalibrated columns, named with this suffix")

@@ -111,12 +111,16 @@ def naming_of(arguments: argparse.Namespace) -> Naming:
     )
 
 
-def report_bytes(arguments: argparse.Namespace, found: Result) -> dict[Path, bytes]:
-    """Give the report's bytes by its path: with the names of the files and the command as it was typed."""
+def report_bytes(arguments: argparse.Namespace, found: Result, recalibrate: str = "") -> dict[Path, bytes]:
+    """Give the report's bytes by its path: with the names of the files and the command as it was typed.
+
+    ``recalibrate`` is the command that recalibrates, where the result does not name it.
+    """
     if arguments.report is None:
         return {}
     known = naming_of(arguments)
-    page = found.to_html(name=known.name, command=known.command, recalibrate=_remedy_command(found))
+    command = recalibrate or _remedy_command(found)
+    page = found.to_html(name=known.name, command=known.command, recalibrate=command)
     return {arguments.report: page.encode()}
 
 

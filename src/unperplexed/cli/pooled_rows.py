@@ -10,7 +10,7 @@ import numpy as np
 
 from .._lib.arrays import Columns
 from .._lib.errors import InputError, listed
-from .._lib.typing import AnyFloats, Floats
+from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..recalibration.pool_result import Pool, log_probabilities, pooled
 from ..sources.columns import Plan, probability_columns
@@ -48,7 +48,7 @@ class PooledRows:
             return [column]
         return [f"{column}_{at if label is None else label}" for at, label in enumerate(self._pool.labels)]
 
-    def __call__(self, columns: Columns, first_row: int) -> Floats:
+    def __call__(self, columns: Columns, first_row: int, _: Ints | None = None) -> Floats:
         """Pool successive rows, (n, k), and give them in the form in which they come."""
         read = self._by_forecaster(columns.rows(slice(None)))
         checked = {name: self._checked(name, each, first_row) for name, each in read.items()}

@@ -16,7 +16,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
-from .._lib.typing import AnyFloats, Floats
+from .._lib.typing import AnyFloats, Floats, Ints
 from ..assessment.remedy import remaining_lines
 from ..forecasts.forecasts import Forecasts
 from ..recalibration.recalibrator import Recalibrator
@@ -86,12 +86,15 @@ def _fit(arguments: argparse.Namespace) -> None:
 
 def _report(arguments: argparse.Namespace, made: Recalibrator) -> dict[Path, bytes]:
     """Make the page of the forecasts before and after."""
+    from .advice import apply_command
     from .before_after import before_and_after
 
     if tally_names(matching(arguments.files), arguments):
         raise InputError(f"{arguments.files[0]}: --report needs rows; name the file that the tally was counted from.")
     try:
-        return report_bytes(arguments, before_and_after(file_chunks(arguments), made))
+        found = before_and_after(file_chunks(arguments), made)
+        command = "" if made.leave_as_it_is else apply_command(arguments, arguments.output)
+        return report_bytes(arguments, found, command)
     except InputError as error:
         raise InputError(naming_files(arguments.files, error)) from None
 
@@ -105,7 +108,7 @@ def _apply(arguments: argparse.Namespace) -> None:
     check_outputs(arguments, tuple(TABLES))
     recalibrator = Recalibrator.load(arguments.apply)
     say = sayer(arguments)
-    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments))
+    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments), arguments.where or "")
     for sentence in file.messages:
         say(sentence)
     change = Change(file, recalibrator, say)
@@ -113,6 +116,8 @@ def _apply(arguments: argparse.Namespace) -> None:
 
     def show(rows: int) -> None:
         nonlocal gone
+        if file.where.columns and not change.n_rows:
+            raise file.where.none_of(rows)
         gone = shown(lambda: print_text(arguments, _written(arguments, file, change, rows)))
 
     with progress_bar() as report:
@@ -128,7 +133,8 @@ def _written(arguments: argparse.Namespace, file: ForecastFile, change: Change, 
     where = f"column{'s' * (len(new) > 1)} {', '.join(new[:_MOST_NAMED])}{more}"
     left_out = f"; {number_of(change.invalid, 'row')} without valid probabilities left empty" if change.invalid else ""
     unit = unit_of(file.reading, change.n_columns)
-    return f"{arguments.output}: {number_of(rows, 'row')} recalibrated, {where}{unit}{left_out}"
+    of = f"{change.n_rows:,} of {number_of(rows, 'row')}" if file.where.columns else number_of(rows, "row")
+    return f"{arguments.output}: {of} recalibrated, {where}{unit}{left_out}"
 
 
 def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
@@ -144,13 +150,15 @@ class Change:
     def __init__(self, file: ForecastFile, recalibrator: Recalibrator, say: Callable[[str], None]) -> None:
         self._file, self._recalibrator, self._say = file, recalibrator, say
         self._order: list[int] | None = None
+        self.n_rows = 0
+        """Rows so far that were to be recalibrated."""
         self.invalid = 0
         """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
         self.n_columns = len(file.plan.prob)
         """Columns of probabilities; those of a column of lists are counted once rows are read."""
 
-    def __call__(self, columns: Columns, first_row: int) -> Floats:
-        """Recalibrate successive rows, (n, k), and give them in the form in which they come."""
+    def __call__(self, columns: Columns, first_row: int, places: Ints | None = None) -> Floats:
+        """Recalibrate successive rows, (n, k), or those at some places; give all in the form in which they come."""
         labels, plan, reading = self._recalibrator.labels_, self._file.plan, self._file.reading
         self.n_columns = columns.n_columns
         if self._order is None:
@@ -168,6 +176,10 @@ class Change:
             **options,
         )
         new = np.full(raw.shape, np.nan)
+        if places is not None:
+            forecasts, new = forecasts[places], raw.astype(np.float64)
+            new[places] = np.nan
+        self.n_rows += forecasts.n_rows
         form = {name: options.get(name, False) for name in ("percent", "from_logits", "from_log_probs")}
         for block in forecasts.blocks():
             at = block.index - first_row

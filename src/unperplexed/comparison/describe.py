@@ -97,8 +97,8 @@ class Described:
                 [*map(_sentence, rest), *self._pair(), *[f"Log loss {log_loss_text(c)}."] * bool(c.scored_floor)]
             ),
             calm=not any(self._significant(d) for pair in c.pairs for d in pair.differences.values()),
-            actions=list(self._actions()),
-            command=self._commands(),
+            actions=list(self._actions(naming.recalibrate)),
+            command=self._commands(naming.recalibrate),
             figure=figure,
             figure_table=curves_table(figure),
             metrics=[_coloured(metric) for metric in self._metrics()],
@@ -200,12 +200,14 @@ class Described:
                 words = rule_text(rule)
                 yield f"{words[0].upper()}{words[1:]} of {first} − {second}: {value}{about}."
 
-    def _commands(self) -> Code | None:
+    def _commands(self, recalibrate: str = "") -> Code | None:
+        if recalibrate:
+            return Code(recalibrate, "Command that recalibrates new forecasts")
         code = "" if self.c.next_step is None else self.c.next_step.code
         return Code(code, "Commands or lines of Python that recalibrate, and compare again") if code else None
 
-    def _actions(self) -> Iterator[Action]:
-        """Say which forecasters are miscalibrated, and what recalibration would bring."""
+    def _actions(self, recalibrate: str = "") -> Iterator[Action]:
+        """Say which forecasters are miscalibrated, and what recalibration would bring; a map may be at hand."""
         found = []
         for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
             d = each.assessment.diagnosis
@@ -217,6 +219,12 @@ class Described:
         if self.c.next_step is not None:
             again = " Compare again on other rows before you choose." if self.c.next_step.mended else ""
             yield Action("What to do", f"{self.c.next_step.words}{again}", "Next")
+        elif recalibrate:
+            words = (
+                "Each row here is recalibrated by a map that was fitted to other rows (cross-fitted). Apply the saved"
+                " map to new forecasts, and assess these when their outcomes are known."
+            )
+            yield Action("What to do", words, "Next")
         elif found:
             yield Action(
                 "What to do",

@@ -25,9 +25,8 @@ from ..sources.files import (
     ForecastFiles,
     Selection,
 )
-from ..sources.readers import Column
 from ..sources.readers.formats import matching
-from ..sources.row_filter import RowFilter
+from ..sources.row_filter import RowFilter, key_column
 from .pairing import (
     Chunk,
     Chunks,
@@ -214,7 +213,7 @@ class _FileRows:
     ) -> pl.DataFrame:
         frame = pl.DataFrame({_ROW: np.arange(first, first + n), _LINE: np.arange(line, line + n)})
         for name, column in wanted.items():
-            key = _key(batch.keys[column], column)
+            key = key_column(batch.keys[column], column)
             if key.null_count() and not name.startswith(_WHERE):
                 rows = batch.first_row + key.is_null().arg_true().to_numpy()
                 raise InputError(f"{batch.source}: column {column!r} is empty in {rows_text(rows)}. Repair them.")
@@ -274,28 +273,6 @@ def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | Non
         if not (pairs and text == _PAIR):
             columns[text] = derived(text).groups(frame[f"{kind} {at}"], rows)
     return row_keys(columns, frame.height) if columns else None
-
-
-def _key(column: Column, name: str) -> pl.Series:
-    """Whole numbers of 64 bits as they are, anything else as text: "3.0" as "3", so that no format hides equal ids."""
-    if isinstance(column, np.ndarray):
-        if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
-            raise InputError(f"column {name!r}: expected one value a row, got shape {column.shape}.")
-        column = column.ravel()
-        if column.dtype.kind == "S":
-            column = np.char.decode(column, "utf-8", "backslashreplace")
-        native = np.float64 if column.dtype.kind == "f" else column.dtype.newbyteorder("=")
-        column = pl.Series(column.astype(native, copy=False))
-    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
-        raise InputError(f"column {name!r} holds {column.dtype}, not numbers or texts.")
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-        whole = column.cast(pl.Int64, strict=False)
-        is_whole = (whole.cast(pl.Float64) == column).fill_null(False) | column.is_null()
-        column = whole if is_whole.all() else whole.cast(pl.String).zip_with(is_whole, column.cast(pl.String))
-    if column.dtype.is_integer() and column.dtype != pl.UInt64:
-        return column.cast(pl.Int64)
-    return column.cast(pl.String).str.replace(r"^(-?(?:0|[1-9][0-9]*))\.0$", "$1")
 
 
 def _same_types(keys: Mapping[str, Sequence[pl.DataFrame]]) -> dict[str, pl.DataFrame]:

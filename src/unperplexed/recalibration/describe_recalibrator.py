@@ -81,7 +81,7 @@ def _conclusion(state: State) -> str:
 def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
     """Name the parameters of a map: numbers, and of biases and slopes of the classes the lowest and the highest."""
     named = [
-        f"{name} {value:.3g}".replace("-", MINUS)
+        f"a curve of {value} points" if name == "points" else f"{name} {value:.3g}".replace("-", MINUS)
         for name, value in parameters.items()
         if isinstance(value, int | float) and abs(value) >= _NOTHING
     ]

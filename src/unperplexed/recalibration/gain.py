@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..report.numbers import MINUS
@@ -18,15 +19,14 @@ class Gain:
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
     The interval goes from ``gain - z SE`` to ``max(gain, in-sample gain) + z SE``, with the standard error SE of the
-    mean difference between rows (or clusters). The maps fitted to all rows gain more than those fitted to a part, as
-    a rule less than in-sample. z is 1.96 for rows, and for k clusters the 0.975 quantile of Student's t distribution
-    with k - 1 degrees of freedom.
+    mean difference between rows (or clusters): up to the first alone it would be too short. z is 1.96 for rows, and
+    for k clusters the 0.975 quantile of Student's t distribution with k - 1 degrees of freedom.
 
     Examples
     --------
     >>> from unperplexed.recalibration.gain import Gain
     >>> print(Gain(0.61, 0.58, 0.03, (0.01, 0.05), 400))
-    Log loss 0.61 to 0.58 (gain 0.03, 95% CI 0.01 to 0.05, cross-fitted on 400 rows)
+    Log loss 0.610 to 0.580 (gain 0.03, 95% CI 0.01 to 0.05, cross-fitted on 400 rows)
     """
 
     log_loss: float
@@ -45,11 +45,18 @@ class Gain:
         """Whether the confidence interval lies above 0."""
         return self.interval[0] > 0
 
+    @property
+    def losses(self) -> tuple[str, str]:
+        """Log loss before and after, with as many decimals as show the difference: at least three, at most seven."""
+        decimals = min(max(3, -math.floor(math.log10(abs(self.gain) or 1))), 7)
+        return f"{self.log_loss:.{decimals}f}", f"{self.recalibrated:.{decimals}f}"
+
     def __str__(self) -> str:
         """Give log loss before and after, and the gain with its interval."""
         low, high = self.interval
+        before, after = self.losses
         return (
-            f"Log loss {self.log_loss:.3g} to {self.recalibrated:.3g} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
+            f"Log loss {before} to {after} (gain {self.gain:.2g}, 95% CI {low:.2g} to"
             f" {high:.2g}, cross-fitted on {self.n_rows:,} rows)"
         ).replace("-0", f"{MINUS}0")
 

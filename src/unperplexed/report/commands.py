@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from .._lib.formatting import shell_word
+
 
 def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
     """Give commands in lines of so many columns, long ones continued by a backslash; lines of Python as they are.
@@ -32,7 +34,7 @@ def command_lines(code: str, columns: int, indent: str = "") -> Iterator[str]:
 def _phrases(command: str, longest: int) -> Iterator[str]:
     """Split a command before its options, so that each stays with its values, unless that is too long."""
     phrase: list[str] = []
-    for word in map(shlex.quote, shlex.split(command)):
+    for word in map(shell_word, shlex.split(command)):
         option = word.startswith("-") and len(word) > 1
         if phrase and (option or len(" ".join([*phrase, word])) > longest):
             yield " ".join(phrase)

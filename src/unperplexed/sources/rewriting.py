@@ -14,16 +14,20 @@ import polars as pl
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from .._lib.output_files import whole_file
-from .._lib.typing import AnyFloats, Floats
-from .columns import Plan, probability_columns
+from .._lib.typing import AnyFloats, Floats, Ints
+from .columns import Plan, check_column, probability_columns
 from .files import FileReading, named
 from .kinds import TextKinds
 from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, formats, found_files, open_source, separator_of
+from .row_filter import RowFilter
 from .writers import TABLES, Rows, table_writer
 
-Change = Callable[[Columns, int], Floats]
-"""Gives new probabilities, (n, k), of the rows of k columns; the number is that of the first row in the file."""
+Change = Callable[[Columns, int, Ints | None], Floats]
+"""Gives new probabilities, (n, k), of the rows of k columns; the number is that of the first row in the file.
+
+With places it gives new ones there, and the old ones elsewhere.
+"""
 Progress = Callable[[int, int, int | None], None]
 
 
@@ -40,6 +44,8 @@ class ForecastFile:
     reading: FileReading
     messages: list[str] = field(default_factory=list)
     """Sentences that say what was chosen unasked."""
+    where: RowFilter = field(default_factory=lambda: RowFilter(""))
+    """Which rows get other probabilities."""
 
     def write(
         self,
@@ -76,7 +82,8 @@ class ForecastFile:
         with whole_file(path) as temporary, named(self.file.name):
             with table_writer(temporary, form, *spelled, self._schema()) as write:
                 for batch, others in self._batches(form):
-                    found = change(batch.probabilities[0], batch.first_row)
+                    places = self.where.places(batch.raw) if self.where.columns else None
+                    found = change(batch.probabilities[0], batch.first_row, places)
                     write(_joined(self.source.names, others, _by_name(found, new, form)))
                     rows += batch.n_rows
                     if progress is not None:
@@ -111,7 +118,8 @@ class ForecastFile:
         """Yield JSON's objects as they are, or as a frame of the columns that any of them has."""
         from .readers.jsonl import json_rows
 
-        batches = self.source.batches(Wanted([self.plan.prob], cells=self.reading.cells))
+        wanted = Wanted([self.plan.prob], raw=self.where.columns, cells=self.reading.cells)
+        batches = self.source.batches(wanted)
         if form == "jsonl":
             yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
             return
@@ -137,7 +145,7 @@ class ForecastFile:
         return pa.schema(fields, _metadata(schema.metadata or {}, self.plan.prob))
 
 
-def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> ForecastFile:
+def forecast_file(name: str, prob: Sequence[str], reading: FileReading, where: str = "") -> ForecastFile:
     """Open a file of forecasts without outcomes.
 
     Parameters
@@ -148,6 +156,8 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> Forec
         Probability columns, each plain or as label=column; empty where only one column can be meant.
     reading : FileReading
         How it is read.
+    where : str, default ""
+        SQL expression of columns: only the rows for which it is true get other probabilities.
 
     Returns
     -------
@@ -164,10 +174,14 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading) -> Forec
     messages: list[str] = []
     file = files[0]
     with named(file.name):
-        options = reading.written(prob)
+        chosen_rows = RowFilter(where)
+        options = reading.written([*prob, *chosen_rows.columns])
         source = open_source(file, reading.format, options, messages.append)
         plan, chosen = probability_columns(prob, source, reading.labels is not None)
-        return ForecastFile(file, reading.format or format_of(file), source, plan, reading, messages + chosen)
+        for column in chosen_rows.columns:
+            check_column(column, source)
+        form = reading.format or format_of(file)
+        return ForecastFile(file, form, source, plan, reading, messages + chosen, chosen_rows)
 
 
 def _metadata(kept: Mapping[bytes, bytes], changed: Sequence[str]) -> dict[bytes, bytes]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
 from .._lib.errors import InputError
-from .._lib.typing import Bools
+from .._lib.typing import Bools, Ints
+from .readers import Column
 
 
 class RowFilter:
@@ -38,16 +42,29 @@ class RowFilter:
 
     def rows(self, frame: pl.DataFrame) -> Bools:
         """Say of each row of the named columns whether it is wanted; texts that are all numbers are numbers."""
+        wanted = self.matches(frame)
+        if not wanted.any():
+            raise self.none_of(frame.height)
+        return wanted
+
+    def places(self, columns: Mapping[str, Column]) -> Ints:
+        """Return the places of the rows of a batch that are wanted, which may be none."""
+        frame = pl.DataFrame({name: key_column(columns[name], name) for name in self.columns})
+        return np.flatnonzero(self.matches(frame))
+
+    def matches(self, frame: pl.DataFrame) -> Bools:
+        """Say of each row whether it is wanted, which none may be."""
         try:
             found = frame.with_columns(map(_as_numbers, frame)).select(self._parsed.alias("wanted"))["wanted"]
         except PolarsError as error:
             raise self._refused(str(error).partition("\n")[0]) from None
         if found.dtype != pl.Boolean or found.len() != frame.height:
             raise self._refused("it is not true or false of each row")
-        wanted = found.fill_null(False).to_numpy()
-        if not wanted.any():
-            raise InputError(f"--where {self._text}: true of none of {frame.height:,} rows.")
-        return np.asarray(wanted)
+        return np.asarray(found.fill_null(False).to_numpy())
+
+    def none_of(self, rows: int) -> InputError:
+        """Return the error for a condition that no row meets."""
+        return InputError(f"--where {self._text}: true of none of {rows:,} rows.")
 
     def _refused(self, reason: str) -> InputError:
         return InputError(
@@ -61,3 +78,48 @@ def _as_numbers(column: pl.Series) -> pl.Series:
         return column
     numbers = column.replace("", None).cast(pl.Float64, strict=False)
     return numbers if numbers.null_count() == column.replace("", None).null_count() else column
+
+
+def condition_of(columns: Sequence[str], key: Sequence[Any], keys: Sequence[Sequence[Any]]) -> str:
+    """Write the condition for the rows of one of some groups; "" where a value has no sure spelling, such as a date."""
+    parts = []
+    for at, (name, value) in enumerate(zip(columns, key, strict=True)):
+        values = [each[at] for each in keys if each[at] is not None]
+        texts = all(isinstance(each, str) for each in values)
+        if not texts and not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+            return ""
+        if value is None or (texts and all(map(_is_number, values))):
+            return ""
+        named = name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+        parts.append(f"{named} = " + ("'" + value.replace("'", "''") + "'" if texts else repr(value)))
+    return " AND ".join(parts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def key_column(column: Column, name: str) -> pl.Series:
+    """Whole numbers of 64 bits as they are, anything else as text: "3.0" as "3", so that no format hides equal ids."""
+    if isinstance(column, np.ndarray):
+        if column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
+            raise InputError(f"column {name!r}: expected one value a row, got shape {column.shape}.")
+        column = column.ravel()
+        if column.dtype.kind == "S":
+            column = np.char.decode(column, "utf-8", "backslashreplace")
+        native = np.float64 if column.dtype.kind == "f" else column.dtype.newbyteorder("=")
+        column = pl.Series(column.astype(native, copy=False))
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        raise InputError(f"column {name!r} holds {column.dtype}, not numbers or texts.")
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        whole = column.cast(pl.Int64, strict=False)
+        is_whole = (whole.cast(pl.Float64) == column).fill_null(False) | column.is_null()
+        column = whole if is_whole.all() else whole.cast(pl.String).zip_with(is_whole, column.cast(pl.String))
+    if column.dtype.is_integer() and column.dtype != pl.UInt64:
+        return column.cast(pl.Int64)
+    return column.cast(pl.String).str.replace(r"^(-?(?:0|[1-9][0-9]*))\.0$", "$1")
