@@ -102,7 +102,8 @@ def text_of(arguments: argparse.Namespace, found: Result) -> str:
 
 def naming_of(arguments: argparse.Namespace) -> Naming:
     """Name the forecasts by their files, with the command as it was typed."""
-    return Naming(called(getattr(arguments, "files", [DEMO])), shlex.join(["unperplexed", *arguments.words]))
+    where = f" where {arguments.where}" if getattr(arguments, "where", None) else ""
+    return Naming(called(getattr(arguments, "files", [DEMO])) + where, shlex.join(["unperplexed", *arguments.words]))
 
 
 def report_bytes(arguments: argparse.Namespace, found: Result, recalibrate: str = "") -> dict[Path, bytes]:
