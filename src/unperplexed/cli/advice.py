@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..comparison.next_step import MapCommands
 
 _LISTS = ("truth", "prob", "pair", "labels", "ignore_label", "groups")
-_SINGLE = ("weight", "pos_label", "format", "sheet")
+_SINGLE = ("weight", "pos_label", "format", "sheet", "where")
 _FLAGS = ("decimal_comma", "renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
 _NOT_APPLIED = ("truth", "pair", "weight", "groups", "ignore_label")
 
@@ -33,11 +33,8 @@ def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) 
         return ""
     suffix = Path(arguments.files[0]).suffix
     new = f"NEW{suffix if suffix and suffix != '.tally' else '.csv'}"
-    where = ["--where", arguments.where] if getattr(arguments, "where", None) else []
-    reading = [*_options(arguments, _NOT_APPLIED), *where]
-    return shlex.join(
-        ["unperplexed", "recalibrate", "--apply", str(made), new, *reading, "-o", _recalibrated_file(arguments)]
-    )
+    words = ["unperplexed", "recalibrate", "--apply", str(made), new, *_options(arguments, _NOT_APPLIED)]
+    return shlex.join([*words, "-o", _recalibrated_file(arguments)])
 
 
 def _recalibrated_file(arguments: argparse.Namespace) -> str:

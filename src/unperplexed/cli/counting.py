@@ -14,7 +14,6 @@ from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally
 from ..sources.readers.formats import matching
-from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.tally import Tally
 from .outputs import TALLY, sayer
@@ -32,6 +31,8 @@ _ROWS: dict[str, Any] = {
     **dict.fromkeys(("jobs", "scheduler", "master")),
 }
 """What says how rows are read and counted, and its defaults."""
+_PAIRED = ("compare", "skill", "pool")
+"""Commands that choose rows, and say which depend on one another, once they are paired."""
 
 
 def parts_of(arguments: argparse.Namespace) -> Sequence[str]:
@@ -124,10 +125,10 @@ def counted_by(
 
 def selection_of(arguments: argparse.Namespace) -> Selection:
     """Columns as the options name them."""
-    shards_by = () if arguments.command in ("compare", "skill", "pool") else getattr(arguments, "groups", ())
-    where = row_filter(arguments).columns if arguments.command == "recalibrate" else []
-    keys = [*getattr(arguments, "by", ()), *where]
-    return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
+    shards_by = () if arguments.command in _PAIRED else getattr(arguments, "groups", ())
+    keys = () if arguments.command == "skill" else getattr(arguments, "by", ())
+    where = "" if arguments.command in _PAIRED else getattr(arguments, "where", None) or ""
+    return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys, where=where)
 
 
 def reading_of(arguments: argparse.Namespace) -> FileReading:
@@ -168,28 +169,14 @@ def labels_of(arguments: argparse.Namespace) -> list[str] | None:
 def file_chunks(
     arguments: argparse.Namespace, change: Callable[[Forecasts], Forecasts] | None = None
 ) -> Callable[[], Iterable[Forecasts]]:
-    """Give what reads the forecasts of files, each time from the first row: of those that --where chooses."""
-    chosen = row_filter(arguments)
+    """Give what reads the forecasts of files, each time from the first row."""
 
     def chunks() -> Iterator[Forecasts]:
         files = ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments))
-        n = found = 0
         for batch in files:
-            forecasts = batch.forecasts
-            if chosen.columns:
-                places = chosen.places(batch.keys)
-                n, found = n + forecasts[0].n_rows, found + places.size
-                forecasts = [each[places] for each in forecasts if places.size]
-            yield from forecasts if change is None else map(change, forecasts)
-        if chosen.columns and not found:
-            raise chosen.none_of(n)
+            yield from batch.forecasts if change is None else map(change, batch.forecasts)
 
     return chunks
-
-
-def row_filter(arguments: argparse.Namespace) -> RowFilter:
-    """Give what --where says, of a command that has it."""
-    return RowFilter(getattr(arguments, "where", None) or "")
 
 
 def rivals_of(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def add_decide(command: argparse.ArgumentParser) -> None:
     """Add input, costs and outputs of the command."""
     options.add_input(command, engine=False)
+    options.add_where(command)
     add = command.add_argument_group("costs").add_argument
     add("--cost-fp", type=float, required=True, metavar="COST", help="cost of a false positive, in any unit")
     add("--cost-fn", type=float, required=True, metavar="COST", help="cost of a false negative, in the same unit")

@@ -129,10 +129,17 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
     add = command.add_argument
     if compares:
         add("--recalibration", metavar="NAME=MAP", help="compare a forecaster recalibrated by a saved map", **many)
-    add("--where", metavar="EXPRESSION", help="compare only rows for which this SQL expression of columns is true")
+    add_where(command, "compare only rows for which this SQL expression of columns is true")
     if compares:
         add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
     add_groups(command)
+
+
+def add_where(
+    command: argparse.ArgumentParser, text: str = "read only rows for which this SQL expression of columns is true"
+) -> None:
+    """Add which rows are read."""
+    command.add_argument("--where", metavar="EXPRESSION", help=text)
 
 
 def add_sequential(command: argparse.ArgumentParser) -> None:
@@ -249,8 +256,7 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         help="number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)",
     )
     add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
-    text = "fit to, or recalibrate, only rows for which this SQL expression of columns is true; others are kept"
-    command.add_argument("--where", metavar="EXPRESSION", help=text)
+    add_where(command, "fit to, or recalibrate, only rows for which this SQL expression of columns is true")
     add = command.add_argument_group("apply a map").add_argument
     add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")
     add("--suffix", metavar="TEXT", help="add the recalibrated columns, named with this suffix")
@@ -278,8 +284,9 @@ def add_group_columns(command: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        metavar="COLUMN",
-        help="also assess each group of rows by itself",
+        metavar="COLUMN[:HOW]",
+        help="also assess each group of rows by itself; date:month (year, quarter, weekday, hour) and age:quartiles"
+        " (halves, thirds, quintiles, deciles) make groups of a column",
     )
     add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
 

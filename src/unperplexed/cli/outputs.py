@@ -103,9 +103,10 @@ def text_of(arguments: argparse.Namespace, found: Result) -> str:
 
 def naming_of(arguments: argparse.Namespace) -> Naming:
     """Name the forecasts by their files, with the command as it was typed."""
+    where = f" where {arguments.where}" if getattr(arguments, "where", None) else ""
     report = getattr(arguments, "report", None)
     return Naming(
-        called(getattr(arguments, "files", [DEMO])),
+        called(getattr(arguments, "files", [DEMO])) + where,
         shlex.join(["unperplexed", *arguments.words]),
         report="" if report is None else str(report),
     )

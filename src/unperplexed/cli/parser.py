@@ -114,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _command(commands, "assess", "assess forecasts and outcomes").having(
         options.add_input,
+        options.add_where,
         options.add_settings,
         options.add_sampling,
         options.add_groups,
@@ -128,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = _command(commands, "profile", "the risk profile and the means at other floors")
     profile.having(
         options.add_input,
+        options.add_where,
         options.add_floor,
         options.add_limit,
         options.add_confidence,
@@ -138,10 +140,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     profile.set_defaults(measured="shrunk-isotonic", view="auto", scores=[])
     scores = _command(commands, "scores", "mean scores by every scoring rule, with standard errors")
-    scores.having(options.add_input, options.add_group_columns, options.add_scores, options.add_json)
+    scores.having(options.add_input, options.add_where, options.add_group_columns, options.add_scores, options.add_json)
     calibration = _command(commands, "calibration", "calibration errors and score decompositions")
     calibration.having(
-        options.add_input, options.add_group_columns, options.add_error_bins, options.add_exact_limit, options.add_json
+        options.add_input,
+        options.add_where,
+        options.add_group_columns,
+        options.add_error_bins,
+        options.add_exact_limit,
+        options.add_json,
     )
     compare = _command(commands, "compare", "compare forecasters on the same rows, paired")
     compare.having(
@@ -166,7 +173,9 @@ def _parser() -> argparse.ArgumentParser:
         _command(commands, "lm", "logs of language models: perplexity, bits per byte, questions, two models compared")
     )
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
-    tally.having(options.add_input, options.add_scores, options.add_counting, options.add_tally_output)
+    tally.having(
+        options.add_input, options.add_where, options.add_scores, options.add_counting, options.add_tally_output
+    )
     _command(commands, "merge", "add up tally files").having(options.add_tallies, options.add_tally_output)
     show = _command(commands, "show", "show the contents of a tally file")
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")

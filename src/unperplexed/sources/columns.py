@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .._lib.errors import InputError, listed
+from .derived_columns import Derived, derived
 from .readers import Source, Wanted
+from .row_filter import RowFilter
 
 _TRUTH_NAMES = ("truth", "y_true", "y", "outcome", "label", "labels", "target", "ground_truth", "happened")
 _PROB_NAMES = (
@@ -38,9 +40,11 @@ class Selection:
     groups: Sequence[str] = ()
     """Columns of the clusters: rows with the same values in all of them."""
     keys: Sequence[str] = ()
-    """Columns to be given along with the forecasts as they are: ids, or what rows are counted apart by."""
+    """Columns to be given along with the forecasts: ids, or what rows are counted apart by, also as COLUMN:HOW."""
     rivals: Sequence[Sequence[str]] = ()
     """Instead of one forecast a row several of the same outcome: the probability columns of each."""
+    where: str = ""
+    """An SQL expression of columns: only rows for which it is true are read."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Plans:
     forecasts: list[Plan]
     weight: str | None
     groups: Sequence[str]
-    keys: Sequence[str] = ()
+    keys: Sequence[Derived] = ()
+    where: RowFilter = field(default_factory=lambda: RowFilter(""))
 
     @property
     def wanted(self) -> Wanted:
@@ -69,7 +74,7 @@ class Plans:
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *self.groups, *self.keys],
+            [*self.outcomes, *self.groups, *(key.column for key in self.keys), *self.where.columns],
         )
 
     @property
@@ -83,8 +88,11 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
 
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
-    beside = (selection.weight, tuple(selection.groups), tuple(selection.keys))
-    for name in (selection.weight, *selection.groups, *selection.keys):
+    keys = [Derived(text) if text in file.names else derived(text) for text in selection.keys]
+    where = RowFilter(selection.where)
+    beside = (selection.weight, tuple(selection.groups), tuple(keys), where)
+    used = {selection.weight, *selection.groups, *(key.column for key in keys)}
+    for name in [*used, *where.columns]:
         if name is not None:
             check_column(name, file)
     _refuse_twice(selection.groups)
@@ -96,7 +104,6 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     truth, prob, messages = list(selection.truth), matched(selection.prob, file, labelled), []
     rivals = [matched(columns, file, labelled) for columns in selection.rivals]
     named = [*prob, *(text for rival in rivals for text in rival)]
-    used = {selection.weight, *selection.groups, *selection.keys}
     taken = {*truth, *(_split_label(text, file)[1] for text in named), *used}
     if not truth:
         truth = [_only_choice("truth", "outcome", file, taken, _TRUTH_NAMES, _may_be_truth)]
@@ -140,7 +147,7 @@ def _checked(found: Plans) -> Plans:
     """Refuse keys that are read as numbers: each probability would be one."""
     wanted = found.wanted
     numbers = {*wanted.numbers, *(name for names in wanted.probabilities for name in names)}
-    both = [name for name in found.keys if name in numbers]
+    both = [key.column for key in found.keys if key.column in numbers]
     if both:
         raise InputError(f"column {both[0]!r} is read as probabilities, weights or one-hot outcomes; it can be no key.")
     return found

@@ -8,13 +8,26 @@ import numpy as np
 import polars as pl
 
 from .._lib.errors import InputError, rows_text
-from .._lib.typing import Ints
+from .._lib.typing import Floats, Ints
 
 _DATE_PARTS = ("year", "quarter", "month", "weekday", "hour")
 _QUANTILES = {"halves": 2, "thirds": 3, "quartiles": 4, "quintiles": 5, "deciles": 10}
 
 HOW = (*_DATE_PARTS, *_QUANTILES)
 """What can be made of a column; weekdays are numbered from 1, a Monday."""
+
+
+class Quantiles(NamedTuple):
+    """Groups of numbers between quantiles; equal numbers are in one group."""
+
+    edges: Floats
+    texts: list[str]
+    """Of each group: which it is, and its least and largest number."""
+
+    def groups(self, numbers: pl.Series) -> pl.Series:
+        """Give the group of each number."""
+        at = np.searchsorted(self.edges, numbers.to_numpy(), side="left")
+        return pl.Series(self.texts, dtype=pl.String).gather(at)
 
 
 class Derived(NamedTuple):
@@ -28,11 +41,37 @@ class Derived(NamedTuple):
         """The text that the user named it with."""
         return f"{self.column}:{self.how}" if self.how else self.column
 
-    def groups(self, values: pl.Series, rows: Ints) -> pl.Series:
-        """Give the group of each row; rows are their numbers, for messages."""
+    @property
+    def needs_all(self) -> bool:
+        """Whether the groups are known only once the whole column is."""
+        return self.how in _QUANTILES
+
+    def groups(self, values: pl.Series, rows: Ints, quantiles: Quantiles | None = None) -> pl.Series:
+        """Give the group of each row; rows are their numbers, for messages. The quantiles are those of these values."""
         if not self.how:
             return values
-        return _date_part(values, rows, self) if self.how in _DATE_PARTS else _quantiles(values, rows, self)
+        if not self.needs_all:
+            return _date_part(values, rows, self)
+        numbers = self.numbers(values, rows)
+        return (quantiles or self.quantiles(numbers.to_numpy())).groups(numbers)
+
+    def numbers(self, values: pl.Series, rows: Ints) -> pl.Series:
+        """Read the values as finite numbers."""
+        numbers = values.cast(pl.Float64, strict=False)
+        invalid = rows[~numbers.is_finite().fill_null(False).to_numpy()]
+        if invalid.size:
+            raise InputError(f"{self.name}: column {self.column!r} is no number in {rows_text(invalid)}. Repair them.")
+        return numbers
+
+    def quantiles(self, x: Floats) -> Quantiles:
+        """Cut all numbers of the column into groups of about equal size."""
+        n = _QUANTILES[self.how]
+        edges = np.quantile(x, np.arange(1, n) / n, method="inverted_cdf") if x.size else np.zeros(n - 1)
+        at = np.searchsorted(edges, x, side="left")
+        texts = [f"{k + 1} of {n}" for k in range(n)]
+        for k in np.unique(at).tolist():
+            texts[k] += f": {x[at == k].min():.6g} to {x[at == k].max():.6g}"
+        return Quantiles(edges, texts)
 
 
 def derived(text: str) -> Derived:
@@ -53,19 +92,3 @@ def _date_part(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
             f" {rows_text(rows[found.is_null().to_numpy()])}. Rewrite dates as year-month-day."
         )
     return found
-
-
-def _quantiles(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
-    """Number the quantiles; equal values are in one of them."""
-    numbers = values.cast(pl.Float64, strict=False)
-    invalid = rows[~numbers.is_finite().fill_null(False).to_numpy()]
-    if invalid.size:
-        raise InputError(f"{asked.name}: column {asked.column!r} is no number in {rows_text(invalid)}. Repair them.")
-    x, n = numbers.to_numpy(), _QUANTILES[asked.how]
-    edges = np.quantile(x, np.arange(1, n) / n, method="inverted_cdf")
-    bins = np.searchsorted(edges, x, side="left")
-    texts = {
-        at: f"{at + 1} of {n}: {x[bins == at].min():.6g} to {x[bins == at].max():.6g}"
-        for at in np.unique(bins).tolist()
-    }
-    return pl.Series([texts[at] for at in bins.tolist()], dtype=pl.String)

@@ -13,9 +13,11 @@ import polars as pl
 
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
+from .._lib.typing import Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import USUAL_MARKS, Label, plain
 from ..forecasts.outcomes import LabelSettings, class_set
+from .chosen_rows import group_columns, quantiles_of, standing_in
 from .columns import (
     Plan,
     Plans,
@@ -23,6 +25,7 @@ from .columns import (
     check_column,
     plans,
 )
+from .derived_columns import Quantiles
 from .outcomes import (
     Kind,
     Seen,
@@ -41,6 +44,7 @@ from .readers import (
 )
 from .readers.formats import File, found_files, open_source
 from .readers.text_streams import checked_encoding
+from .row_filter import RowFilter
 
 __all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Partition", "Selection", "named", "settle"]
 
@@ -93,7 +97,7 @@ class ForecastBatch:
     """The file's name as given."""
     first_row: int
     keys: dict[str, Column]
-    """The columns that were to be given along."""
+    """The columns that were to be given along, or what is made of them."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,19 @@ class ForecastFiles:
         ]
         size = sum(source.size for source in self._sources)
         progress = self._progress or (lambda *_: None)
-        return self.rows.batches(parts, None, lambda rows, behind: progress(rows, int(behind), size))
+        rows = replace(self.rows, quantiles=self.rows.quantiles_of(parts))
+        found = read = 0
+
+        def report(n: int, behind: float) -> None:
+            nonlocal read
+            read = n
+            progress(n, int(behind), size)
+
+        for batch in rows.batches(parts, None, report):
+            found += batch.forecasts[0].n_rows
+            yield batch
+        if not found and rows.plans.where.columns:
+            raise rows.plans.where.none_of(read)
 
     def openers(self) -> list[Callable[[], Source]]:
         """What opens each file in another process, which may run elsewhere: it can be pickled."""
@@ -191,6 +207,8 @@ class ForecastRows:
     spelling: Spelling
     numbers: frozenset[str]
     """Columns of which it is known beforehand that they hold numbers or true and false."""
+    quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
+    """Of the keys that are groups between quantiles: those of all the rows."""
 
     @property
     def unsettled(self) -> list[str]:
@@ -207,17 +225,19 @@ class ForecastRows:
     ) -> dict[str, Seen]:
         """Go through the unsettled outcomes alone."""
         seen = {name: Seen(name, self.spelling) for name in self.unsettled}
-        behind = 0.0
+        behind, where = 0.0, self.plans.where.columns
         for part in parts if seen else ():
             share = 1 - self._share(part.source)
-            known = {name: values for name in seen if (values := part.source.values(name)) is not None}
+            shortcuts = [] if where else seen
+            known = {name: values for name in shortcuts if (values := part.source.values(name)) is not None}
             for name, values in known.items():
                 seen[name].add(values)
             unknown = [name for name in seen if name not in known]
-            for batch in _read(part, Wanted(raw=unknown)) if unknown else ():
-                for name, column in batch.raw.items():
-                    with named(part.name):
-                        seen[name].add(column)
+            for batch in _read(part, Wanted(raw=[*dict.fromkeys([*unknown, *where])])) if unknown else ():
+                with named(part.name):
+                    places = self._places(batch)
+                    for name in unknown:
+                        seen[name].add(batch.raw[name] if places is None else batch.raw[name][places])
                 report(0, behind + share * batch.position)
             behind += share * part.source.size
         return seen
@@ -235,7 +255,7 @@ class ForecastRows:
         wanted = replace(self.plans.wanted, cells=self.reading.cells)
         batches = _read(parts[0], wanted)
         first = next(batches)
-        whole = settled is None and first.last and len(parts) == 1
+        whole = settled is None and first.last and len(parts) == 1 and not self.plans.where.columns
         if settled is None and not whole:
             try:
                 settled = settle(self.seen(parts, report))
@@ -252,13 +272,30 @@ class ForecastRows:
             for batch in resumed if at == 0 else _read(part, wanted):
                 if not batch.n_rows and not whole:
                     continue
-                place = _Place(part, batch)
-                given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 rows += batch.n_rows
                 report(rows, behind + share * batch.position)
-                keys = {name: batch.raw[name] for name in self.plans.keys}
+                with named(part.name):
+                    places = self._places(batch)
+                    keys = group_columns(batch, self.plans.keys, self.quantiles, places)
+                if places is not None and not places.size:
+                    continue
+                place = _Place(part, batch if places is None else standing_in(batch, places))
+                given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
+                if places is not None:
+                    given = [forecasts[places] for forecasts in given]
                 yield ForecastBatch(given, part.name, batch.first_row, keys)
             behind += share * part.source.size
+
+    def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
+        """Go through the keys that are groups between quantiles alone."""
+        keys = [key for key in self.plans.keys if key.needs_all]
+        wanted = Wanted(raw=[*dict.fromkeys([*(key.column for key in keys), *self.plans.where.columns])])
+        batches = (batch for part in parts for batch in _read(part, wanted))
+        return quantiles_of(keys, ((batch, self._places(batch)) for batch in batches)) if keys else {}
+
+    def _places(self, batch: Batch) -> Ints | None:
+        """Places of the rows that are wanted; None for all."""
+        return self.plans.where.places(batch.raw) if self.plans.where.columns else None
 
     def _share(self, source: Source) -> float:
         """How much of the work on a part is left when its outcomes are settled: text is read from end to end."""
@@ -392,8 +429,8 @@ def named(source: str, end: str = "") -> Iterator[None]:
 
 
 def _mentioned(selection: Selection) -> list[str]:
-    names = [*selection.truth, *selection.prob, selection.weight, *selection.groups, *selection.keys]
-    return [name for name in names if name is not None]
+    columns = [*selection.truth, *selection.prob, selection.weight, *selection.groups, *selection.keys]
+    return [name for name in [*columns, *RowFilter(selection.where).columns] if name is not None]
 
 
 def _typed(texts: Sequence[str], kind: Kind, name: str) -> list[Label]:

@@ -35,6 +35,7 @@ def tally_files(
     prob: str | Sequence[str] = (),
     pairs: Sequence[tuple[str, str]] = (),
     weight: str | None = None,
+    where: str = "",
     format: str | None = None,
     separator: str | None = None,
     decimal_comma: bool = False,
@@ -66,6 +67,9 @@ def tally_files(
         Instead of these: probability and outcome columns of several binary forecasts a row.
     weight : str, optional
         Column of importance weights.
+    where : str, default ""
+        SQL expression of columns, such as ``"season >= 2016 AND round = 'final'"``: only rows for which it is true are
+        counted.
     groups : str or sequence of str, optional
         Columns of the clusters: rows with the same values in all of them (for the part "shards").
     format : str, optional
@@ -116,7 +120,9 @@ def tally_files(
     >>> assess(tally_files(path, truth="rained", prob="p_rain")).prediction_accuracy
     1.0
     """
-    selection, file_reading = described(truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, **reading)
+    selection, file_reading = described(
+        truth=truth, prob=prob, pairs=pairs, weight=weight, groups=groups, where=where, **reading
+    )
     written: dict[str, Any] = {"separator": separator, "decimal_comma": decimal_comma, "encoding": encoding}
     file_reading = replace(file_reading, format=format, sheet=sheet, **written, na=None if na is None else names(na))
     counting: Counting = {"scores": scores, "parts": parts, "n_jobs": n_jobs}
@@ -155,7 +161,8 @@ def tally_files_by(
         As in `tally_files`.
     by : str or sequence of str
         Columns that say which group a row is in. Rows with the same values in all of them are a group; empty fields
-        are a value of their own, None.
+        are a value of their own, None. "date:month" (year, quarter, weekday, hour) and "age:quartiles" (halves, thirds,
+        quintiles, deciles) make groups of a column.
     most_groups : int, default 1000
         More groups than this are refused: each takes the memory of a tally.
     scores, parts, exact_limit, fraction_bits : optional

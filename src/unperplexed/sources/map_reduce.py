@@ -115,6 +115,9 @@ def _groups_added(most_groups: int, first: Tallies, other: Tallies) -> Tallies:
 def counted(rows: ForecastRows, accumulator: Accumulator[Result], run: Run, one: bool = False) -> Result:
     """Count parts of the rows that an engine runs over; where one part is all there is, it settles its own outcomes."""
     nothing = accumulator.of([])  # which also refuses settings before anything is read
+    for key in rows.plans.keys:
+        if key.needs_all:
+            raise InputError(f"{key.name}: quantiles are found by the engine local only; choose it, or name a column.")
     settled: dict[str, Settled] | None = None if one else {}
     if rows.unsettled and not one:
         settled = settle(_run(run, Work(partial(_seen, rows), _seen_added), rows.unsettled, rows.seen([])))

@@ -1,0 +1,98 @@
+"""Rows chosen by a condition, and groups made of a column: what the same rows in a file of their own give."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import InputError, assess, tally_files, tally_files_by
+
+COLUMNS = {"truth": "won", "prob": "p"}
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.95, 400)
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2025, 2, 3), eager=True).cast(pl.String)[:400]
+    return pl.DataFrame({"p": p, "won": (rng.random(400) < p).astype(int), "age": rng.normal(50, 9, 400), "day": days})
+
+
+def figures(tally):
+    """Return all that does not name rows."""
+    found = json.loads(assess(tally, resamples=0).to_json())
+    return {name: value for name, value in found.items() if name not in ("notes", "surprises")} | {"n": tally.n_rows}
+
+
+def written(path, table):
+    table.write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("condition", ["age >= 50", "day < '2024-06-01' AND p > 0.2", "won = 1 OR age < 40"])
+def test_chosen_rows_are_counted_as_in_a_file_of_their_own(tmp_path, table, condition):
+    halves = [written(tmp_path / f"{at}.csv", table[at * 200 : at * 200 + 200]) for at in range(2)]
+    alone = written(tmp_path / "alone.csv", table.filter(pl.sql_expr(condition)))
+    assert figures(tally_files(halves, where=condition, **COLUMNS)) == figures(tally_files(alone, **COLUMNS))
+
+
+def test_nothing_of_other_rows_is_read(tmp_path, table):
+    spoiled = table.with_columns(
+        pl.when(pl.col("age") > 50).then(pl.lit("void")).otherwise(pl.col("won").cast(pl.String)).alias("won"),
+        pl.when(pl.col("age") > 50).then(7.0).otherwise(pl.col("p")).alias("p"),
+    )
+    path = written(tmp_path / "spoiled.csv", spoiled)
+    with pytest.raises(InputError):
+        tally_files(path, **COLUMNS)
+    alone = written(tmp_path / "alone.csv", table.filter(pl.col("age") <= 50))
+    assert figures(tally_files(path, where="age <= 50", **COLUMNS)) == figures(tally_files(alone, **COLUMNS))
+
+
+def test_an_invalid_chosen_row_is_named_by_its_number_in_the_file(tmp_path, table):
+    path = written(
+        tmp_path / "f.csv", table.with_columns(pl.when(pl.arange(400) == 7).then(2.0).otherwise("p").alias("p"))
+    )
+    age = table["age"][7]
+    with pytest.raises(InputError, match=r"1 row \(7; counted from 0\)"):
+        tally_files(path, where=f"age >= {age - 1e-6}", **COLUMNS)
+
+
+def test_a_condition_that_no_row_meets_is_refused(tmp_path, table):
+    path = written(tmp_path / "f.csv", table)
+    with pytest.raises(InputError, match="age > 900: true of none of 400 rows"):
+        tally_files(path, where="age > 900", **COLUMNS)
+    with pytest.raises(InputError, match="no column 'agee'; did you mean 'age'"):
+        tally_files(path, where="agee > 900", **COLUMNS)
+
+
+def test_months_and_quantiles_make_groups(tmp_path, table):
+    path = written(tmp_path / "f.csv", table)
+    months = tally_files_by(path, by="day:month", **COLUMNS)
+    counts = table["day"].str.slice(5, 2).cast(int).value_counts()
+    assert {key: tally.n_rows for (key,), tally in months.items()} == dict(counts.iter_rows())
+    halves = [written(tmp_path / f"{at}.csv", table[at * 200 : at * 200 + 200]) for at in range(2)]
+    quartiles = tally_files_by(halves, by="age:quartiles", where="p < 0.5", **COLUMNS)
+    chosen = table.filter(pl.col("p") < 0.5)
+    order = chosen["age"].sort()
+    for at, ((key,), tally) in enumerate(sorted(quartiles.items())):
+        assert abs(tally.n_rows - len(order) / 4) <= 1
+        least, most = map(float, key.split(": ")[1].split(" to "))
+        assert abs(order.is_between(least - 1e-4, most + 1e-4).sum() - tally.n_rows) <= 1
+        assert key.startswith(f"{at + 1} of 4: ")
+    with pytest.raises(InputError, match="age:month: column 'age' is no date"):
+        tally_files_by(path, by="age:month", **COLUMNS)
+
+
+def test_a_column_of_that_name_is_not_taken_apart(tmp_path, table):
+    path = written(tmp_path / "f.csv", table.rename({"day": "day:month"}))
+    assert len(tally_files_by(path, by="day:month", **COLUMNS)) == 400
+
+
+@pytest.mark.slow
+def test_engines_choose_the_same_rows(tmp_path, table):
+    halves = [written(tmp_path / f"{at}.csv", table[at * 200 : at * 200 + 200]) for at in range(2)]
+    local = tally_files(halves, where="age >= 50", **COLUMNS)
+    assert tally_files(halves, where="age >= 50", engine="dask", **COLUMNS).to_bytes() == local.to_bytes()
+    with pytest.raises(InputError, match="quantiles are found by the engine local only"):
+        tally_files_by(halves, by="age:halves", engine="dask", **COLUMNS)
