@@ -6,7 +6,7 @@
 
 The forecasters are those of `coverage_designs.py`. Of each sample the intervals of slope, divergence probability,
 measured means and curve are made, from as many draws a world as --samples says. Recorded are how often they hold the
-truth, how often they lie above and below it, how often the figure itself lies on an end of its interval, how wide the
+truth, how often they lie above and below it, how often the printed figure lies on an end of its interval, how wide the
 interval is on median, and how often a warning came. With --test, only how often the resampled calibration
 test rejects calibrated forecasters, of 100, 1000 and 10,000 rows, as they are and counted in cells. The last runs are
 results/coverage.csv and results/calibration_test.csv.
@@ -44,10 +44,11 @@ def study(task: tuple[int, int, int, int]) -> list[dict[str, Any]]:
     for run in range(runs):
         tally = sample(index, n, np.random.default_rng([20261123, index, n, run]))
         assessment = assess(tally, view=view, floor=floor, resamples=samples, seed=run)
-        figures, u = assessment.figures(), assessment.uncertainty
+        u = assessment.uncertainty
+        shown = assessment.figures() | u.corrected
         for at, name in enumerate(FIGURES):
             ends[run, :, at] = u.intervals[name]
-            on_end[run, at] = not u.intervals[name].low < figures[name] < u.intervals[name].high
+            on_end[run, at] = not u.intervals[name].low < shown[name] < u.intervals[name].high
         for side, limit in enumerate((u.curve.low, u.curve.high)):
             ends[run, side, len(FIGURES) :] = np.interp(CURVE, u.curve.reported, limit)
         warned += bool(u.warnings)

@@ -31,11 +31,13 @@ class Case(NamedTuple):
     size: float = 0.0
     sample: str = "rows"
     """"rows", "weights", or the number of clusters."""
+    spread: float = 2.0
+    """Standard deviation of the logits as predicted."""
 
 
 def simulate(rng: np.random.Generator, case: Case) -> tuple[Any, ...]:
     """Draw forecasts, outcomes with the error, weights and clusters; which classes are biased."""
-    z = 2 * rng.normal(size=(case.rows, case.classes)) + 0.5 * rng.normal(size=case.classes)
+    z = case.spread * rng.normal(size=(case.rows, case.classes)) + 0.5 * rng.normal(size=case.classes)
     log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
     p, biases = np.exp(log_p), np.zeros(case.classes)
     f, noise = log_p.copy(), 0.0
@@ -151,6 +153,7 @@ def cases(factor: float) -> list[Case]:
         Case("naming", 100, 10000, of(10), "noise", 0.1),
         Case("naming", 1000, 10000, of(3), "confidence", -0.2),
         Case("naming", 1000, 10000, of(3), "few", 0.8),
+        *(Case("naming", 100, rows, of(40), "confidence", -0.5, spread=6.0) for rows in (200, 1000)),
     ]
     return size + naming + dependent + large
 

@@ -60,7 +60,10 @@ def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
     for name in low:
         a, b, c, d = (x[name].high - x[name].low for x in (low, middle, high, many))
         assert a < b < c, name
-        assert d == pytest.approx(b / 4, rel=0.3), name
+        if name == "divergence_probability":  # the bias, which widens it, falls faster than the spread
+            assert b / 8 < d < b / 4 * 1.1
+        else:
+            assert d == pytest.approx(b / 4, rel=0.3), name
 
 
 def test_two_classes_are_drawn_once_a_row(rng):

@@ -64,7 +64,8 @@ def test_a_deviation_counts_what_is_lost(rng):
 def test_the_hull_holds_what_either_world_needs():
     one, two = (Deviation(np.array([b]), np.array([s]), np.zeros(1)) for b, s in ((0.1, 0.2), (-0.3, 0.1)))
     low, high = hull(np.array([1.0]), [one, two], 2.0, np.ones(1))
-    assert (low[0], high[0]) == pytest.approx((1 - 0.1 - 0.4, 1 + 0.3 + 0.2))
+    known = math.hypot(0.1, (0.3 - 0.1) / 3)  # the second bias is more than a standard deviation
+    assert (low[0], high[0]) == pytest.approx((1 - 0.1 - 0.4, 1 + 0.3 + 2 * known))
     wider = hull(np.array([1.0]), [one, two], 2.0, np.full(1, 1.5))
     assert wider[0] < low < high < wider[1]
     lost = one._replace(lost=np.array([0.3]))

@@ -26,6 +26,9 @@ _LOST = 1e6
 _ROUNDING, _AFRESH = 1e-12, 16
 """Steps between orders that differ by less are equal; after so many products powers are taken afresh."""
 
+_KNOWN = 3.0
+"""What a bias exceeds a standard deviation by is known to a third of itself: so far worlds and truth were apart."""
+
 _NEAR_ZERO = 0.05
 """Orders nearer to 0 than this lose digits in (mean of f^r)^(1/r)."""
 
@@ -134,14 +137,20 @@ def deviation(logs: Floats, truth: Floats) -> Deviation:
 def hull(figure: Floats, worlds: list[Deviation], reach: float, scale: Floats) -> tuple[Floats, Floats]:
     """Lower and upper ends of the figures' logarithms: whatever either world needs, so many standard deviations off.
 
-    ``scale`` is by how much more a figure varies than in independent rows. A figure whose logarithm is minus infinity
-    in more samples than may lie beyond an end has no lower one.
+    ``scale`` is by how much more a figure varies than in independent rows. A bias beyond one standard deviation is
+    itself uncertain and widens the interval. A figure whose logarithm is minus infinity in more samples than may lie
+    beyond an end has no lower one.
     """
     beyond = np.array([each.lost for each in worlds]) > 0.5 * _outside(reach)
-    half = [reach * scale * each.spread for each in worlds]
+    half = [reach * _uncertainty(each, scale) for each in worlds]
     low = np.min([figure - each.bias - h for each, h in zip(worlds, half, strict=True)], axis=0)
     high = np.max([figure - each.bias + h for each, h in zip(worlds, half, strict=True)], axis=0)
     return np.where(beyond.any(axis=0), -np.inf, low), high
+
+
+def _uncertainty(world: Deviation, scale: Floats) -> Floats:
+    spread = scale * world.spread
+    return np.asarray(np.hypot(spread, np.maximum(np.abs(world.bias) - spread, 0.0) / _KNOWN))
 
 
 def _outside(reach: float) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import erfc
+from scipy.special import erfc, softmax
 from scipy.stats import chi2
 
 from many_classes import blocks, diagnose, prepared, simulate
@@ -326,6 +326,17 @@ def test_forward_names_no_class_through_the_others(rng):
 
 
 # ---- certain outcomes and single rows
+
+
+@pytest.mark.slow
+def test_overconfidence_is_no_bias_of_classes(rng):
+    """Logarithms are twice what they should be, so that classes vary more about their predictions than predicted."""
+    for _ in range(3):
+        z = 3 * rng.normal(size=(200, 100))
+        y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+        found = diagnose(softmax(2 * z, axis=1), y)
+        assert "confidence" in found.errors
+        assert "bias" not in found.errors, found.verdict
 
 
 def test_certain_and_wrong(rng):

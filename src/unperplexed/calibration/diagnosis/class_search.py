@@ -85,6 +85,7 @@ class Search:
         self._beside = [x for x in self._plain if fitter.alone.isdisjoint(x)]
         """Sets to which biases can be added."""
         self._named: dict[Errors, Ints] = {}
+        self._informations: dict[Errors, Floats] = {}
         self.found: dict[Errors, Candidate] = {(): self._candidate(fitter.none)}
 
     def run(self) -> Errors:
@@ -108,7 +109,7 @@ class Search:
     def named(self, errors: Errors) -> Ints:
         """Classes that are biased beside these errors: forward, each by its score conditional on those before."""
         if errors not in self._named:
-            self._named[errors] = self._forward(self.found[errors].fit)
+            self._named[errors] = self._forward(errors)
         return self._named[errors]
 
     def few(self, errors: Errors, classes: Ints) -> Candidate:
@@ -144,24 +145,23 @@ class Search:
         cost = sum(self._unit + (0 if name == "confidence" else 2) for name in scalars)
         parameters = float(len(scalars))
         if "bias" in fit.errors:
-            cost += self._bias_cost(classes, sd)
-            used = self._variance if classes is None else self._variance[classes]
+            variance = self._variance_beside(tuple(scalars))
+            cost += _bias_cost(variance, classes, sd)
+            used = variance if classes is None else variance[classes]
             share = float((used / (used + sd**-2)).sum())
             parameters += share * (1 if classes is not None else (len(used) - 1) / len(used))
         return Candidate(fit, ratio, parameters, ratio - 2 * fit.penalty / effect - cost, classes, sd)
 
-    def _bias_cost(self, classes: Ints | None, sd: float) -> float:
-        """Cost of class biases: the gain in precision over their prior, and for a few classes the choice of them.
+    def _variance_beside(self, errors: Errors) -> Floats:
+        """Information on the bias of each class beside other errors: more than predicted beside overconfidence."""
+        if not errors:
+            return self._variance
+        return np.maximum(np.diag(self._information(errors))[3:], 0.0) / self.gate.effect
 
-        It is never so low that calibrated classes would exceed it in one of a hundred cases.
-        """
-        each, n = np.log1p(self._variance * sd**2), len(self._variance)
-        if classes is None:
-            kept = self._variance / (self._variance + sd**-2) * (n - 1) / n
-            by_chance = float(kept.sum()) + 3 * math.sqrt(2 * float((kept**2).sum()))
-            return max(float(each.sum()) * (n - 1) / n, by_chance)
-        k = len(classes)
-        return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
+    def _information(self, errors: Errors) -> Floats:
+        if errors not in self._informations:
+            self._informations[errors] = self.fitter.information(self.found[errors].fit.mapping)
+        return self._informations[errors]
 
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
@@ -169,10 +169,10 @@ class Search:
         score = self.found[errors].fit.slopes.bias
         precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
         approximate = float(score @ cho_solve(cho_factor(definite(precision)), score)) / effect
-        return 1.5 * approximate + 10 < self._bias_cost(None, sd)
+        return 1.5 * approximate + 10 < _bias_cost(self._variance, None, sd)
 
-    def _forward(self, fit: Fit) -> Ints:
-        known = self.fitter.information(fit.mapping)
+    def _forward(self, errors: Errors) -> Ints:
+        fit, known = self.found[errors].fit, self._information(errors)
         scalars = [at for at, name in enumerate(SCALARS) if name in fit.errors]
         covariance = known[3:, 3:]
         if scalars:
@@ -184,6 +184,20 @@ class Search:
         s = self.statistics
         step = 1.0 if abs(s.squared_weight - s.weight) <= 1e-9 * s.weight else 0.0  # equal weights: whole numbers
         return forward(fit.slopes.bias, covariance, third_moments(s), inflation, step, self.alpha)
+
+
+def _bias_cost(variance: Floats, classes: Ints | None, sd: float) -> float:
+    """Cost of class biases: the gain in precision over their prior, and for a few classes the choice of them.
+
+    It is never so low that calibrated classes would exceed it in one of a hundred cases.
+    """
+    each, n = np.log1p(variance * sd**2), len(variance)
+    if classes is None:
+        kept = variance / (variance + sd**-2) * (n - 1) / n
+        by_chance = float(kept.sum()) + 3 * math.sqrt(2 * float((kept**2).sum()))
+        return max(float(each.sum()) * (n - 1) / n, by_chance)
+    k = len(classes)
+    return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
 
 
 def _beside_biases(shape: Floats, information: Floats) -> Floats:
