@@ -321,7 +321,7 @@ def test_ten_classes_are_small():
 def test_a_thousand_classes_with_long_names_stay_small():
     """The first thousand rows are shown, and the caption says of how many."""
     n = 1100
-    names = [f"{at:05d}{'<' * 9990}{at:05d}" for at in range(n)]
+    names = [f"{at:05d}{'<' * 1990}{at:05d}" for at in range(n)]
     p = np.full((n, n), 0.5 / (n - 1))
     np.fill_diagonal(p, 0.5)
     html = assess(names, p, labels=names, view="each-class", resamples=0).to_html()
