@@ -400,7 +400,7 @@ if keras.backend.backend() != "jax" and find_spec("jax"):
         # But for the descents, whose gradients the others compare, for what is the same for each loss, and for what
         # the callback makes of probabilities that have left the backend.
         others = "not minimum and not far_out and not saved and not kinds_of_targets and not early_stopping"
-        others += " and not other_kinds and not weights_of_batches and not diverged and not no_class"
+        others += " and not other_kinds and not weights_of_batches and not diverged"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", others]
         run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         assert run.returncode == 0, run.stdout[-3000:]
