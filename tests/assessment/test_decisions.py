@@ -47,7 +47,7 @@ def test_costs_a_row_are_those_of_the_rows(rng):
 
 
 def test_of_calibrated_forecasts_no_threshold_is_cheaper(rng):
-    y, p = calibrated(rng, 400_000)
+    y, p = calibrated(rng, 100_000)
     found = decide(y, p, cost_false_positive=1, cost_false_negative=3, recalibrated=None)
     for t in np.arange(0.05, 0.6, 0.05):
         assert found.cost.value <= costs_at(y, p, t, 1, 3).mean() + 1e-3
@@ -125,7 +125,7 @@ def test_miscalibration_costs_what_decisions_by_the_true_probabilities_save(rng)
 
 
 def test_lines_recalibrate_and_decide(rng):
-    y, p = calibrated(rng, 5000)
+    y, p = calibrated(rng, 1100)
     costs = {"cost_false_positive": 1, "cost_false_negative": 3}
     q = np.sqrt(p)
     for two in (False, True):
@@ -224,6 +224,7 @@ def test_a_recalibrator_of_other_classes_is_refused(rng):
             decide(named, p, recalibrated=other, **options)
 
 
+@pytest.mark.slow
 def test_cross_fitting_keeps_clusters_together(rng):
     y, p = (np.repeat(x, 3) for x in calibrated(rng, 100))
     curve = decision_curve(y, np.sqrt(p), groups=np.repeat(np.arange(100), 3), recalibrated=True, thresholds=[0.25])

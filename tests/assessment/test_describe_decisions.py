@@ -12,10 +12,11 @@ from unperplexed.assessment.describe_decisions import decision_document
 from unperplexed.recalibration.describe_pool import pool_document
 
 
-@pytest.fixture
-def results(rng):
-    p = rng.beta(1, 3, 500)
-    y = np.where(rng.random(500) < p, "<yes>", "no")
+@pytest.fixture(scope="module")
+def results():
+    rng = np.random.default_rng(20240229)
+    p = rng.beta(1, 3, 300)
+    y = np.where(rng.random(300) < p, "<yes>", "no")
     options = {"pos_label": "<yes>"}
     costs = {"cost_false_positive": 1, "cost_false_negative": 4, "recalibrated": np.sqrt(p)}
     return {

@@ -178,14 +178,14 @@ def test_measured_figures_of_groups_are_in_their_intervals():
     y = np.tile([0, 1], odds.size)
     truth = assess(y, np.repeat(expit(1.5 * odds), 2), sample_weight=share, measured="isotonic", resamples=0).figures()
     held = dict.fromkeys(SAMPLED, 0)
-    for run in range(50):
+    for run in range(30):
         rng = np.random.default_rng([21, run])
         group, z = np.repeat(np.arange(8000), 3), rng.choice(odds, 8000)
         y = (rng.random(8000) < expit(z))[group]
         found = assess(y, expit(1.5 * z)[group], groups=group, resamples=40, seed=run).intervals
         for name in held:
             held[name] += found[name].low <= truth[name] <= found[name].high
-    assert min(held.values()) >= stats.binom.ppf(0.001, 50, 0.93), held
+    assert min(held.values()) >= stats.binom.ppf(0.001, 30, 0.93), held
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_a_handful_of_rows_is_no_evidence():
 
 @pytest.mark.slow
 def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
-    """And is said where nothing was found; it would be found with 80% power."""
+    """And is said where nothing was found; that it is found so often is tested with the diagnosis."""
     y, p = binary(rng, 400)
     few, many = assess(y, p), assess(np.tile(y, 16), np.tile(p, 16))
     for name in ("bias", "calibration_slope"):
@@ -286,12 +286,6 @@ def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
         f" {1 - d.calibration_slope:.2f} or above {1 + d.calibration_slope:.2f}."
     )
     assert said in " ".join(str(few).split())
-    found = 0
-    for run in range(100):
-        own = np.random.default_rng([50, run])
-        odds = own.normal(0, 1.5, 400)
-        found += diagnose((own.random(400) < expit(odds)).astype(int), expit(odds + d.bias)).miscalibrated
-    assert stats.binom.ppf(0.001, 100, 0.7) <= found <= stats.binom.ppf(0.999, 100, 0.95)
 
 
 @pytest.mark.slow
@@ -405,7 +399,7 @@ def test_bands_hold_the_curve_and_the_diagonal(rng):
 
 @pytest.mark.slow
 def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
-    """A small part of `benchmarks/coverage.py`: 80 samples of 400 rows, of a forecaster that is too sharp and of one
+    """A small part of `benchmarks/coverage.py`: 40 samples of 400 rows, of a forecaster that is too sharp and of one
     that is calibrated. 95 % intervals hold the truth in 83 to 100 % (five standard deviations)."""
     rng = np.random.default_rng(11)
     odds = rng.normal(0, 1.5, 100_000)
@@ -415,18 +409,18 @@ def test_intervals_cover_and_the_test_is_right_about_the_calibrated():
         y, p = np.repeat([0, 1], true.size), np.tile(said, 2)
         truth = assess(y, p, sample_weight=np.concatenate([1 - true, true]), measured="isotonic", resamples=0).figures()
         held, rejected = dict.fromkeys(truth, 0), 0
-        for run in range(80):
+        for run in range(40):
             at = rng.integers(0, true.size, 400)
             result = assess(rng.random(400) < true[at], said[at], resamples=80, seed=run)
             rejected += result.diagnosis.miscalibrated
             for name, (low, high) in result.intervals.items():
                 held[name] += low <= truth[name] <= high
         for name, count in held.items():
-            assert count >= 0.83 * 80, (name, sharpness)
+            assert count >= 0.83 * 40, (name, sharpness)
         if sharpness == 1.0:
-            assert rejected <= stats.binom.ppf(0.9999, 80, 0.05)
+            assert rejected <= stats.binom.ppf(0.9999, 40, 0.05)
         else:
-            assert rejected > 55
+            assert rejected > 27
 
 
 def in_groups(rng, groups, sharpness=1.0):
@@ -442,12 +436,12 @@ def test_the_test_is_right_about_calibrated_groups():
     """Student's t alone would reject some 18 % of the calibrated. The others are too sure, or not sure enough."""
     rejected = {1.0: 0, 2.5: 0, 0.5: 0}
     for sharpness in rejected:
-        for run in range(300):
+        for run in range(300 if sharpness == 1 else 60):
             y, p, group = in_groups(np.random.default_rng([20, run]), 20 if sharpness == 1 else 200, sharpness)
             tally = Tally.of(y, p, groups=group, parts=["shards"])
             rejected[sharpness] += resampled_test(tally, resamples=99, seed=run).p_value <= 0.05
     assert rejected[1.0] <= stats.binom.ppf(0.9999, 300, 0.05)
-    assert rejected[2.5] > 240 < rejected[0.5]
+    assert rejected[2.5] > 48 < rejected[0.5]
 
 
 @pytest.mark.slow

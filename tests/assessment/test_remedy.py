@@ -33,6 +33,7 @@ def test_the_remedy_is_the_fitted_average_with_its_gain():
     assert in_sample < remedy.base_rate < in_sample + 1e-3
 
 
+@pytest.mark.slow
 def test_the_gain_is_that_of_fresh_rows():
     y, p = forecasts(3000, slope=2, bias=1)
     remedy = assess(y, p, resamples=0).remedy
@@ -113,6 +114,7 @@ def test_the_line_of_python_reads_the_rows_as_they_were_assessed():
     assert found.code.endswith("pos_label=0, percent=True).transform(new_y_prob, percent=True)")
 
 
+@pytest.mark.slow
 def test_without_skill_the_base_rate_is_better_even_after():
     rng = np.random.default_rng(0)
     y, p = rng.random(1000) < 0.3, expit(rng.normal(0.5, 0.5, 1000))
@@ -133,7 +135,7 @@ def test_only_a_significant_gain_is_advised():
 
 
 def test_a_tally_of_two_classes_has_the_same():
-    y, p = forecasts(3000, slope=2)
+    y, p = forecasts(600, slope=2)
     assert assess(Tally.of(y, p), resamples=0).remedy.gain == assess(y, p, resamples=0).remedy.gain
 
 
@@ -168,6 +170,7 @@ def test_a_small_probability_beside_a_rounded_1_is_no_zero(rng):
         assert "infinite" not in found.remedy.words
 
 
+@pytest.mark.slow
 def test_many_rows_in_clusters_are_not_recalibrated_unasked(rng, monkeypatch):
     s = rng.normal(0, 2, 400)
     y, p = rng.random(s.size) < 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(-3 * s))

@@ -23,6 +23,7 @@ COLUMNS = ("--truth", "fraud", "--prob", "p", "--pos-label", "yes")
 COSTS = ("--cost-fp", "1", "--cost-fn", "4")
 
 
+@pytest.mark.slow
 def test_the_command_is_the_function(cases, capsys):
     y, p = cases
     assert (
@@ -39,6 +40,7 @@ def test_the_command_is_the_function(cases, capsys):
     assert found["recalibrated"]["value"] == pytest.approx(expected["recalibrated"]["value"], abs=0.1)
 
 
+@pytest.mark.slow
 def test_several_files_are_one(cases, capsys, tmp_path):
     text = (tmp_path / "cases.csv").read_text().splitlines()
     for name, rows in (("a.csv", text[1:101]), ("b.csv", text[101:])):
@@ -58,6 +60,7 @@ def test_text_and_picture(cases, capsys, tmp_path):
     assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
 
 
+@pytest.mark.slow
 def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     p = rng.beta(1, 3, 3000)

@@ -890,14 +890,14 @@ def test_long_names_and_many_forecasters_stay_apart(data):
 
 def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
     """Figures of all sizes, in every form of the text."""
-    p = rng.uniform(size=400)
-    y = (rng.uniform(size=400) < p).astype(int)
-    close = np.clip(p + 0.001 * rng.normal(size=400), 0, 1)
-    small, smaller = np.linspace(2e-5, 3e-4, 400), np.full(400, 1e-5)
+    p = rng.uniform(size=90)
+    y = (rng.uniform(size=90) < p).astype(int)
+    close = np.clip(p + 0.001 * rng.normal(size=90), 0, 1)
+    small, smaller = np.linspace(2e-5, 3e-4, 90), np.full(90, 1e-5)
     cases = [
         ({"a" * 40: p, "b": close, "c": p**8}, y, {"floor": 1e-300, "scores": ["generalized_surprisal(-0.5)"]}),
-        ({"small": small, "smaller": smaller}, np.ones(400, int), {"floor": 0}),
-        ({"a": p, "b": close}, y, {"groups": np.arange(400) // 4}),
+        ({"small": small, "smaller": smaller}, np.ones(90, int), {"floor": 0}),
+        ({"a": p, "b": close}, y, {"groups": np.arange(90) // 4}),
         ({"a": p, "b": np.where(p < 0.3, 0, p)}, y, {"floor": 0}),
     ]
     number = r"−?(?:\d+\.\d+|∞|\d\.\d+e[+−]\d+|\de−\d+)"

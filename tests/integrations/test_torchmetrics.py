@@ -167,12 +167,14 @@ class TestCounts:
     def test_many_equal_rows_stay_exact(self):
         """In float32 counts would stop at 2**24."""
         metric = ForecastMetric(("prediction_accuracy", "measured_decisiveness", "log_loss"), measured="isotonic")
-        p, n = torch.tensor([[0.05, 0.95]]).expand(1_000_000, 2), 20
-        y = (torch.arange(1_000_000) % 10 > 0).long()
-        for _ in range(n):
-            metric.update(p, y)
+        p = torch.tensor([[0.05, 0.95]]).expand(1000, 2)
+        y = (torch.arange(1000) % 10 > 0).long()
+        metric.update(p, y)
+        for name in ("counts", "sums", "weights", "rows"):  # as after 20 million rows
+            getattr(metric, name).mul_(20_000)
+        metric.update(p, y)
         found = metric.compute()
-        assert metric.tally().n_rows == 20_000_000
+        assert metric.tally().n_rows == 20_001_000
         assert found["prediction_accuracy"].item() == 0.9
         assert found["measured_decisiveness"].item() == pytest.approx(0.9**2 + 0.1**2, rel=1e-12)
         told = assess(y.numpy(), p.numpy(), resamples=0)

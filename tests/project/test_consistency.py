@@ -14,12 +14,12 @@ from unperplexed.cli.parser import main
 from unperplexed.report.numbers import figure, number, share_estimate
 
 
-def forecasts(rng, bias=0.0, confidence=0.0, n=3000):
+def forecasts(rng, bias=0.0, confidence=0.0, n=1500):
     s = rng.normal(-1, 2, n)
     return (rng.random(n) < expit(s * (1 + confidence) + bias)).astype(int), expit(s)
 
 
-def classes(rng, temperature=1.0, n=2000, c=5):
+def classes(rng, temperature=1.0, n=1000, c=5):
     logits = rng.normal(0, 2, (n, c))
     p = np.exp(logits)
     p /= p.sum(axis=1, keepdims=True)
@@ -35,8 +35,8 @@ CASES = {
     "underconfident": lambda rng: (*forecasts(rng, confidence=0.5), {}),
     "both": lambda rng: (*forecasts(rng, bias=0.6, confidence=-0.4), {}),
     "zeros": lambda rng: (*zeros(rng), {}),
-    "weighted": lambda rng: (*forecasts(rng, bias=-0.8), {"sample_weight": rng.integers(1, 4, 3000)}),
-    "clustered": lambda rng: (*forecasts(rng, bias=-0.8), {"groups": np.arange(3000) // 10}),
+    "weighted": lambda rng: (*forecasts(rng, bias=-0.8), {"sample_weight": rng.integers(1, 4, 1500)}),
+    "clustered": lambda rng: (*forecasts(rng, bias=-0.8), {"groups": np.arange(1500) // 10}),
     "classes": lambda rng: (*classes(rng), {"labels": range(5)}),
     "overconfident classes": lambda rng: (*classes(rng, temperature=0.6), {"labels": range(5)}),
 }

@@ -7,6 +7,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import unperplexed
 
 ROOT = Path(unperplexed.__file__).parent
@@ -78,6 +80,7 @@ def test_a_circle_is_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "d"}}) == [["a", "b", "c"], ["d"]]
 
 
+@pytest.mark.slow
 def test_imports_go_round_in_no_circle():
     graph = {module: set(imported(module)) for module in MODULES}
     assert len(graph) > 250

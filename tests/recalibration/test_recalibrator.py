@@ -64,9 +64,9 @@ def test_reversed_forecasts_are_made_constant_not_turned_round():
     np.testing.assert_allclose(fitted.transform(GRID), Y.mean(), atol=1e-3)
 
 
-@pytest.mark.parametrize("scale", [1, 200])
+@pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 200])
 def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
-    y, p = (np.resize(x[:300], 300 * scale) for x in (Y, P))
+    y, p = (np.resize(x[:150], 150 * scale) for x in (Y, P))
     order = np.random.default_rng(0).permutation(y.size)
     parts = np.array_split(order, 7)
     expected = Recalibrator().fit(y, p)
@@ -142,6 +142,7 @@ def test_weights_follow_from_loss_parameters_and_whether_the_map_changes_anythin
     np.testing.assert_allclose(cost[0] - cost, exponents, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_few_rows_have_twenty_folds_by_default_and_more_have_five():
     y, p = forecasts(1001, seed=5)
     for n, folds in ((1000, 20), (1001, 5)):

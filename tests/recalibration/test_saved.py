@@ -61,6 +61,7 @@ def test_vector_maps_with_a_falling_class_are_refused(slope):
         Recalibrator.from_dict(data)
 
 
+@pytest.mark.slow
 def test_no_vector_map_that_is_fitted_falls():
     fitted = Recalibrator("vector").fit(*four_classes(reversed_class=2), from_logits=True)
     data = fitted.to_dict()["maps"][0]

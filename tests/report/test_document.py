@@ -83,6 +83,7 @@ def imported(path, source):
             yield from (".".join([*module, each.name]) for each in node.names)
 
 
+@pytest.mark.slow
 def test_no_module_knows_two_renderings():
     """A result describes itself once; `report.result` alone lets it be shown in more than one way."""
     source = Path(unperplexed.__file__).parent

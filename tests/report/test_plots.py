@@ -172,6 +172,8 @@ def test_profiles_share_axes(rng):
 def test_unknown_axes(result):
     with pytest.raises(InputError, match="axes:"):
         result.plot(Figure().subplots(), axes="x")
+    with pytest.raises(InputError, match="ax: expected matplotlib Axes, got Figure"):
+        result.profile.plot(Figure())
 
 
 @pytest.mark.slow

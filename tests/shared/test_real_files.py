@@ -18,7 +18,7 @@ from unperplexed.scores import row_scores
 
 pytestmark = pytest.mark.slow
 
-NAMES = ["nba", "world cup in game", "wideresnet", "lenet", "4Sight"]
+NAMES = ["nba", "world cup in game", "wideresnet", "4Sight"]
 
 
 MOST = 2000
@@ -89,15 +89,15 @@ def test_every_format_gives_the_same_json(tmp_path, capsys, monkeypatch, name):
     np.save(tmp_path / "p.npy", np.asfortranarray(p))
     np.save(tmp_path / "y.npy", y)
     files.append((tmp_path / "a.npz", ["p"]))
-    for batch in (1 << 20, 700 * max(p.shape[1:], default=1)):
-        monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", batch)
-        monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 8 * batch)
-        for path, columns in files:
-            assert main(["assess", str(path), "--truth", "y", "--prob", *columns, *options]) == 0
-            same(capsys.readouterr().out, expected, (path, batch))
-        arrays = [str(tmp_path / "p.npy"), "--truth", str(tmp_path / "y.npy"), "--prob", "p"]
-        assert main(["assess", *arrays, *options]) == 0
-        same(capsys.readouterr().out, expected, arrays)
+    batch = 700 * max(p.shape[1:], default=1)
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", batch)
+    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 8 * batch)
+    for path, columns in files:
+        assert main(["assess", str(path), "--truth", "y", "--prob", *columns, *options]) == 0
+        same(capsys.readouterr().out, expected, path)
+    arrays = [str(tmp_path / "p.npy"), "--truth", str(tmp_path / "y.npy"), "--prob", "p"]
+    assert main(["assess", *arrays, *options]) == 0
+    same(capsys.readouterr().out, expected, arrays)
 
 
 @pytest.mark.parametrize("name", ["wideresnet", "nba"])

@@ -12,7 +12,7 @@ import pytest
 from unperplexed import InputError, tally_files
 from unperplexed.sources.readers import chunks, text_streams
 
-ROWS = 3000
+ROWS = 400  # 12 chunks of the tiny ones and more
 WORDS = np.array(["grün", "weiß"])[np.random.default_rng(4).integers(0, 2, ROWS)]
 TEXT = "Größe,p\r\n" + "".join(f"{word},0.{i % 9 + 1}\r\n" for i, word in enumerate(WORDS))
 OBJECTS = "".join(f'{{"Größe": "{word}", "p": 0.{i % 9 + 1}}}\n' for i, word in enumerate(WORDS))

@@ -68,6 +68,7 @@ def test_variance_between_the_bcg_trials():
     assert shrunk(ratio, np.sqrt(variance), 1 / variance, 1.0).centre == pytest.approx(-0.7141, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_the_analysis_of_variance_agrees(rng):
     for shift in (0.0, 0.05, 0.5):
         groups = [rng.normal(shift * at, 1 + at / 3, size) for at, size in enumerate((5, 40, 11, 3, 120))]

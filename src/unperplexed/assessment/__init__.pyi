@@ -1,4 +1,5 @@
 from .after_remedy import AfterRemedy as AfterRemedy
+from .bins import BinTable as BinTable
 from .breakdown import Breakdown as Breakdown
 from .breakdown import GroupAssessment as GroupAssessment
 from .breakdown import Shrinkage as Shrinkage
@@ -18,7 +19,6 @@ from .measured_profile import DivergenceProfile as DivergenceProfile
 from .net_benefit import NetBenefit as NetBenefit
 from .remedy import Remedy as Remedy
 from .result import Assessment as Assessment
-from .result import BinTable as BinTable
 from .risk_profile import MeasuredProfile as MeasuredProfile
 from .risk_profile import RiskProfile as RiskProfile
 from .risk_profile import floor_sensitivity as floor_sensitivity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Floats
 from ..calibration.clustered_test import independent_rows
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
@@ -27,11 +27,10 @@ from ..statistics.means import (
     Limit,
     apply_limit,
     floor_for,
-    means_of_runs,
 )
 from ..tally.class_tables import ClassPairs
 from ..tally.surprises import SurpriseTable, surprise_table
-from ..tally.tables import Pairs, Points
+from ..tally.tables import Pairs
 from ..tally.tally import (
     CLASS_PARTS,
     EXACT_LIMIT,
@@ -40,22 +39,20 @@ from ..tally.tally import (
     View,
 )
 from ..tally.views import refuse_rows
+from .bins import bin_table, curve_of, distribution
 from .classes import (
     Measure,
     bias_of,
     class_average,
-    class_of_entries,
     class_table,
     measured_each,
     predicted_table,
 )
 from .intervals import of_groups
 from .remedy import PythonLine
-from .result import Assessment, BinTable, Curve, Histogram, Source
+from .result import Assessment, Source
 from .risk_profile import RiskProfile, profile_of_points, sensitivity_of_points
 from .settings import AssessmentSettings, Auto
-
-_INTERVALS = 50
 
 
 def assess(
@@ -277,9 +274,9 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
         profile=profile(settings.profile_orders),
-        bins=_bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
-        curve=_curve(*(_second_of(each, estimate) if two and labels else (each, estimate, labels))),
-        distribution=_distribution(points),
+        bins=bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
+        curve=curve_of(*(_second_of(each, estimate) if two and labels else (each, estimate, labels))),
+        distribution=distribution(points),
         floor_sensitivity=sensitivity_of_points(points.p, points.weight),
         n_rows=tally.n_rows,
         n_classes=tally.n_classes,
@@ -355,60 +352,3 @@ def _surprises(tally: Tally, reported: Averages, floor: float, limit: Limit) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = weight * np.log(apply_limit(p, floor, limit)) / (tally.weight * np.log(reported.geometric_accuracy))
     return surprise_table(tally.surprises, tally.labels, losses)
-
-
-def _distribution(points: Points) -> Histogram:
-    edges = np.arange(_INTERVALS + 1) / _INTERVALS
-    interval = np.minimum(np.searchsorted(edges, points.p, side="right") - 1, _INTERVALS - 1)
-    weight = np.bincount(interval, points.weight, minlength=_INTERVALS)
-    return Histogram(edges, weight / weight.sum())
-
-
-def _curve(each: ClassPairs, estimate: Estimate, labels: tuple[Label | None, ...]) -> Curve:
-    """Thin an estimate out to what a picture can show, each class's by itself."""
-    runs = [np.arange(*ends) for ends in zip(each.first[:-1], each.first[1:], strict=True)]
-    most = max(500 // len(runs), 10)
-    for at, run in enumerate(runs):
-        if run.size > most:
-            reported = each.pairs.reported[run]
-            runs[at] = run[np.unique(np.searchsorted(reported, np.linspace(0, reported[-1], most)))]
-    shown = np.concatenate(runs)
-    label = tuple(label for label, run in zip(labels, runs, strict=False) for _ in run)
-    return Curve(each.pairs.reported[shown], estimate.measured[shown], label)
-
-
-def _bin_table(each: ClassPairs, estimate: Estimate, p: Floats, labels: tuple[Label | None, ...]) -> BinTable:
-    """Bins of an estimate: p are the floored values that happened."""
-    pairs, points = each.pairs, each.points
-    first: Ints = np.flatnonzero(np.diff(estimate.bin, prepend=-1))
-    last = np.append(first[1:], estimate.bin.size) - 1
-    happened = np.add.reduceat(pairs.happened, first)
-    total = np.add.reduceat(pairs.total, first)
-    means = np.full((3, first.size), np.nan)
-    bin_of_point = estimate.bin[points.entry]
-    starts = np.flatnonzero(np.diff(bin_of_point, prepend=-1))
-    means[:, bin_of_point[starts]] = means_of_runs(p, points.weight, starts)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        contribution = np.where(happened > 0, happened / happened.sum() * np.log(means[1]), 0.0)
-    table = BinTable(
-        lowest=pairs.reported[first],
-        highest=pairs.reported[last],
-        mean_reported=np.add.reduceat(pairs.reported * pairs.total, first) / total,
-        decisiveness=means[0],
-        geometric_accuracy=means[1],
-        robustness=means[2],
-        measured=happened / total,
-        happened=happened,
-        total=total,
-        contribution=contribution,
-        label=tuple(labels[at] for at in class_of_entries(each)[first]) if labels else (),
-    )
-    return _bins_of_two(table) if len(labels) == 2 else table
-
-
-def _bins_of_two(table: BinTable) -> BinTable:
-    """Return the bins of the second of two classes, with the contributions of both; the first's mirror them."""
-    half = len(table) // 2
-    columns = {f.name: getattr(table, f.name)[half:] for f in fields(BinTable) if f.name != "label"}
-    columns["contribution"] = columns["contribution"] + table.contribution[:half][::-1]
-    return BinTable(**columns)

@@ -13,7 +13,7 @@ from mpl_toolkits.axes_grid1 import make_axes_locatable
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, percent
 from .._lib.typing import Floats, Ints
-from ..report.axes import COLOURS, GREY, MARKS, SIZES, draw_legend, drawn_name, new_axes
+from ..report.axes import COLOURS, GREY, MARKS, SIZES, axes_or_new, draw_legend, drawn_name
 from .profile_plots import MEANS
 from .result import Assessment
 
@@ -55,10 +55,7 @@ def plot_assessment(assessment: Assessment, ax: Axes | None = None, axes: str = 
     """
     if axes not in ("reported", "nelson"):
         raise InputError(f"axes: expected 'reported' or 'nelson', got {axes!r}.")
-    if not (ax is None or isinstance(ax, Axes)):
-        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
-    if ax is None:
-        ax = new_axes(SIZES[axes])
+    ax = axes_or_new(ax, SIZES[axes])
     swapped = axes == "nelson"
     of = f" of '{drawn_name(str(assessment.labels[1]), 24)}'" if _one_class(assessment) else ""
     names = (f"reported probability{of}", f"measured probability{of}")

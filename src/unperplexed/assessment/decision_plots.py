@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, short_name
-from ..report.axes import SIZES
+from ..report.axes import SIZES, axes_or_new
 
 if TYPE_CHECKING:
     from .decision_curve import DecisionCurve
@@ -37,12 +36,7 @@ def plot_decision_curve(curve: DecisionCurve, ax: Axes | None = None, *, standar
     -------
     matplotlib.axes.Axes
     """
-    if not (ax is None or isinstance(ax, Axes)):
-        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
-    if ax is None:
-        import matplotlib.pyplot as plt  # only a new figure needs a display
-
-        ax = plt.subplots(figsize=SIZES["profile"], layout="tight")[1]
+    ax = axes_or_new(ax, SIZES["profile"])
     mean, low, high = ("standardized", "standardized_low", "standardized_high") if standardized else _NET_BENEFIT
     at, top = curve.thresholds, 1.0 if standardized else curve.frequency
     ax.plot(at, getattr(curve.all, mean), color=_GREY, linewidth=1, label="acting on all rows")

@@ -25,21 +25,7 @@ _MEANING = (
 
 
 def decision_curve_document(c: DecisionCurve, *, name: str = "", command: str = "") -> Document:
-    """Describe a decision curve.
-
-    Parameters
-    ----------
-    c : DecisionCurve
-        What is described.
-    name : str, optional
-        What the forecasts are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
-
-    Returns
-    -------
-    Document
-    """
+    """Describe a decision curve."""
     first, *others = (useful_words(each, rule, c.thresholds) for each, rule in c.models.items())
     called, notes = short_name(name, 200), [*notes_of(c.notes)]
     settings = f"{confidence_interval(c.confidence)} at each threshold by itself (pointwise)"

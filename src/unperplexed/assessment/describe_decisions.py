@@ -19,21 +19,7 @@ from .decision_result import Decision, MeanCost
 
 
 def decision_document(d: Decision, *, name: str = "", command: str = "") -> Document:
-    """Describe decisions at a threshold.
-
-    Parameters
-    ----------
-    d : Decision
-        What is described.
-    name : str, optional
-        What the forecasts are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
-
-    Returns
-    -------
-    Document
-    """
+    """Describe decisions at a threshold."""
     headline, lead = _conclusion(d)
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
     called = short_name(name, 200)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..report.axes import GREY, SIZES, new_axes
+from ..report.axes import GREY, SIZES, axes_or_new
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from .risk_profile import MeasuredProfile, RiskProfile
 
@@ -39,8 +39,7 @@ def plot_profile(
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        ax = new_axes(SIZES["profile"])
+    ax = axes_or_new(ax, SIZES["profile"])
     if measured is not None and np.isfinite(measured.values).any():
         ax.plot(measured.orders, measured.values, "--", color=GREY, label="measured", zorder=3)
         ax.fill_between(measured.orders, measured.low, measured.high, color=GREY, alpha=0.2, linewidth=0, zorder=1)
@@ -65,8 +64,7 @@ def plot_profiles(profiles: Mapping[str, RiskProfile], ax: Axes | None = None) -
     -------
     matplotlib.axes.Axes
     """
-    if ax is None:
-        ax = new_axes(SIZES["profile"])
+    ax = axes_or_new(ax, SIZES["profile"])
     for name, profile in profiles.items():
         draw_profile(ax, profile, name)
     finish_profiles(ax, list(profiles.values()))

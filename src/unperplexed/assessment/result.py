@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import json_text, plain_values
-from .._lib.typing import Floats, ReadOnlyArrays
+from .._lib.typing import Floats
 from .._version import __version__
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
@@ -22,10 +22,9 @@ from ..forecasts.labels import Label
 from ..report.document import Document
 from ..report.result import Naming, Result
 from ..statistics.averages import Averages
-from ..statistics.intervals import Interval, Sampling, wilson
+from ..statistics.intervals import Interval, Sampling
 from ..statistics.means import (
     Limit,
-    t_quantile,
 )
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.surprises import SurpriseTable
@@ -35,6 +34,7 @@ from ..tally.tally import (
     View,
 )
 from .after_remedy import AfterRemedy
+from .bins import BinTable, Curve, Histogram, Observed, observed_between
 from .classes import (
     Bias,
     ClassAverage,
@@ -55,87 +55,6 @@ if TYPE_CHECKING:
 
 AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "surprises"]
-
-
-@dataclass(frozen=True, eq=False)
-class BinTable(ReadOnlyArrays):
-    """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
-
-    One array entry a bin. The three reported means are over the correct-class probabilities in the bin, NaN where
-    nothing in it happened.
-    """
-
-    lowest: Floats
-    highest: Floats
-    """Smallest and largest reported probability in the bin."""
-    mean_reported: Floats
-    """Arithmetic mean of all the bin's reported probabilities."""
-    decisiveness: Floats
-    geometric_accuracy: Floats
-    robustness: Floats
-    measured: Floats
-    """Measured probability: how often what the bin speaks of happened."""
-    happened: Floats
-    total: Floats
-    """Weight of the bin's pairs that happened, and of all its pairs."""
-    contribution: Floats
-    """Share of the events in the bin times ln(geometric accuracy); the bins' sum is that of the whole.
-
-    In the top-label view, among the top classes.
-    """
-    label: tuple[Label | None, ...] = ()
-    """In the each-class view of more than two classes the class of each bin, which go by class and then by probability.
-
-    With two classes the bins are those of the positive class; only ``contribution`` is of both.
-    """
-
-    def __len__(self) -> int:
-        """Count the bins."""
-        return self.measured.size
-
-    def __repr__(self) -> str:
-        """Name it in one line."""
-        return f"<BinTable of {number_of(len(self), 'bin')}>"
-
-
-@dataclass(frozen=True, eq=False)
-class Curve(ReadOnlyArrays):
-    """Measured probability as estimated, for up to some 500 of the reported ones."""
-
-    reported: Floats
-    measured: Floats
-    label: tuple[Label | None, ...] = ()
-    """In the each-class view of more than two classes the class of each point; their curves follow one another.
-
-    With two classes the curve is that of the positive class, of which the other's is the mirror image.
-    """
-
-    def __repr__(self) -> str:
-        """Name it in one line."""
-        return f"<Curve through {number_of(self.measured.size, 'point')}>"
-
-
-@dataclass(frozen=True, eq=False)
-class Histogram(ReadOnlyArrays):
-    """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
-
-    edges: Floats
-    share: Floats
-
-
-class Observed(NamedTuple):
-    """Observed frequency of the classes that were predicted with some probabilities."""
-
-    total: float
-    """Weight of the pairs predicted with one of them."""
-    lowest: float
-    highest: float
-    mean_reported: float
-    """Mean of the predicted probabilities."""
-    happened: float
-    """Share of the pairs that happened."""
-    interval: Interval
-    """Confidence interval of that share alone (Wilson 1927); NaN for weighted or clustered rows."""
 
 
 @dataclass(frozen=True)
@@ -164,24 +83,6 @@ class Source:
     def __getstate__(self) -> dict[str, Any]:
         """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
         return {**vars(self), "diagnose": None, "chunks": None, "by_class": None}
-
-    def observed(self, low: float, high: float, view: View) -> Observed:
-        """Find out how often the outcome was observed where it was assigned some probability."""
-        tally = self.tally
-        pairs = tally.pairs("all-classes" if view == "each-class" else view)
-        if view == "each-class" and tally.positive is not None:
-            pairs = tally.positive.pairs()
-        reported, happened, total = (x[(low <= pairs.reported) & (pairs.reported <= high)] for x in pairs)
-        weight, nan = float(total.sum()), math.nan
-        if not weight:
-            return Observed(0.0, nan, nan, nan, nan, Interval(nan, nan))
-        share = float(happened.sum()) / weight
-        sure = not tally.weighted and not tally.grouped
-        interval = (
-            wilson(share, weight, float(t_quantile(self.sampling.confidence, math.inf))) if sure else Interval(nan, nan)
-        )
-        mean = float((reported * total).sum()) / weight
-        return Observed(weight, float(reported[0]), float(reported[-1]), mean, share, interval)
 
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Compute intervals, bands and warnings of the figures."""
@@ -378,8 +279,7 @@ class Assessment(Result):
         -------
         Observed
         """
-        assert self._source is not None
-        return self._source.observed(low, high, self.view)
+        return observed_between(self.source.tally, low, high, self.view, self.source.sampling.confidence)
 
     @cached_property
     def metrics(self) -> FamiliarMetrics:

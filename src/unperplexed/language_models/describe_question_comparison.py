@@ -33,17 +33,7 @@ def verdict(c: QuestionComparison) -> str:
 
 
 def comparison_document(c: QuestionComparison) -> Document:
-    """Describe a comparison of two models on the same questions.
-
-    Parameters
-    ----------
-    c : QuestionComparison
-        What is described.
-
-    Returns
-    -------
-    Document
-    """
+    """Describe a comparison of two models on the same questions."""
     table = metric_table(c)
     left = [f"{number_of(c.left_out, 'question')} left out: in one of the logs only"] if c.left_out else []
     text = verdict(c)

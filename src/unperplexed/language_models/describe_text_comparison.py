@@ -32,19 +32,7 @@ def verdict(c: TextComparison) -> str:
 
 
 def comparison_document(c: TextComparison, *, command: str = "") -> Document:
-    """Describe a comparison of two models on the same texts.
-
-    Parameters
-    ----------
-    c : TextComparison
-        What is described.
-    command : str, optional
-        Command that makes the same report again.
-
-    Returns
-    -------
-    Document
-    """
+    """Describe a comparison of two models on the same texts."""
     text = verdict(c)
     notes: list[Block] = [Prose(f"Settings: {_settings(c)}.", quiet=True)]
     notes += [Notes("What was found in the logs", c.remarks)] if c.remarks else []

@@ -18,21 +18,7 @@ _MEANS = {0.0: "geometric accuracy", 1.0: "decisiveness", ROBUST: "robustness"}
 
 
 def text_document(found: TextAssessment, *, name: str = "", command: str = "") -> Document:
-    """Describe an assessment of texts.
-
-    Parameters
-    ----------
-    found : TextAssessment
-        What is described.
-    name : str, optional
-        What the logs are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
-
-    Returns
-    -------
-    Document
-    """
+    """Describe an assessment of texts."""
     rate = rate_of(found)
     level = confidence_interval(found.confidence)
     if rate.unit == "byte":

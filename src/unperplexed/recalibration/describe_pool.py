@@ -14,21 +14,7 @@ _NAME = 32
 
 
 def pool_document(p: Pool, *, name: str = "", command: str = "") -> Document:
-    """Describe a pool.
-
-    Parameters
-    ----------
-    p : Pool
-        What is described.
-    name : str, optional
-        What the forecasts are called, such as their file.
-    command : str, optional
-        Command that makes the same report again.
-
-    Returns
-    -------
-    Document
-    """
+    """Describe a pool."""
     headline, lead = _conclusion(p)
     table = members_table(p)
     notes: list[Block] = [Prose(f"Parameters: {_parameters(p)}.", quiet=True)]

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 
+from .._lib.errors import InputError
 from .._lib.formatting import short_name
 
 SIZES = {"reported": (5.6, 6.4), "nelson": (6.8, 5.6), "profile": (6.4, 4.4)}
@@ -30,8 +31,12 @@ MARKS = "#B33F00"
 GREY = "#6e6e6e"
 
 
-def new_axes(size: tuple[float, float]) -> Axes:
-    """Return the axes of a new figure."""
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the Axes that were given, which are checked, or without any those of a new figure of a size in inches."""
+    if isinstance(ax, Axes):
+        return ax
+    if ax is not None:
+        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
     import matplotlib.pyplot as plt  # only a new figure needs a display
 
     return plt.subplots(figsize=size, layout="tight")[1]

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-from .._lib.errors import InputError
 from .._lib.typing import Floats
+from .axes import axes_or_new
 from .chart import Chart, Line, Mirror, Points
 from .chart_labels import placed_labels
 from .matplotlib_marks import (
@@ -58,12 +58,7 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
     InputError
         For an `ax` that is not matplotlib Axes.
     """
-    if not (ax is None or isinstance(ax, Axes)):
-        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
-    if ax is None:
-        import matplotlib.pyplot as plt  # only a new figure needs a display
-
-        ax = plt.subplots(figsize=RELIABILITY_SIZE, layout="tight")[1]
+    ax = axes_or_new(ax, RELIABILITY_SIZE)
     earlier = sum(line.get_gid() == CURVE for line in ax.lines)
     shown = drawable(name) if name is not None else f"{chart.lines[0].label}{f' {earlier + 1}' if earlier else ''}"
     colour, dash, marker = STYLES[earlier % len(STYLES)]

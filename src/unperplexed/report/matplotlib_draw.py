@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory
 
 from .._lib.errors import InputError
+from .axes import axes_or_new
 from .chart import Bars, Cells, Chart, Line, Points, cell_opacity
 from .chart_labels import placed_labels
 from .matplotlib_marks import CURVE, GREY, INK, OWN, STYLES, draw_references, escaped, style_axes, write_title
@@ -41,12 +42,7 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
     InputError
         For an `ax` that is not matplotlib Axes.
     """
-    if not (ax is None or isinstance(ax, Axes)):
-        raise InputError(f"ax: expected matplotlib Axes, got {type(ax).__name__}; save with .plot().figure.savefig.")
-    if ax is None:
-        import matplotlib.pyplot as plt  # only a new figure needs a display
-
-        ax = plt.subplots(figsize=chart_size(chart), layout="tight")[1]
+    ax = axes_or_new(ax, chart_size(chart))
     forest = chart.shape == "forest"
     style_axes(ax, chart, 9, grid="x" if forest else "both")
     if chart.shape == "square":

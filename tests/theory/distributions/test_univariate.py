@@ -96,6 +96,7 @@ def test_quantiles_against_50_digits(case, k):
             assert relative(ours.ppf(q), expected) <= LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", NEGATIVE[2:])
 def test_the_end_of_compact_support_keeps_its_digits(k):
     """Next to the end, the rounding of (x - loc)/scale alone would leave none."""
