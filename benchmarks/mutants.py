@@ -33,13 +33,18 @@ _TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serializati
 _BINARY = ("calibration/diagnosis/test_binary_diagnosis.py",)
 _CLASSES = ("calibration/diagnosis/test_multiclass.py",)
 MODULES: dict[str, tuple[str, ...]] = {
-    "statistics/means.py": ("statistics/test_means.py", "statistics/test_standard_errors.py"),
+    "statistics/means.py": ("statistics/test_means.py", "statistics/test_standard_errors.py", "scores/test_scores.py"),
     "tally/tables.py": _TALLY,
-    "tally/counter.py": ("tally/test_counter.py", "tally/test_tally.py"),
+    "tally/counter.py": (
+        "tally/test_counter.py",
+        "tally/test_tally.py",
+        "tally/test_class_sums.py",
+        "tally/test_shards.py",
+    ),
     "tally/serialization.py": (*_TALLY, "tally/test_shards.py", "tally/test_surprises.py", "tally/test_class_sums.py"),
     "tally/limits.py": _TALLY,
     "scores/rules.py": ("scores/test_scores.py",),
-    "calibration/estimators/curves.py": ("calibration/test_estimators.py",),
+    "calibration/estimators/curves.py": ("calibration/test_estimators.py", "kernels/test_isotonic.py"),
     "theory/coupled.py": ("theory/test_coupled.py",),
     "forecasts/labels.py": ("forecasts", "tally/test_columns.py"),
     "calibration/diagnosis/binary_data.py": _BINARY,
@@ -132,9 +137,9 @@ def _answer(child: int, read: int) -> str:
     return "a test that did not end"
 
 
-def noticed(mutant: Mutant) -> tuple[str, str]:
+def noticed(mutant: Mutant, speeds: Sequence[str]) -> tuple[str, str]:
     """Return which tests noticed the fault, "fast" or "slow", and the first of them."""
-    for speed in ("fast", "slow"):
+    for speed in speeds:
         if by := failing(mutant, MODULES[mutant.module], slow=speed == "slow"):
             return speed, by
     return "", ""
@@ -154,6 +159,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=220, help="how many (default: 220)")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     parser.add_argument("--modules", nargs="+", choices=MODULES, default=list(MODULES), metavar="MODULE")
+    parser.add_argument("--fast", action="store_true", help="leave out the slow tests")
     parser.add_argument("--only", type=Path, metavar="CSV", help="run the survivors of this file again")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/mutants.csv")
     options = parser.parse_args()
@@ -173,7 +179,7 @@ def main() -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["module", "line", "change", "tests", "noticed by"])
         for mutant in chosen:
-            tests, by = noticed(mutant)
+            tests, by = noticed(mutant, ("fast",) if options.fast else ("fast", "slow"))
             count[tests] += 1
             table.writerow([mutant.module, mutant.line, mutant.change, tests, by])
             file.flush()

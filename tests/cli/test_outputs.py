@@ -262,6 +262,20 @@ def test_an_interrupt_while_arguments_are_parsed(monkeypatch, capsys):
     assert capsys.readouterr().err == "unperplexed: interrupted\n"
 
 
+def test_an_interrupt_while_modules_are_loaded():
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'argparse':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "import unperplexed.__main__\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "unperplexed: interrupted\n")
+
+
 def test_names_move_no_cursor(tmp_path, capsys):
     path = tmp_path / "a\x1b[31mb.csv"
     assert main(["scores", str(path)]) == 2
