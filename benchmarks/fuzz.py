@@ -51,6 +51,7 @@ def main() -> None:
             found, batch_peak = _in_process(kind, number, (arguments.seed, first), arguments)
             count += found
             peak = max(peak, batch_peak)
+            print(f"{kind}: {count.total():,} ...", end="\r", file=sys.stderr, flush=True)
         wrong += sum(number for name, number in count.items() if name not in ("read", "refused", "old", "new"))
         shown = ", ".join(f"{number:,} {name}" for name, number in count.most_common())
         seconds = time.perf_counter() - start

@@ -255,7 +255,8 @@ def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
                 numbers = np.frombuffer(bytes(body), section["type"]).copy()
                 at = int(rng.integers(numbers.size))
                 if section["type"] == "<i8":
-                    numbers[at] += int(rng.choice([1, -1, 2**31, -(2**40), 2**60]))
+                    with np.errstate(over="ignore"):
+                        numbers[at] += int(rng.choice([1, -1, 2**31, -(2**40), 2**60]))
                 else:
                     how = rng.random()
                     with np.errstate(all="ignore"):

@@ -253,6 +253,22 @@ def test_a_rename_that_fails_gives_back_what_was_there(tmp_path, monkeypatch):
     assert state(tmp_path) == {"a": b"old"}
 
 
+def test_no_file_is_open_where_open_files_cannot_be_renamed(tmp_path, monkeypatch):
+    replace, renamed = Path.replace, []
+
+    def unless_open(path, target):
+        assert not any(os.path.realpath(each) == str(path) for each in Path("/proc/self/fd").iterdir())
+        renamed.append(target)
+        return replace(path, target)
+
+    monkeypatch.setattr(output_files, "_RENAMES_OPEN", False)
+    monkeypatch.setattr(Path, "replace", unless_open)
+    with whole_files({tmp_path / "a": b"1", tmp_path / "b": b"2"}):
+        pass
+    assert len(renamed) == 2
+    assert state(tmp_path) == {"a": b"1", "b": b"2"}
+
+
 def test_an_interrupt_while_arguments_are_parsed(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
