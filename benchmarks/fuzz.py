@@ -1,4 +1,4 @@
-"""Files, tallies and maps spoiled at random, and commands killed at random: what comes of them.
+"""Files, tallies, maps, pools and logs spoiled at random, and commands killed at random: what comes of them.
 
 Whatever is read is read, or refused with an InputError; nothing crashes, warns, takes longer than 20 seconds or more
 than the memory allowed. Killed commands leave all outputs old or all new. What is found is kept in a folder.
@@ -25,13 +25,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from mutations import Spoiling, outcome_of
+from mutations import GOOD, Spoiling, outcome_of
 
 SEED = 20_261_124
 BATCH = 2_000
 """Spoiled inputs of one process; a new one starts where it was killed."""
 
-KINDS = ("files", "tallies", "maps")
+KINDS = tuple(GOOD)
 
 
 def main() -> None:
@@ -51,6 +51,7 @@ def main() -> None:
             found, batch_peak = _in_process(kind, number, (arguments.seed, first), arguments)
             count += found
             peak = max(peak, batch_peak)
+            print(f"{kind}: {count.total():,} ...", end="\r", file=sys.stderr, flush=True)
         wrong += sum(number for name, number in count.items() if name not in ("read", "refused", "old", "new"))
         shown = ", ".join(f"{number:,} {name}" for name, number in count.most_common())
         seconds = time.perf_counter() - start

@@ -1,11 +1,13 @@
 """Files and tallies spoiled at random, and what may come of reading them: a result, or one InputError."""
 
+import copy
 import gzip
 import io
 import json
 import signal
 import time
 import warnings
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +21,17 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from spoiled_tallies import tallies
-from unperplexed import InputError, Recalibrator, Tally, assess
+from unperplexed import InputError, Recalibrator, Tally, assess, pool
+from unperplexed.language_models import (
+    Answer,
+    Question,
+    Text,
+    assess_answers,
+    assess_questions,
+    assess_texts,
+    read_items,
+)
+from unperplexed.recalibration import Pool
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 from unperplexed.tally.serialization import _PREFIX, MAGIC
 
@@ -162,25 +174,28 @@ def read_file(path: Path, rng: np.random.Generator) -> None:
 
 
 class Spoiling:
-    """Gives readings of spoiled input, one after another: files, tallies, or maps of recalibration."""
+    """Gives readings of spoiled input, one after another: files, tallies, maps of recalibration, pools, or logs."""
 
     def __init__(self, kind: str, folder: Path, rng: np.random.Generator) -> None:
         self._kind, self._folder, self._rng = kind, folder, rng
-        made = {"files": good_files, "tallies": good_tallies, "maps": good_maps}[kind](folder, rng)
+        made = GOOD[kind](folder, rng)
         self._names, self._contents = list(made), list(made.values())
 
     def next(self) -> tuple[str, bytes, Callable[[], object]]:
         """Give a name, the spoiled content, and what reads it."""
-        rng = self._rng
+        rng, kind = self._rng, self._kind
         at = int(rng.integers(len(self._names)))
         name, content = self._names[at], self._contents[at]
-        if self._kind == "tallies":
+        path = self._folder / f"f.{name}"
+        if kind == "tallies":
             made = spoiled_tally(content, rng)
             return name, made, lambda: read_tally(made, rng)
-        path = self._folder / f"f.{name}"
-        made = spoiled_map(content, rng) if self._kind == "maps" else spoiled(content, rng, self._contents)
+        if kind == "files" or (kind == "logs" and (not name.endswith("json") or rng.random() < 0.3)):
+            made = spoiled(content, rng, self._contents)
+        else:
+            made = spoiled_json(content, rng)
         path.write_bytes(made)
-        return name, made, lambda: read_map(path) if self._kind == "maps" else read_file(path, rng)
+        return name, made, lambda: READERS[kind](path, rng)
 
 
 def good_tallies(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
@@ -240,7 +255,8 @@ def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
                 numbers = np.frombuffer(bytes(body), section["type"]).copy()
                 at = int(rng.integers(numbers.size))
                 if section["type"] == "<i8":
-                    numbers[at] += int(rng.choice([1, -1, 2**31, -(2**40), 2**60]))
+                    with np.errstate(over="ignore"):
+                        numbers[at] += int(rng.choice([1, -1, 2**31, -(2**40), 2**60]))
                 else:
                     how = rng.random()
                     with np.errstate(all="ignore"):
@@ -265,21 +281,135 @@ def read_tally(content: bytes, rng: np.random.Generator) -> None:
         assess(tally, resamples=0).to_json()
 
 
-def spoiled_map(content: bytes, rng: np.random.Generator) -> bytes:
-    """Change one value of a recalibration map."""
+HUGE = 10**400
+"""A number that JSON can hold and no float."""
+
+
+def spoiled_json(content: bytes, rng: np.random.Generator) -> bytes:
+    """Change one or two values of a JSON document, or leave out or add a key."""
     data = json.loads(content)
-    place, key = data, list(data)[int(rng.integers(len(data)))]
-    while isinstance(place[key], dict | list) and place[key] and rng.random() < 0.85:
-        place = place[key]
-        keys = list(place) if isinstance(place, dict) else range(len(place))
-        key = keys[int(rng.integers(len(keys)))]
-    place[key] = [*VALUES, *NUMBERS][int(rng.integers(len(VALUES) + len(NUMBERS)))]
+    for _ in range(int(rng.integers(1, 3))):
+        place: object = {"": data}
+        key: object = ""
+        while isinstance(place[key], dict | list) and place[key] and rng.random() < 0.85:
+            place = place[key]
+            keys = list(place) if isinstance(place, dict) else range(len(place))
+            key = keys[int(rng.integers(len(keys)))]
+        if place == {"": data}:
+            continue
+        if rng.random() < 0.1:
+            del place[key]
+        else:
+            place[key] = copy.deepcopy(JSON_VALUES[int(rng.integers(len(JSON_VALUES)))])
     return json.dumps(data).encode()
 
 
-def read_map(path: Path) -> None:
-    """Load a map and apply it."""
+JSON_VALUES = [*VALUES, *NUMBERS, HUGE, -HUGE, "\ud800", "nan", "0.5", "[0, 1]", -(2**63), [[]], [None, "a", 0.5]]
+
+
+def read_map(path: Path, _: np.random.Generator) -> None:
+    """Load a map, apply it, and write it."""
     made = Recalibrator.load(path)
     made.transform(
         [0.25, 0.5, 1.0] if len(made.labels_) == 2 else np.full((2, len(made.labels_)), 1 / len(made.labels_))
     )
+    made.to_text()
+    Recalibrator.from_dict(made.to_dict())
+
+
+def good_pools(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Pools of two and of three classes, in every way of combining."""
+    made = {}
+    for classes in (2, 3):
+        y = rng.integers(0, classes, 120)
+        members = {name: rng.dirichlet(np.ones(classes), 120) for name in "ab"}
+        members = {name: p if classes > 2 else p[:, 1] for name, p in members.items()}
+        for method in ("linear", "logarithmic"):
+            made[f"{method}{classes}.json"] = json.dumps(pool(members, y, method=method).to_dict()).encode()
+    return made
+
+
+def read_pool(path: Path, _: np.random.Generator) -> None:
+    """Load a pool, apply it, and describe it."""
+    made = Pool.load(path)
+    classes = len(made.labels)
+    p = [0.25, 0.5, 1.0] if classes == 2 else np.full((2, classes), 1 / classes)
+    made.transform(dict.fromkeys(made.weights, p))
+    made.to_text()
+
+
+def good_logs(folder: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Short logs of every form, as JSON, JSON Lines, gzip, Parquet and Inspect's archive."""
+    values = [-0.5, -1.25]
+    tokens = [{"token": each, "logprob": x, "bytes": [*each.encode()]} for each, x in zip("né", values, strict=True)]
+    chat = {"choices": [{"message": {"content": "né"}, "logprobs": {"content": tokens}}]}
+    split = [{"token": "\ufffd", "logprob": -0.5, "bytes": [x]} for x in "é".encode()]
+    plain = [{"doc": f"d{k}", "text": "né", "logprobs": values, "tokens": ["n", "é"]} for k in range(4)]
+    samples = [
+        {
+            "id": k,
+            "epoch": 1 + k % 2,
+            "scores": {"match": {"value": "CI"[k % 2], "metadata": {"confidence": 0.75}}},
+            "output": {"completion": "70%", "choices": chat["choices"]},
+        }
+        for k in range(6)
+    ]
+    inspect = {"status": "success", "eval": {"task": "t"}, "plan": {}, "results": {}}
+    choice = {
+        "doc_id": 0,
+        "doc": {"question": "q"},
+        "target": "1",
+        "arguments": {"gen_args_0": {"arg_0": "q", "arg_1": " a"}, "gen_args_1": {"arg_0": "q", "arg_1": " b"}},
+        "resps": [[["-1.5", "False"]], [["-0.5", "True"]]],
+        "filtered_resps": [["-1.5", "False"], ["-0.5", "True"]],
+        "filter": "none",
+        "metrics": ["acc", "acc_norm"],
+        "acc": 1.0,
+    }
+    rolling = choice | {"arguments": {"gen_args_0": {"arg_0": "some text"}}, "filtered_resps": ["-7.5"]}
+    rolling |= {"resps": [["-7.5"]], "metrics": ["word_perplexity"], "word_perplexity": [-7.5, 2]}
+    lines = {
+        "plain": plain,
+        "chat": [chat, {"choices": [{"message": {"content": "éé"}, "logprobs": {"content": split * 2}}]}],
+        "legacy": [{"choices": [{"text": "né", "logprobs": {"tokens": ["n", "é"], "token_logprobs": values}}]}],
+        "batch": [{"custom_id": "a", "response": {"status_code": 200, "body": chat}}],
+        "prompt": [{"choices": [{"prompt_logprobs": [None, {"7": {"logprob": -0.5, "decoded_token": "n"}}]}]}],
+        "inspect": [inspect | {"samples": samples}],
+        "choice": [choice, choice | {"doc_id": 1, "target": "[0, 1]"}],
+        "rolling": [rolling],
+        "llama": [{"content": "né", "completion_probabilities": tokens}],
+        "sglang": [{"text": "né", "meta_info": {"output_token_logprobs": [[x, 3, "n"] for x in values]}}],
+        "tgi": [{"generated_text": "né", "details": {"tokens": [{"text": "né", "logprob": -0.5, "special": False}]}}],
+    }
+    files = {f"{name}.json": json.dumps(each if len(each) > 1 else each[0]).encode() for name, each in lines.items()}
+    text = "\n".join(map(json.dumps, plain)).encode()
+    files |= {"plain.jsonl": text, "plain.jsonl.gz": gzip.compress(text, mtime=0)}
+    path = folder / "seed"
+    table = [{"doc": each["doc"], "bytes": 3, "logprobs": each["logprobs"]} for each in plain]
+    pq.write_table(pa.Table.from_pylist(table), path)
+    files["plain.parquet"] = path.read_bytes()
+    doc = {"task_name": "t", "choices": [" a", " b"], "gold_index": 1, "query": "q"}
+    response = {"logprobs": values, "unconditioned_logprobs": values}
+    pq.write_table(pa.Table.from_pylist([{"doc": doc, "model_response": response}] * 3), path)
+    files["lighteval.parquet"] = path.read_bytes()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(inspect))
+        for each in samples:
+            archive.writestr(f"samples/{each['id']}_epoch_1.json", json.dumps(each))
+    files["inspect.eval"] = path.read_bytes()
+    return files
+
+
+def read_log(path: Path, rng: np.random.Generator) -> None:
+    """Read a log and assess what is in it."""
+    items = [*read_items(path, stated="metadata.confidence" if rng.random() < 0.5 else "output.completion")]
+    for kind, assessed in ((Text, assess_texts), (Question, assess_questions), (Answer, assess_answers)):
+        some = [each for each in items if isinstance(each, kind)]
+        if some:
+            found = assessed(some) if kind is Text else assessed(some, resamples=0)
+            found.to_json()
+            str(found)
+
+
+GOOD = {"files": good_files, "tallies": good_tallies, "maps": good_maps, "pools": good_pools, "logs": good_logs}
+READERS = {"files": read_file, "maps": read_map, "pools": read_pool, "logs": read_log}

@@ -33,6 +33,20 @@ def one_long_line(folder):
     return path, "line 1 begins a record of more than"
 
 
+def many_values(folder):
+    path = folder / "f.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'{"y": 1, "p": [' + b"[]," * (20 << 20) + b"1]}\n")
+    return path, "line 1 begins a record of more than 4,194,304 values"
+
+
+def many_values_of_a_log(folder):
+    path = folder / "log.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'{"doc": "a", "bytes": 3, "logprobs": [' + b"[]," * (20 << 20) + b"1]}\n")
+    return path, "a line unpacks to more than 4,194,304 values"
+
+
 def one_long_field(folder):
     path = folder / "f.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
@@ -74,7 +88,8 @@ def tally_of_rows_without_end(folder):
     return path, "longer than can be"
 
 
-FILES = [many_labels, one_long_line, one_long_field, one_long_row, header_without_end, tally_of_rows_without_end]
+FILES = [many_labels, one_long_line, many_values, one_long_field, one_long_row, header_without_end]
+FILES += [tally_of_rows_without_end, many_values_of_a_log]
 
 
 @pytest.mark.parametrize("make", FILES)
@@ -91,6 +106,8 @@ def test_small_files_that_would_fill_the_memory(tmp_path, make):
         "sys.exit(code)\n"
     )
     words = ["scores", str(path), *([] if path.suffix == ".tally" else ["--truth", "y", "--prob", "p"])]
+    if path.stem.startswith("log"):
+        words = ["lm", str(path), "-q"]
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=False
     )

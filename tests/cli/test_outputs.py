@@ -254,6 +254,22 @@ def test_a_rename_that_fails_gives_back_what_was_there(tmp_path, monkeypatch):
     assert state(tmp_path) == {"a": b"old"}
 
 
+def test_no_file_is_open_where_open_files_cannot_be_renamed(tmp_path, monkeypatch):
+    replace, renamed = Path.replace, []
+
+    def unless_open(path, target):
+        assert not any(os.path.realpath(each) == str(path) for each in Path("/proc/self/fd").iterdir())
+        renamed.append(target)
+        return replace(path, target)
+
+    monkeypatch.setattr(output_files, "_RENAMES_OPEN", False)
+    monkeypatch.setattr(Path, "replace", unless_open)
+    with whole_files({tmp_path / "a": b"1", tmp_path / "b": b"2"}):
+        pass
+    assert len(renamed) == 2
+    assert state(tmp_path) == {"a": b"1", "b": b"2"}
+
+
 def test_an_interrupt_while_arguments_are_parsed(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -261,6 +277,20 @@ def test_an_interrupt_while_arguments_are_parsed(monkeypatch, capsys):
     monkeypatch.setattr("unperplexed.cli.parser._parser", interrupted)
     assert main(["scores", "f.csv"]) == 130
     assert capsys.readouterr().err == "unperplexed: interrupted\n"
+
+
+def test_an_interrupt_while_modules_are_loaded():
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'argparse':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "import unperplexed.__main__\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "unperplexed: interrupted\n")
 
 
 def test_names_move_no_cursor(tmp_path, capsys):

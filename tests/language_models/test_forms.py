@@ -5,7 +5,9 @@ import gzip
 import json
 import lzma
 import math
+import tracemalloc
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
@@ -14,7 +16,7 @@ import pytest
 
 from unperplexed import InputError
 from unperplexed.cli import main
-from unperplexed.language_models import Remarks, Text, assess_texts, read_items
+from unperplexed.language_models import Question, Remarks, Text, assess_texts, read_items
 from unperplexed.language_models.forms import forms
 
 
@@ -103,6 +105,95 @@ def test_deeply_nested_json_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match=r"a\.jsonl(, line 2)?: the JSON is nested too deeply"):
         [*read_items(path, form="plain")]
+
+
+HUGE = 10**400
+SPOILED = {
+    "a log-probability beyond all floats": legacy(["a", "b"], [-1.0, -HUGE], "ab"),
+    "values beyond all floats": {"doc": "a", "text": "a", "logprobs": [-HUGE]},
+    "bytes of no whole number": {"doc": "a", "bytes": 0.5, "logprobs": [-1.0]},
+    "words without number": {"doc": "a", "text": "a", "words": "many", "logprobs": [-1.0]},
+    "tokens that are no texts": {"doc": "a", "text": "a", "logprobs": [-1.0], "tokens": [7]},
+    "a prompt without tokens": {"choices": [{"prompt_logprobs": [{}, {"7": {"logprob": 0.5}}]}]},
+}
+
+
+@pytest.mark.parametrize("case", SPOILED)
+def test_spoiled_records_are_refused_or_left_out(tmp_path, case):
+    found = []
+    with suppress(InputError):
+        found, _ = read(tmp_path, SPOILED[case])
+    assert found == []
+
+
+def test_a_number_in_place_of_bytes_takes_no_memory(tmp_path):
+    """Python makes as many zero bytes of a number."""
+    tracemalloc.start()
+    [found], _ = read(tmp_path, chat([("a", -1.0, 1 << 28)], "a"))
+    assert found.n_bytes == 1
+    assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    tracemalloc.stop()
+
+
+def test_pieces_are_matched_in_time_that_grows_with_the_text(tmp_path):
+    """A search that goes back for each replacement character would not end."""
+    text = "a" * 3000
+    found, said = read(tmp_path, chat([("\ufffda", -1.0)] * 1000 + [("\ufffdb", -1.0)], text))
+    assert found == []
+    assert "tokens do not join to the text" in said
+    [found], _ = read(tmp_path, chat([("\ufffda", -1.0)] * 1000, text))
+    assert found.n_bytes == 3000
+
+
+def test_a_single_impossible_token_has_a_profile(tmp_path):
+    [found], _ = read(tmp_path, chat([("a", -math.inf, [97])], "a"))
+    assert math.isinf(assess_texts([found]).rates["byte"].bits)
+
+
+@pytest.mark.parametrize(("n", "correct"), [(3, (0,)), (2, (2,)), (2, (-1,))])
+def test_questions_hold_together(n, correct):
+    with pytest.raises(InputError, match="question 'q'"):
+        Question("q", ("a", "b"), np.full(n, -1.0), correct)
+
+
+def zipped(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/") + ".json", content)
+
+
+@pytest.mark.parametrize("kind", ["line", "document", "member"])
+@pytest.mark.slow
+def test_small_logs_that_unpack_to_much(tmp_path, kind):
+    blanks = b" " * (65 << 20)
+    path = tmp_path / ("a.eval" if kind == "member" else "a.json.gz")
+    if kind == "member":
+        zipped(path, header="{}", samples__1=blanks)
+    else:
+        rows = b"[\n" + (blanks[: 1 << 20] + b"\n") * 66 if kind == "document" else blanks
+        path.write_bytes(gzip.compress(rows, 1))
+    assert path.stat().st_size < 2 << 20
+    tracemalloc.start()
+    with pytest.raises(InputError, match="unpacks to more than 64 MB"):
+        [*read_items(path)]
+    assert tracemalloc.get_traced_memory()[1] < 250 << 20
+    tracemalloc.stop()
+
+
+def test_damaged_archives_and_tables_are_named(tmp_path):
+    path = tmp_path / "a.eval"
+    zipped(path, header=json.dumps({"eval": {}}), samples__1=json.dumps({"id": 1}))
+    pl.DataFrame({"doc": ["a"], "bytes": [3], "logprobs": [[-1.0]]}).write_parquet(tmp_path / "a.parquet")
+    for name, reason in (("a.eval", "a damaged zip file"), ("a.parquet", "cannot be read as Parquet")):
+        content = (tmp_path / name).read_bytes()
+        damaged = tmp_path / f"damaged-{name}"
+        for at in range(4, len(content), 29):
+            damaged.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+            with suppress(InputError):
+                [*read_items(damaged, form="plain" if name == "a.parquet" else "inspect")]
+        damaged.write_bytes(content[: len(content) // 2])
+        with pytest.raises(InputError, match=reason):
+            [*read_items(damaged)]
 
 
 def test_missing_log_probabilities_leave_the_document_out(tmp_path):

@@ -8,7 +8,9 @@ import pytest
 from mutations import Spoiling, outcome_of
 
 
-@pytest.mark.parametrize(("kind", "number"), [("files", 1500), ("tallies", 1500), ("maps", 500)])
+@pytest.mark.parametrize(
+    ("kind", "number"), [("files", 1500), ("tallies", 1000), ("maps", 400), ("pools", 300), ("logs", 800)]
+)
 @pytest.mark.slow
 def test_spoiled_input_is_read_or_refused(tmp_path, kind, number):
     spoiling = Spoiling(kind, tmp_path, np.random.default_rng(1))

@@ -192,6 +192,7 @@ def test_saved_pools_are_the_same(rng, tmp_path):
         ({"labels": [0]}, "labels cannot be right"),
         ({"beta": [1, "x"]}, "beta cannot be right"),
         ({"held_out": {}}, "held_out cannot be right"),
+        ({"power": 10**400}, "power cannot be right"),
         ({"floor": True}, "floor cannot be right"),
     ],
 )

@@ -104,6 +104,7 @@ HOSTILE = {
     "a floor that no fit has": (setting("floor", value=0.5), "floor"),
     "a true version": (setting("version", value=True), "version True"),
     "a true floor": (setting("floor", value=True), "floor"),
+    "a weight beyond all floats": (setting("candidates", 0, "weight", value=10**400), "weight"),
     "infinite weight": (setting("candidates", 0, "weight", value=1e999), "weight"),
     "weights that do not add up": (setting("candidates", 0, "weight", value=0.5), "sum of the weights"),
     "candidates": (setting("candidates", value={"identity": 1}), "candidates"),

@@ -12,7 +12,15 @@ from unperplexed.statistics import (
     order_from_coupling,
     suggested_floor,
 )
-from unperplexed.statistics.means import DECISIVE, DEFAULT_ORDERS, GEOMETRIC, ROBUST, means_of_points, means_of_runs
+from unperplexed.statistics.means import (
+    DECISIVE,
+    DEFAULT_ORDERS,
+    GEOMETRIC,
+    ROBUST,
+    floor_for,
+    means_of_points,
+    means_of_runs,
+)
 
 SMALLEST_NORMAL = np.finfo(float).tiny
 ORDERS = [0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 2 / 3, 1, 3, 50, 1e3, 1e6]
@@ -244,3 +252,12 @@ def test_means_of_runs_against_50_digits(rng, kind, weighting):
 def test_means_of_runs_with_zeros():
     means = means_of_runs(np.array([0.0, 0.5, 0.0, 0.5, 0.5]), np.ones(5), np.array([0, 2, 3]))
     assert means.tolist() == [[0.25, 0, 0.5], [0, 0, 0.5], [0, 0, 0.5]]
+
+
+def test_the_floor_of_many_classes_and_the_couplings_of_many_dimensions():
+    assert [floor_for("auto", n) for n in (2, 4, 1000)] == [0.005, 0.0025, 0.00001]
+    assert floor_for(0.1, 4) == 0.1
+    for d in (1, 2, 5):
+        with pytest.raises(InputError, match="above -1/d"):
+            order_from_coupling(-1 / d, d=d)
+        assert order_from_coupling(-0.999 / d, d=d) > 0

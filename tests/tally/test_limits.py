@@ -177,6 +177,69 @@ def test_a_thousand_tallies_of_a_million_rows_in_random_trees(rng):
     assert len(found) == 1
 
 
+def numbers(tally):
+    return np.concatenate([np.ravel(part).astype(float) for each in arrays(tally) for part in (each.real, each.imag)])
+
+
+@pytest.mark.parametrize("exact_limit", [0, 1 << 16])
+@pytest.mark.slow
+def test_weighted_sums_differ_by_the_rounding_of_as_many_additions(rng, exact_limit):
+    """However unlike the weights: each sum of K parts, none of them negative, is right to K/2^53 of itself."""
+    k, n = 60, 40
+    y, p = rng.integers(0, 3, k * n), rng.dirichlet([1, 1, 1], k * n).round(2)
+    p[:, 2] = 1 - p[:, 0] - p[:, 1]
+    p = np.abs(p)
+    w = np.exp(rng.normal(0, 40, k * n))
+    parts = [
+        Tally.of(y[i::k], p[i::k], sample_weight=w[i::k], exact_limit=exact_limit, renormalize=True, parts=["classes"])
+        for i in range(k)
+    ]
+    found = []
+    for _ in range(3):
+        left = [parts[at] for at in rng.permutation(k)]
+        while len(left) > 1:
+            at = int(rng.integers(len(left) - 1))
+            left[at : at + 2] = [left[at] + left[at + 1]]
+        found.append(left[0])
+    first, *others = map(numbers, found)
+    for each in others:
+        assert each.shape == first.shape
+        finite = np.isfinite(first)
+        assert (first[~finite] == each[~finite]).all()
+        assert (np.abs(each[finite] - first[finite]) <= 2 * k * 2.0**-53 * np.abs(first[finite])).all()
+    for name in ("log_loss", "brier_score"):
+        assert found[0].score(name) == pytest.approx(found[1].score(name), rel=2 * k * 2.0**-53)
+
+
+def test_kinds_of_numbers_add_up():
+    """Labels and probabilities of several types and layouts in one sum are those of one array."""
+    y, p = np.array([1, 0, 1, 1, 0, 0]), np.array([0.5, 0.25, 0.75, 1.0, 0.0, 0.125])
+    whole = Tally.of(y, p)
+    for types in ((np.float16, np.float32, np.float64), (np.float64, np.float16, np.float32)):
+        parts = [
+            Tally.of(y[at : at + 2].astype(kind), p[at : at + 2].astype(of), labels=(0, 1))
+            for at, of, kind in zip((0, 2, 4), types, (np.int8, np.uint64, np.float32), strict=True)
+        ]
+        assert sum(parts, Tally()).to_bytes() == whole.to_bytes()
+
+
+def test_values_at_the_edge_of_their_cell_are_read_again():
+    p = np.nextafter([0.5, 0.25, 1.0, 0.75], 0)
+    tally = Tally.of([1, 1, 1, 0], p, exact_limit=0)
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+
+
+def test_surprises_of_few_rows_are_all_their_weight():
+    tally = Tally.of([1, 0, 1], [0.3, 0.3, 0.7], parts=["surprises"])
+    assert Tally.from_bytes(tally.to_bytes()).surprises == tally.surprises
+
+
+def test_one_column_of_version_4_stays_one():
+    content = rewritten(Tally.of([1, 0], [0.3, 0.4]).to_bytes(), lambda h, b, v: (h, b, 4))
+    assert Tally.from_bytes(content).one_column
+    assert not Tally.from_bytes(rewritten(content, lambda h, b, v: (h, b, 3))).one_column
+
+
 def test_longest_header(rng):
     content = Tally.of([1], [0.5]).to_bytes()
     magic, version, _, length, digest = _PREFIX.unpack(content[: _PREFIX.size])

@@ -402,3 +402,10 @@ def test_ties_of_many_values_take_no_more_room_than_cells(rng):
     assert table.total.sum() == 60_000
     assert isinstance(counter.top[2], Cells)
     assert table.key.size < 20
+
+
+def test_complements_in_single_precision_are_one_value():
+    low, high = np.float32(0.1), np.float32(1) - np.float32(0.1)
+    p = np.sort(np.array([np.float32(1) - high, low, high], dtype=np.float64))
+    assert same_probability(p).tolist() == [0, 0, 1]
+    assert same_probability(np.array([0.25, 0.5, 0.75])).tolist() == [0, 1, 2]

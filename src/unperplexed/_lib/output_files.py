@@ -15,6 +15,8 @@ from pathlib import Path
 _PREFIX = ".unperplexed-"
 _OLD_ENOUGH = 60
 """Seconds after which a temporary file that nobody holds is cleared."""
+_RENAMES_OPEN = os.name != "nt"
+"""Whether a file can be renamed while it is open: not on Windows."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -46,18 +48,21 @@ def _staged(*paths: Path) -> Iterator[list[Path]]:
     for folder in {place.parent for place in places}:
         _clear(folder)
     with ExitStack() as stack:
-        handles, temporary = [], []
+        handles, temporary, opened = [], [], ExitStack()
         for place in places:
             handle, name = tempfile.mkstemp(dir=place.parent, prefix=_PREFIX)
             temporary.append(Path(name))
             stack.callback(temporary[-1].unlink, missing_ok=True)
-            stack.callback(os.close, handle)
+            opened.callback(os.close, handle)
+            stack.callback(opened.close)  # before it is removed
             _hold(handle)
             handles.append(handle)
         yield temporary
         for handle, made, place in zip(handles, temporary, places, strict=True):
             os.fsync(handle)  # what the disk has no room for is said here
             made.chmod(_permissions(place))
+        if not _RENAMES_OPEN:
+            opened.close()
         with _uninterrupted():
             _replace(dict(zip(temporary, places, strict=True)))
 

@@ -7,12 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Floats
+
+_ROUNDING = 1e-6
+"""A text is as probable as this above 1 by the rounding of a sum."""
+
+_LONGEST = 1 << 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,20 @@ class Text:
     pieces: Sequence[str] | None = None
     greedy: bool | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is not the log-probability and the size of any text."""
+        if not self.log_probability <= _ROUNDING:
+            raise InputError(
+                f"document {self.name!r:.60}: log-probability {self.log_probability:g}; expected a natural logarithm of"
+                " a probability, 0 or less."
+            )
+        for unit in ("tokens", "n_bytes", "words"):
+            size = getattr(self, unit)
+            if size is not None and (isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= _LONGEST):
+                raise InputError(
+                    f"document {self.name!r:.60}: {unit}: expected a whole number from 0 to 2^53, got {size!r:.40}."
+                )
+
     @staticmethod
     def of(
         name: str,
@@ -90,6 +110,8 @@ class Text:
         values = checked_log_probs(log_probs, name)
         if pieces is not None and len(pieces) != values.size:
             raise InputError(f"document {name!r}: {len(pieces)} tokens, but {values.size} log-probabilities.")
+        if pieces is not None and not all(isinstance(each, str) for each in pieces):
+            raise InputError(f"document {name!r}: tokens: expected strings.")
         return Text(
             name,
             float(values.sum()),
@@ -115,6 +137,22 @@ class Question:
     correct: tuple[int, ...]
     unconditional: Floats | None = None
     """Log-probabilities of the options without the question."""
+
+    def __post_init__(self) -> None:
+        """Refuse options that are not texts, without a log-probability each, and correct ones that are not there."""
+        shapes = {np.shape(each) for each in (self.log_probs, self.unconditional) if each is not None}
+        if shapes != {(len(self.options),)} or not all(isinstance(each, str) for each in self.options):
+            raise InputError(
+                f"question {self.name!r:.60}: expected options as texts, with a log-probability each; got"
+                f" {number_of(len(self.options), 'option')} and {np.size(self.log_probs)} log-probabilities."
+            )
+        if not all(0 <= at < len(self.options) for at in self.correct):
+            raise InputError(
+                f"question {self.name!r:.60}: the correct option is {self.correct!r:.40}, counted from 0, of"
+                f" {number_of(len(self.options), 'option')}."
+            )
+        if np.isposinf(self.log_probs).any() or (self.unconditional is not None and np.isinf(self.unconditional).any()):
+            raise InputError(f"question {self.name!r:.60}: a log-probability is infinite.")
 
 
 @dataclass(frozen=True)
@@ -154,6 +192,14 @@ class Remarks:
         return tuple(text.replace("{count}", number_of(n, noun)) for (text, noun), n in self.counts.items())
 
 
+def as_float(number: Any) -> float:
+    """Read a number; one beyond all floats is a ValueError, as what is no number is."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError("a number is too large") from None
+
+
 def utf8(text: str) -> bytes:
     """Encode a text; half of a surrogate pair, which JSON may hold, counts as three bytes."""
     return text.encode("utf-8", "surrogatepass")
@@ -173,7 +219,7 @@ def checked_log_probs(log_probs: Sequence[float] | Floats, name: str) -> Floats:
     """Log-probabilities of tokens as a vector, or an InputError that names the document and the token."""
     try:
         values = np.asarray(log_probs, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"document {name!r}: log-probabilities are numbers, one for each token.") from None
     if values.ndim != 1 or not values.size:
         raise InputError(f"document {name!r}: expected a list of log-probabilities, one for each token.")

@@ -72,7 +72,7 @@ def read_items(
             where = f"line {place}" if len(paths) == 1 else f"{path.name}, line {place}"
             try:
                 yield from chosen.items(record, where, log)
-            except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+            except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
                 if isinstance(error, InputError):
                     raise
                 raise InputError(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -26,6 +28,12 @@ SUFFIXES = (*_TEXT, *(text + packed for text in _TEXT for packed in _PACKED), ".
 
 _ZSTANDARD = 93
 _BUFFER = 1 << 20
+_LONGEST = 1 << 26
+"""Bytes that a line, or a document, may unpack to, where the file itself is no larger."""
+_MOST_VALUES = 1 << 22
+"""Values in it, each of which takes more memory than text."""
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError)
 
 
 def log_files(names: Sequence[str], say: Any) -> list[Path]:
@@ -81,6 +89,8 @@ def _json(path: Path) -> Iterator[tuple[int, Record]]:
     document = bytearray(first)
     for data in lines:
         document += data
+        _check_length(path, "a JSON document", len(document))
+    _check_values(path, "a JSON document", document)
     whole = _parsed(path, "", document)
     for at, each in enumerate(whole if isinstance(whole, list) else [whole], 1):
         if not isinstance(each, dict):
@@ -90,11 +100,34 @@ def _json(path: Path) -> Iterator[tuple[int, Record]]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file, however it is compressed."""
+    longest = _longest(path)
     try:
         with opened_text(path) as (text, raw):
-            yield from raw if text is raw else io.BufferedReader(_Unpacked(text), _BUFFER)
+            stream = raw if text is raw else io.BufferedReader(_Unpacked(text), _BUFFER)
+            while line := stream.readline(longest + 1):
+                _check_length(path, "a line", len(line))
+                _check_values(path, "a line", line)
+                yield line
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise (error if str(error).startswith(str(path)) else InputError(f"{path}: {error}")) from None
+
+
+def _longest(path: Path) -> int:
+    """Bytes that anything in a file may unpack to."""
+    return max(_LONGEST, path.stat().st_size)
+
+
+def _check_length(path: Path, what: str, n_bytes: int) -> None:
+    if n_bytes > _LONGEST and n_bytes > _longest(path):
+        raise InputError(f"{path}: {what} unpacks to more than {_LONGEST >> 20} MB. {_UNPACK}")
+
+
+def _check_values(path: Path, what: str, data: bytes | bytearray) -> None:
+    if len(data) > _MOST_VALUES and data.count(b",") > max(_MOST_VALUES, path.stat().st_size):
+        raise InputError(f"{path}: {what} unpacks to more than {_MOST_VALUES:,} values. {_UNPACK}")
+
+
+_UNPACK = "Write one record a line (JSON Lines), or unpack the file."
 
 
 class _Unpacked(io.RawIOBase):
@@ -145,8 +178,8 @@ def _parquet(path: Path) -> Iterator[Record]:
                 columns[name] = _arrays(column) if numbers else column.to_pylist()
             for row in range(batch.num_rows):
                 yield {name: values[row] for name, values in columns.items()}
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {error}.") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {str(error).strip().rstrip('.')}.") from None
 
 
 def _arrays(column: Any) -> list[Any]:
@@ -166,15 +199,22 @@ def _inspect_zip(path: Path) -> Iterator[Record]:
             header = _record(path, "header.json", _member(path, archive, "header.json"))
             for name in sorted(each for each in names if each.startswith("samples/")):
                 yield header | {"samples": [_record(path, name, _member(path, archive, name))]}
-    except zipfile.BadZipFile as error:
+    except InputError:
+        raise
+    except _DAMAGE as error:
         raise InputError(f"{path}: a damaged zip file: {error}.") from None
 
 
 def _member(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
     """Read a member; Zstandard, which Inspect writes, is unknown to `zipfile` before Python 3.14."""
     info = archive.getinfo(name)
-    if info.compress_type != _ZSTANDARD:
-        return archive.read(info)
+    _check_length(path, name, info.file_size)  # no more is unpacked
+    data = archive.read(info) if info.compress_type != _ZSTANDARD else _zstandard(path, info)
+    _check_values(path, name, data)
+    return data
+
+
+def _zstandard(path: Path, info: zipfile.ZipInfo) -> bytes:
     import pyarrow as pa
 
     with path.open("rb") as stream:
@@ -185,4 +225,4 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         return bytes(pa.Codec("zstd").decompress(data, decompressed_size=info.file_size, asbytes=True))
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: {name} in it cannot be decompressed: {error}.") from None
+        raise InputError(f"{path}: {info.filename} in it cannot be decompressed: {error}.") from None

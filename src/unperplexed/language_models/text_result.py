@@ -286,7 +286,7 @@ def _profile(unit: str, sums: dict[str, RatioSums], confidence: float) -> tuple[
         mean, error, degrees = sums[name].estimate()
         with np.errstate(all="ignore"):
             log_mean = mean if r == 0 else float(np.log(mean) / r)
-            log_error = error if r == 0 else float(error / mean / abs(r))
+            log_error = error if r == 0 else float(np.float64(error) / mean / abs(r))
         low, high = map(_exp, UncertainRatio(log_mean, log_error, degrees).interval(confidence))
         found.append(ProfilePoint(r, _exp(log_mean), Interval(low, high if math.isnan(high) else min(high, 1.0))))
     return tuple(found)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .items import Remarks, Text, utf8
+from .items import Remarks, Text, as_float, utf8
 
 MISSING_BELOW = -9000.0
 """Servers write -9999.0 for a log-probability that they do not have."""
@@ -52,11 +52,11 @@ class Token(NamedTuple):
 
 def token(piece: Any, log_prob: Any, raw: Any = None) -> Token:
     """Read a token; bytes that are none, such as code points above 255, are unknown."""
-    value = None if log_prob is None else float(log_prob)
+    value = None if log_prob is None else as_float(log_prob)
     if value is not None and (math.isnan(value) or MISSING_BELOW > value > -math.inf):
         value = None
     try:
-        return Token(str(piece or ""), value, None if raw is None else bytes(raw))
+        return Token(str(piece or ""), value, bytes(raw) if isinstance(raw, list) else None)
     except (TypeError, ValueError):
         return Token(str(piece or ""), value)
 
@@ -127,6 +127,16 @@ def _joined(tokens: Sequence[Token], text: str | None, remarks: Remarks) -> tupl
 
 
 def _makes_up(pieces: str, text: str) -> bool:
-    """Whether pieces are the text, but for replacement characters, each run of which stands for some characters."""
-    parts = [re.escape(each) for each in re.split(f"{_REPLACEMENT}+", pieces)]
-    return re.fullmatch(".+?".join(parts), text, re.DOTALL) is not None
+    """Whether pieces are the text, but for replacement characters, each run of which stands for some characters.
+
+    Each part is taken where it comes first, which leaves the most room for those behind it, so that the time needed
+    grows with the text and no faster.
+    """
+    first, *middle, last = re.split(f"{_REPLACEMENT}+", pieces)
+    end, to = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, end + 1, to)
+        if found < 0:
+            return False
+        end = found + len(part)
+    return end < to and text.startswith(first) and text.endswith(last)

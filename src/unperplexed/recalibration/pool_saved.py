@@ -51,7 +51,7 @@ def pool_state(data: Any) -> dict[str, Any]:
 
 def _held_out(data: Any, names: set[str]) -> dict[str, Any]:
     _require(isinstance(data, Mapping) and set(data) in (_HELD_OUT, _HELD_OUT | _RECALIBRATED), "held_out")
-    _require(data["best"] in names and isinstance(data["folds"], int), "held_out")
+    _require(_one_of(data["best"], names) and isinstance(data["folds"], int), "held_out")
     found = {
         "log_loss": _number(data["log_loss"], "held_out", 0.0, 1e6),
         "members": _losses(data["members"], names),
@@ -62,13 +62,17 @@ def _held_out(data: Any, names: set[str]) -> dict[str, Any]:
     }
     if not data.get("recalibrated"):
         return found
-    _require(data["best_recalibrated"] in names, "held_out")
+    _require(_one_of(data["best_recalibrated"], names), "held_out")
     return found | {
         "recalibrated": _losses(data["recalibrated"], names),
         "best_recalibrated": data["best_recalibrated"],
         "gain_recalibrated": _number(data["gain_recalibrated"], "held_out", -1e6, 1e6),
         "interval_recalibrated": _interval(data["interval_recalibrated"]),
     }
+
+
+def _one_of(name: Any, names: set[str]) -> bool:
+    return isinstance(name, str) and name in names
 
 
 def _losses(data: Any, names: set[str]) -> dict[str, float]:

@@ -130,7 +130,7 @@ def _require(condition: bool, what: str) -> None:
 def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float:
     """Return a finite number between limits."""
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not (math.isfinite(value) and low <= value <= high):
+    if not good or not low <= value <= high:  # which NaN is not, nor a whole number beyond all floats
         shown = f"{value!r:.40}"
         raise InputError(f"the recalibration map is damaged: {what} is {shown}, not a number from {low:g} to {high:g}.")
     return float(value)

@@ -176,7 +176,8 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
     except InputError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:
-        raise InputError(f"its parts do not fit together ({type(error).__name__}: {error}). Make it anew.") from None
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "  # the former is of the checks
+        raise InputError(f"its parts do not fit together ({kind}{error}). Make it anew.") from None
 
 
 def _upgrade(header: dict[str, Any], version: int) -> None:

@@ -151,8 +151,14 @@ def _correct(record: Record, texts: Sequence[str], log_probs: Any) -> tuple[int,
     return by_index or by_text
 
 
+_NUMBERS = re.compile(r"[\d\s,()\[\]]{1,10000}")
+"""Numbers, or a list of them: Python is not to parse what else a log may hold."""
+
+
 def _indices(target: Any, n: int) -> tuple[int, ...]:
     if isinstance(target, str):
+        if not _NUMBERS.fullmatch(target):
+            return ()
         try:
             target = ast.literal_eval(target)
         except (ValueError, SyntaxError):

@@ -81,7 +81,7 @@ def _prompt(prompt: Sequence[Mapping[str, Any] | None], ids: Sequence[int] | Non
     for at, tops in enumerate(prompt):
         if tops is None:
             continue
-        key = next(iter(tops)) if ids is None else str(ids[at])
+        key = next(iter(tops), "") if ids is None else str(ids[at])
         own = tops.get(key, {})
         found.append(token(own.get("decoded_token"), own.get("logprob")))
     return found

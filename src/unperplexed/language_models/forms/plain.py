@@ -35,7 +35,7 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
             if isinstance(values, np.ndarray)
             else np.array([np.nan if each is None else each for each in values], dtype=np.float64)
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{where}logprobs: expected a list of numbers.") from None
     if (np.isnan(x) | ((x < MISSING_BELOW) & (x > -np.inf))).any():
         log.remarks.add(MISSING_VALUE)

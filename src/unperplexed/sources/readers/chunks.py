@@ -15,6 +15,9 @@ CHUNK_BYTES = 1 << 23
 _LONGEST_RECORD = 8
 """A record may be this many chunks long; a quote that nothing closes would take in the rest of the file."""
 
+_MOST_VALUES = 1 << 22
+"""Values of a record that is longer than a chunk: in memory each takes more than its text."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -50,6 +53,8 @@ def chunks(path: Path, cut: Callable[[bytes], int], encoding: str = "utf-8") -> 
                     " there and never closed would do that (write a quote inside quotes twice); in JSON Lines each"
                     " object stands on a line of its own."
                 )
+            elif block.count(b",") > _MOST_VALUES:
+                raise InputError(f"line {line} begins a record of more than {_MOST_VALUES:,} values.")
             if not following:
                 return
             block = block[end:] + following
