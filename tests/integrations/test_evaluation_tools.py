@@ -1,4 +1,4 @@
-"""Hooks of evaluation tools for language models, in the tools themselves, on tiny random models and without downloads."""
+"""Hooks of evaluation tools for language models, in the tools themselves, on random models without downloads."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ import torch
 from inspect_ai import Task
 from inspect_ai import eval as run
 from inspect_ai.dataset import Sample
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from lm_eval.api.registry import get_aggregation
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
@@ -34,7 +34,10 @@ def test_values_and_aggregations_of_lm_evaluation_harness():
 
 def test_inspect_and_its_log(tmp_path):
     said = ["yes 90%", "no 60%", "blue 75%"]
-    model = get_model("mockllm/model", custom_outputs=[ModelOutput.from_content("mockllm/model", x) for x in said])
+    outputs = [ModelOutput.from_content("mockllm/model", x) for x in said]
+    for each in outputs:
+        each.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    model = get_model("mockllm/model", custom_outputs=outputs)
     samples = [Sample(input=x, target=x) for x in ("yes", "maybe", "blue")]
     [log] = run(
         Task(dataset=samples, scorer=stated()),
@@ -44,6 +47,7 @@ def test_inspect_and_its_log(tmp_path):
         max_connections=1,
         max_samples=1,
     )
+    assert log.status == "success", log.error
     metrics = {name: each.value for name, each in log.results.scores[0].metrics.items()}
     assert metrics["accuracy"] == pytest.approx(2 / 3)
     brier = np.mean(np.square([0.1, 0.6, 0.25]))

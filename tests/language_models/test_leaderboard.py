@@ -8,8 +8,8 @@ import pytest
 from unperplexed import InputError
 from unperplexed.cli import main
 from unperplexed.language_models import GradedAnswers, Remarks, answer_agreement, leaderboard, read_answers
+from unperplexed.language_models.abstaining import Ranked, risk_coverage
 from unperplexed.language_models.agreement import beta_binomial
-from unperplexed.language_models.risk_coverage import Ranked, risk_coverage
 
 
 def test_the_area_is_the_expectation_over_the_orders_of_equal_confidences(rng):

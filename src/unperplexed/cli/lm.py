@@ -95,7 +95,7 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
     """Rank the models of a table of graded answers, and judge their confidences."""
     from .._lib.errors import InputError
     from ..language_models.graded import read_answers, read_words
-    from ..language_models.leaderboard import leaderboard
+    from ..language_models.ranking import leaderboard
     from .outputs import sayer
 
     if a.compare:

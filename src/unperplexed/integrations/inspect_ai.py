@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..language_models.risk_coverage import risk_coverage
+from ..language_models.abstaining import risk_coverage
 from ..language_models.stated import stated_confidence
 
 try:

@@ -28,9 +28,9 @@ Item = tuple[int, Sequence[float]]
 
 
 def process_results(doc: Mapping[str, Any], results: Sequence[tuple[float, bool]]) -> dict[str, Any]:
-    """Give a document's values to the metrics of this module; its correct option is ``gold``, ``label`` or ``answer``.
+    """Give a document's values to these metrics; its correct option is ``gold``, ``label`` or ``answer``.
 
-    For a task with another name of the correct option write ``lambda doc, results: option_values(doc["key"], results)``.
+    With another name of the correct option call `option_values` in a function of your own.
     """
     key = next((name for name in ("gold", "label", "answer") if isinstance(doc.get(name), int)), None)
     if key is None:

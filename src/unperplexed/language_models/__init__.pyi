@@ -1,3 +1,5 @@
+from .abstaining import RiskCoverage as RiskCoverage
+from .abstaining import risk_coverage as risk_coverage
 from .agreement import Agreement as Agreement
 from .agreement import answer_agreement as answer_agreement
 from .bounds import TokenBounds as TokenBounds
@@ -8,8 +10,6 @@ from .items import Answer as Answer
 from .items import Question as Question
 from .items import Remarks as Remarks
 from .items import Text as Text
-from .leaderboard import Leaderboard as Leaderboard
-from .leaderboard import leaderboard as leaderboard
 from .question_comparison import QuestionComparison as QuestionComparison
 from .question_comparison import compare_questions as compare_questions
 from .question_result import GradedAssessment as GradedAssessment
@@ -17,9 +17,9 @@ from .questions import assess_answers as assess_answers
 from .questions import assess_questions as assess_questions
 from .questions import option_probabilities as option_probabilities
 from .questions import question_events as question_events
+from .ranking import Leaderboard as Leaderboard
+from .ranking import leaderboard as leaderboard
 from .reading import read_items as read_items
-from .risk_coverage import RiskCoverage as RiskCoverage
-from .risk_coverage import risk_coverage as risk_coverage
 from .stated import stated_confidence as stated_confidence
 from .text_comparison import TextComparison as TextComparison
 from .text_comparison import compare_texts as compare_texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..report.document import Block, Column, Document, Section, Table
 from ..report.numbers import between, number, share, signed
-from .leaderboard import Entry, Leaderboard
+from .ranking import Entry, Leaderboard
 
 
 def leaderboard_document(found: Leaderboard) -> Document:

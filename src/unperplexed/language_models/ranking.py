@@ -20,11 +20,11 @@ from ..report.document import Document
 from ..report.result import Naming, Result
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
+from .abstaining import Ranked, RiskCoverage, risk_coverage
 from .agreement import answer_agreement
 from .graded import GradedAnswers, decided, grader_agreement
 from .items import Remarks
 from .metric_means import Mean, mean_of
-from .risk_coverage import Ranked, RiskCoverage, risk_coverage
 
 AGREEMENT = "agreement"
 """Confidence by repeated samples."""
