@@ -83,7 +83,7 @@ def risk_coverage(
     >>> from unperplexed.language_models import risk_coverage
     >>> found = risk_coverage([1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.2])
     >>> round(found.area, 3), found.area_by_chance, [round(each.risk, 2) for each in found.points[::3]]
-    (0.197, 0.4, [0.0, 0.0, 0.31, 0.4])
+    (0.197, 0.4, [0.0, 0.0, 0.29, 0.4])
     """
     level = checked_sampling(level, 0, 0).confidence
     wrong, p = 1 - _vector("right", right), _vector("confidence", confidence)

