@@ -34,6 +34,7 @@ _NEEDED = {
     "boosting": "xgboost",
     "lightning": "lightning",
     "keras": "keras",
+    "evaluation_tools": "lm_eval",
 }
 collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["sources/test_engines.py"]
 collect_ignore_glob += [] if find_spec("torch") else ["recalibration/test_torch_module.py"]

@@ -32,8 +32,13 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compare only documents or questions that both logs have, and report the others",
     )
-    text = "place of the stated confidence in Inspect's scores or samples: metadata.confidence, output.completion"
-    add("--stated", metavar="PLACE", help=text)
+    text = (
+        "place of the stated confidence in Inspect's scores or samples: metadata.confidence, output.completion; with"
+        " --truth columns of confidences, plain or as name=column"
+    )
+    add("--stated", nargs="+", action="extend", default=[], metavar="PLACE", help=text)
+    text = "JSON object of phrases and their probabilities, by which stated confidences are read"
+    add("--words", dest="phrases", type=Path, metavar="FILE", help=text)
     add("--scale", type=float, metavar="N", help="highest value of a stated confidence, such as 10 or 100")
     text = (
         "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
@@ -44,6 +49,16 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     add("--missing", choices=("refuse", "zero", "leave-out"), default="refuse", help=text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add("--events", choices=("each-option", "top-option"), default="each-option", help=text)
+    add = command.add_argument_group("tables of graded answers").add_argument
+    text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
+    add("--truth", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
+    text = "columns that name the question; answers to the same question are a cluster"
+    add("--question", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
+    text = "column of the answers: agreement among repeated samples is a confidence"
+    add("--answer", metavar="COLUMN", help=text)
+    add("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model")
+    text = "grades that count as wrong, such as Unparseable, which are left out by default"
+    add("--wrong", nargs="+", action="extend", default=[], metavar="GRADE", help=text)
     options.add_sampling(command)
     options.add_json(command)
     options.add_report(command)
@@ -57,15 +72,58 @@ def lm(arguments: argparse.Namespace) -> None:
     a, files = arguments, arguments.files
     a.files = [*files, *a.compare]
     check_outputs(a)
-    found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
+    if a.truth:
+        found = _graded(a, files, Remarks())
+    else:
+        _refuse_table(a)
+        found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
     write_outputs(a, found.to_json, str(found), report_bytes(a, found))
+
+
+def _refuse_table(a: argparse.Namespace) -> None:
+    """Refuse options of tables without grades, and several places in logs."""
+    from .._lib.errors import InputError
+
+    for name in ("question", "answer", "by", "wrong"):
+        if getattr(a, name):
+            raise InputError(f"--{name}: is for tables of graded answers; name the column of grades with --truth.")
+    if len(a.stated) > 1:
+        raise InputError("--stated: logs have one place of a stated confidence; tables have several, with --truth.")
+
+
+def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
+    """Rank the models of a table of graded answers, and judge their confidences."""
+    from .._lib.errors import InputError
+    from ..language_models.graded import read_answers, read_words
+    from ..language_models.ranking import leaderboard
+    from .outputs import sayer
+
+    if a.compare:
+        raise InputError("--compare: compares logs; a table of graded answers has its models in --by.")
+    pairs = [each.partition("=") if "=" in each else (each, "=", each) for each in a.stated]
+    confidences = {name: column for name, _, column in pairs}
+    words = read_words(a.phrases) if a.phrases else None
+    found = read_answers(
+        files,
+        a.truth,
+        confidences,
+        question=a.question,
+        model=a.by,
+        answer=a.answer,
+        wrong=a.wrong,
+        scale=a.scale,
+        words=words,
+        remarks=remarks,
+        say=sayer(a),
+    )
+    return leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
 
 
 def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Iterator[Item]:
     from ..language_models.reading import read_items
     from .outputs import sayer
 
-    return read_items(files, form=a.form, stated=a.stated or "", scale=a.scale, remarks=remarks, say=sayer(a))
+    return read_items(files, form=a.form, stated=(a.stated or [""])[0], scale=a.scale, remarks=remarks, say=sayer(a))
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:

@@ -1,5 +1,11 @@
+from .abstaining import RiskCoverage as RiskCoverage
+from .abstaining import risk_coverage as risk_coverage
+from .agreement import Agreement as Agreement
+from .agreement import answer_agreement as answer_agreement
 from .bounds import TokenBounds as TokenBounds
 from .bounds import top_k_bounds as top_k_bounds
+from .graded import GradedAnswers as GradedAnswers
+from .graded import read_answers as read_answers
 from .items import Answer as Answer
 from .items import Question as Question
 from .items import Remarks as Remarks
@@ -11,6 +17,8 @@ from .questions import assess_answers as assess_answers
 from .questions import assess_questions as assess_questions
 from .questions import option_probabilities as option_probabilities
 from .questions import question_events as question_events
+from .ranking import Leaderboard as Leaderboard
+from .ranking import leaderboard as leaderboard
 from .reading import read_items as read_items
 from .stated import stated_confidence as stated_confidence
 from .text_comparison import TextComparison as TextComparison

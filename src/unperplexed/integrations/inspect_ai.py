@@ -1,0 +1,90 @@
+"""Metrics of Inspect: Brier score, log loss and area under the risk-coverage curve of stated confidences.
+
+Inspect finds them by the entry point ``unperplexed``: name them as ``unperplexed/stated_brier``, or import them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..language_models.abstaining import risk_coverage
+from ..language_models.stated import stated_confidence
+
+try:
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        Target,
+        accuracy,
+        metric,
+        scorer,
+        stderr,
+    )
+    from inspect_ai.solver import TaskState
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise ImportError(
+        "unperplexed.integrations.inspect_ai needs Inspect: pip install 'unperplexed[inspect]'"
+    ) from error
+
+
+def _graded(scores: list[SampleScore], key: str) -> tuple[Any, Any]:
+    """Grades and confidences of the samples that have both."""
+    pairs = [(each.score.as_float(), (each.score.metadata or {}).get(key)) for each in scores]
+    kept = [(grade, float(p)) for grade, p in pairs if p is not None and not math.isnan(grade)]
+    grades, p = np.array(kept, dtype=np.float64).reshape(-1, 2).T
+    return grades, p
+
+
+@metric
+def stated_brier(key: str = "confidence") -> Metric:
+    """Mean squared difference of the stated confidence from the grade; smaller is better.
+
+    Inspect gives metrics the samples reduced over epochs, with the metadata of the first epoch: for several epochs use
+    ``unperplexed lm LOG``.
+    """
+
+    def of(scores: list[SampleScore]) -> float:
+        grades, p = _graded(scores, key)
+        return float(((p - grades) ** 2).mean()) if grades.size else math.nan
+
+    return of
+
+
+@metric
+def stated_overconfidence(key: str = "confidence") -> Metric:
+    """Mean stated confidence minus the mean grade; 0 is best."""
+
+    def of(scores: list[SampleScore]) -> float:
+        grades, p = _graded(scores, key)
+        return float(p.mean() - grades.mean()) if grades.size else math.nan
+
+    return of
+
+
+@metric
+def stated_aurc(key: str = "confidence") -> Metric:
+    """Area under the risk-coverage curve of the stated confidence; smaller is better."""
+
+    def of(scores: list[SampleScore]) -> float:
+        grades, p = _graded(scores, key)
+        return risk_coverage(grades, p).area if grades.size else math.nan
+
+    return of
+
+
+@scorer(metrics=[accuracy(), stderr(), stated_brier(), stated_overconfidence(), stated_aurc()])
+def stated(scale: float | None = None) -> Scorer:
+    """Grade whether the target stands in the output, and keep the confidence that the output states."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        text = state.output.completion
+        right = any(each.casefold() in text.casefold() for each in target)
+        found = stated_confidence(text, scale=scale)
+        return Score(value="C" if right else "I", answer=text, metadata={"confidence": found})
+
+    return score

@@ -1,0 +1,238 @@
+"""Tables of graded answers: one row each, with grades, confidences, the question, the model and the answer itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from .._lib.errors import InputError
+from .._lib.formatting import short_name
+from .._lib.typing import Bools, Floats, Ints
+from ..sources.columns import check_column
+from ..sources.files import named
+from ..sources.readers import Options, Wanted
+from ..sources.readers.formats import found_files, open_source
+from .items import Remarks
+from .stated import stated_confidence
+
+GRADES = {
+    **dict.fromkeys(("correct", "right", "true", "yes", "pass", "passed", "c"), 1.0),
+    **dict.fromkeys(("incorrect", "wrong", "false", "no", "fail", "failed", "i", "n"), 0.0),
+    **dict.fromkeys(("partial", "partially correct", "p"), 0.5),
+}
+"""Words of grades, in any case; numbers from 0 to 1 are grades as they are."""
+
+UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wrong; --wrong counts a grade as wrong"
+TIED = "{count} left out: as many graders call the answer right as wrong"
+NO_CONFIDENCE = "{count}: no confidence could be read from the column {column}, for example from {example}"
+
+
+@dataclass(frozen=True, eq=False)
+class GradedAnswers:
+    """Columns of graded answers."""
+
+    grades: dict[str, Floats]
+    """By grader: 1 is right and 0 wrong, NaN not graded."""
+    confidences: dict[str, Floats]
+    """By name: the probability that the answer is right, NaN where there is none."""
+    question: Ints
+    """Number of the question of each answer."""
+    model: list[str]
+    """Name of the model that gave each answer; "" without models."""
+    answer: list[str] | None = None
+
+    @property
+    def grade(self) -> Floats:
+        """Grade of the majority: 1 or 0 by most graders, 0.5 where as many call it right as wrong; NaN without any."""
+        if len(self.grades) == 1:
+            return next(iter(self.grades.values()))
+        table = np.stack([*self.grades.values()])
+        known = ~np.isnan(table)
+        with np.errstate(invalid="ignore"):
+            mean = np.where(known, table, 0.0).sum(0) / known.sum(0)
+        return np.where(np.isnan(mean), np.nan, np.where(mean > 0.5, 1.0, np.where(mean < 0.5, 0.0, 0.5)))
+
+
+def read_answers(
+    files: str | Path | Sequence[str | Path],
+    grades: Sequence[str],
+    confidences: Mapping[str, str] | None = None,
+    *,
+    question: Sequence[str] = (),
+    model: Sequence[str] = (),
+    answer: str | None = None,
+    wrong: Sequence[str] = (),
+    scale: float | None = None,
+    words: Mapping[str, float] | None = None,
+    remarks: Remarks | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> GradedAnswers:
+    """Read a table of graded answers: CSV, Parquet or any other format of ``unperplexed assess``.
+
+    Parameters
+    ----------
+    files : file or sequence of files
+        Tables with one row for each answer.
+    grades : sequence of str
+        Columns of grades, one for each grader: words such as Correct and Wrong, or numbers from 0 to 1.
+    confidences : mapping of str to str, optional
+        Columns of confidences by their names: probabilities, or texts that `stated_confidence` reads.
+    question, model : sequence of str
+        Columns whose values name the question, and the model. Without ``question`` answers are independent.
+    answer : str, optional
+        Column of the answers themselves.
+    wrong : sequence of str
+        Further grades that count as wrong, such as Unparseable.
+    scale, words
+        As in `stated_confidence`.
+    remarks : Remarks, optional
+        Takes up what was left out.
+    say : callable, optional
+        Takes sentences about the files.
+
+    Returns
+    -------
+    GradedAnswers
+
+    Raises
+    ------
+    InputError
+        For files and columns that cannot be read, and where no grade is known.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from unperplexed.language_models import read_answers
+    >>> _ = Path("graded.csv").write_text("grade,said\\nCorrect,90%\\nWrong,I am 60% sure\\nUnparseable,\\n")
+    >>> found = read_answers("graded.csv", ["grade"], {"stated": "said"})
+    >>> found.grades["grade"], found.confidences["stated"]
+    (array([ 1.,  0., nan]), array([0.9, 0.6, nan]))
+    """
+    remarks = Remarks() if remarks is None else remarks
+    confidences = dict(confidences or {})
+    names = [*grades, *confidences.values(), *question, *model, *([answer] if answer else [])]
+    table = _table([str(each) for each in ([files] if isinstance(files, str | Path) else files)], names, say)
+    if not table.height:
+        raise InputError("answers: no rows.")
+    zero = {each.strip().casefold() for each in wrong}
+    found = {name: _grades(table[name], zero, remarks) for name in grades}
+    if all(np.isnan(each).all() for each in found.values()):
+        seen = ", ".join(map(repr, table[grades[0]].drop_nulls().unique().sort().to_list()[:5]))
+        raise InputError(
+            f"{grades[0]}: no grade is known; its values are {seen}. Known are {', '.join(GRADES)} and numbers from 0"
+            " to 1; with --wrong others count as wrong."
+        )
+    stated = {name: _confidences(table[column], scale, words, remarks) for name, column in confidences.items()}
+    return GradedAnswers(
+        found,
+        stated,
+        _numbers(table, question) if question else np.arange(table.height),
+        ["" if not model else ", ".join(each) for each in table.select(model).rows()] if model else [""] * table.height,
+        table[answer].fill_null("").to_list() if answer else None,
+    )
+
+
+def _table(files: Sequence[str], names: Sequence[str], say: Callable[[str], None]) -> pl.DataFrame:
+    """Read the columns as texts; null for missing values."""
+    parts = []
+    for file in found_files(files):
+        with named(file.name):
+            source = open_source(file, None, Options(mentioned=names), say)
+            for name in names:
+                check_column(name, source)
+            for batch in source.batches(Wanted(raw=names)):
+                columns = {name: pl.Series(name, batch.raw[name]).cast(pl.String) for name in dict.fromkeys(names)}
+                parts.append(pl.DataFrame(columns))
+    return pl.concat(parts)
+
+
+def _numbers(table: pl.DataFrame, columns: Sequence[str]) -> Ints:
+    keys = table.select(pl.concat_str(columns, separator="\0", ignore_nulls=True)).to_series()
+    return np.unique(keys.to_numpy().astype(str), return_inverse=True)[1].reshape(-1)
+
+
+def _grades(column: pl.Series, wrong: set[str], remarks: Remarks) -> Floats:
+    counted = column.value_counts(sort=True)
+    table: dict[str | None, float] = {}
+    for text, n in counted.rows():
+        table[text] = _grade(text, wrong)
+        if math.isnan(table[text]):
+            grade = "nothing" if text is None else repr(short_name(text, 30))
+            remarks.add(UNKNOWN_GRADE.replace("{grade}", grade), "answer", n)
+    return np.array([table[each] for each in column.to_list()], dtype=np.float64)
+
+
+def _grade(text: str | None, wrong: set[str]) -> float:
+    word = (text or "").strip().casefold()
+    if word in wrong:
+        return 0.0
+    if word in GRADES:
+        return GRADES[word]
+    try:
+        value = float(word)
+    except ValueError:
+        return math.nan
+    return value if 0 <= value <= 1 else math.nan
+
+
+def _confidences(column: pl.Series, scale: float | None, words: Mapping[str, float] | None, remarks: Remarks) -> Floats:
+    table: dict[str | None, float] = {None: math.nan}
+    for text in column.drop_nulls().unique().to_list():
+        table[text] = _confidence(text, scale, words)
+    values = np.array([table[each] for each in column.to_list()], dtype=np.float64)
+    unread = np.flatnonzero(np.isnan(values))
+    if unread.size:
+        example = short_name(repr(column[int(unread[0])] or ""), 30)
+        sentence = NO_CONFIDENCE.replace("{column}", repr(column.name)).replace("{example}", example)
+        remarks.add(sentence, "answer", int(unread.size))
+    return values
+
+
+def _confidence(text: str, scale: float | None, words: Mapping[str, float] | None) -> float:
+    try:
+        value = float(text) / (scale or 1.0)
+        return value if 0 <= value <= 1 else math.nan
+    except ValueError:
+        found = stated_confidence(text, scale=scale, words=words)
+        return math.nan if found is None else found
+
+
+def read_words(path: str | Path) -> dict[str, float]:
+    """Read a user's table of phrases and their probabilities: a JSON object."""
+    try:
+        found = json.loads(Path(path).read_bytes())
+        return {str(phrase): float(p) for phrase, p in found.items()}
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}.") from None
+    except (ValueError, TypeError, AttributeError):
+        raise InputError(f'{path}: expected a JSON object of phrases, such as {{"fairly sure": 0.75}}.') from None
+
+
+def decided(grade: Floats, remarks: Remarks, graders: int) -> Bools:
+    """Answers that are right or wrong; counts those that graders are split over."""
+    split = int((grade == 0.5).sum())
+    if split and graders > 1:
+        remarks.add(TIED, "answer", split)
+    return np.asarray((grade == 0) | (grade == 1))
+
+
+def grader_agreement(grades: Mapping[str, Floats]) -> list[tuple[str, str, float, float, int]]:
+    """Return for each two graders the share of equal grades, Cohen's kappa, and the answers that both graded."""
+    names, found = [*grades], []
+    for at, one in enumerate(names):
+        for two in names[at + 1 :]:
+            x, y = grades[one], grades[two]
+            both = ~(np.isnan(x) | np.isnan(y))
+            if not both.any():
+                continue
+            one_right, two_right = x[both] > 0.5, y[both] > 0.5
+            same, of_one, of_two = (float(each.mean()) for each in (one_right == two_right, one_right, two_right))
+            chance = of_one * of_two + (1 - of_one) * (1 - of_two)
+            found.append((one, two, same, (same - chance) / (1 - chance) if chance < 1 else math.nan, int(both.sum())))
+    return found

@@ -1,0 +1,299 @@
+"""Models and kinds of confidences on graded answers: a frozen Leaderboard. `leaderboard` makes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.serialize import json_text, plain_values
+from .._lib.typing import Floats
+from .._version import __version__
+from ..assessment.assess import assess
+from ..recalibration.recalibrated_rows import recalibrated_rows
+from ..recalibration.recalibrator import Recalibrator
+from ..report.document import Document
+from ..report.result import Naming, Result
+from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.standard_errors import Dependence, uncertain_mean
+from .abstaining import Ranked, RiskCoverage, risk_coverage
+from .agreement import answer_agreement
+from .graded import GradedAnswers, decided, grader_agreement
+from .items import Remarks
+from .metric_means import Mean, mean_of
+
+AGREEMENT = "agreement"
+"""Confidence by repeated samples."""
+_FEWEST = 100
+_FOLDS = 5
+_HELD_OUT = " Fit it to rows that the forecaster was not trained on, and assess it on others."
+"""Stands behind each remedy; a table says it once."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model's answers, with one kind of confidence in them."""
+
+    model: str
+    confidence: str
+    """Name of the confidence."""
+    n: int
+    accuracy: Mean
+    """Share of right answers. Larger is better."""
+    mean_confidence: float
+    auc: float
+    """Probability that a right answer has a higher confidence than a wrong one. Larger is better."""
+    log_loss: float
+    """Of the confidences as they are; infinite where one was certain and wrong. Smaller is better."""
+    base_rate: float
+    """Log loss of the model's share of right answers, on held-out answers. Smaller is better."""
+    recalibrated: float
+    """Log loss of the recalibrated confidences, on held-out answers. Smaller is better."""
+    gain: float
+    """Log loss of the base rate minus that of the recalibrated confidences, held out. Above 0 they beat it."""
+    gain_interval: Interval
+    risk_coverage: RiskCoverage
+    finding: str
+    """What is wrong with the confidences."""
+    remedy: str
+    """Map that mends them."""
+
+
+@dataclass(frozen=True)
+class ConfidenceDifference:
+    """Difference between two kinds of confidences in the same answers, the first minus the second."""
+
+    model: str
+    first: str
+    second: str
+    n: int
+    log_loss: float
+    """Of recalibrated log losses, held out. Below 0 the first is better."""
+    log_loss_interval: Interval
+    area: float
+    """Of the areas under the risk-coverage curves. Below 0 the first is better."""
+    area_interval: Interval
+
+
+@dataclass(frozen=True)
+class Leaderboard(Result):
+    """Models and their confidences on graded answers. Made by `leaderboard`; all fields are final."""
+
+    entries: tuple[Entry, ...]
+    """The models with the most right answers first."""
+    differences: tuple[ConfidenceDifference, ...]
+    graders: tuple[tuple[str, str, float, float, int], ...]
+    """Of each two graders: names, share of equal grades, Cohen's kappa, and answers that both graded."""
+    agreement: tuple[tuple[str, float, float, float], ...]
+    """Of each model with repeated samples: samples a question, reliability, mean standard error of an agreement."""
+    confidence: float
+    remarks: tuple[str, ...]
+    version: str = __version__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        found: dict[str, Any] = plain_values(self)
+        return found
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)
+
+    def frame(self) -> Any:
+        """Give a polars DataFrame with one row for each model and kind of confidence.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        import polars as pl
+
+        plain = ("mean_confidence", "auc", "log_loss", "base_rate", "recalibrated", "gain")
+        return pl.DataFrame(
+            [
+                {"model": each.model, "confidence": each.confidence, "n": each.n, "accuracy": each.accuracy.value}
+                | {"accuracy_lower": each.accuracy.interval.low, "accuracy_upper": each.accuracy.interval.high}
+                | {name: getattr(each, name) for name in plain}
+                | {"gain_lower": each.gain_interval.low, "gain_upper": each.gain_interval.high}
+                | {"area": each.risk_coverage.area, "finding": each.finding, "remedy": each.remedy}
+                for each in self.entries
+            ]
+        )
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Leaderboard of {len({each.model for each in self.entries})} models>"
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_leaderboard import leaderboard_document
+
+        return leaderboard_document(self)
+
+
+def leaderboard(
+    answers: GradedAnswers, *, confidence: float = 0.95, seed: int = 0, remarks: Remarks | None = None
+) -> Leaderboard:
+    """Rank models by their graded answers, and judge each kind of confidence in them.
+
+    Parameters
+    ----------
+    answers : GradedAnswers
+        Graded answers with at least one kind of confidence, or with the answers themselves, whose agreement is one.
+    confidence : float, default 0.95
+        Confidence level of the intervals, in (0, 1). Questions are the clusters.
+    seed : int, default 0
+        Random seed of the folds.
+    remarks : Remarks, optional
+        Remarks of the reading.
+
+    Returns
+    -------
+    Leaderboard
+
+    Raises
+    ------
+    InputError
+        Without confidences, and without answers that are right or wrong.
+
+    Notes
+    -----
+    Log losses after recalibration, and those of the base rate, are of answers held out of the fit, questions in one
+    fold. Kinds of confidences are compared on the answers that have all of them, paired by answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.language_models import GradedAnswers, leaderboard
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=600)
+    >>> grades = (rng.uniform(size=600) < p).astype(float)
+    >>> found = leaderboard(GradedAnswers({"judge": grades}, {"stated": p**0.3}, np.arange(600), ["m"] * 600))
+    >>> found.entries[0].recalibrated < found.entries[0].base_rate
+    True
+    """
+    level = checked_sampling(confidence, 0, seed).confidence
+    remarks = Remarks() if remarks is None else remarks
+    grade = answers.grade
+    known = decided(grade, remarks, len(answers.grades))
+    if not known.any():
+        raise InputError("answers: none is right or wrong.")
+    models = np.array(answers.model, dtype=object)
+    entries: list[Entry] = []
+    differences: list[ConfidenceDifference] = []
+    repeated: list[tuple[str, float, float, float]] = []
+    for model in sorted(set(answers.model)):
+        own = models == model
+        kinds = {name: each[own] for name, each in answers.confidences.items()}
+        if answers.answer is not None:
+            said = np.array(answers.answer, dtype=object)[own]
+            found = answer_agreement(answers.question[own], said)
+            kinds[AGREEMENT] = found.probability
+            error = float(np.nanmean(found.standard_error))
+            repeated.append((model, float(found.samples.mean()), found.reliability, error))
+        if not kinds:
+            raise InputError("answers: no confidence; name a column with --stated, or the answers with --answer.")
+        of = _Model(model, grade[own], known[own], answers.question[own], level, seed)
+        entries += [each for name, p in kinds.items() if (each := of.entry(name, p)) is not None]
+        differences += of.differences(kinds)
+    if not entries:
+        raise InputError("answers: none that is right or wrong has a confidence.")
+    entries.sort(key=lambda each: (-each.accuracy.value, each.model))
+    graders = tuple(grader_agreement(answers.grades))
+    return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, remarks.sentences())
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """The answers of one model."""
+
+    name: str
+    grade: Floats
+    known: Any
+    question: Any
+    level: float
+    seed: int
+
+    def rows(self, p: Floats) -> tuple[Any, Any, Any, Any]:
+        """Rows that are right or wrong and have a confidence, as integers, with clusters numbered from 0."""
+        some = self.known & ~np.isnan(p)
+        cluster = np.unique(self.question[some], return_inverse=True)[1].reshape(-1)
+        return some, self.grade[some].astype(np.int64), p[some], cluster
+
+    def entry(self, kind: str, p: Floats) -> Entry | None:
+        """Judge one kind of confidence; None where no answer has it."""
+        _, y, p, cluster = self.rows(p)
+        if not y.size:
+            return None
+        groups = cluster if cluster.max() + 1 < y.size else None
+        labels = ["answer is wrong", "answer is correct"]
+        found = assess(np.array(labels)[y], p, labels=labels, groups=groups, resamples=0)
+        fit = Recalibrator(seed=self.seed).fit(y, p, groups=cluster) if y.size >= _FEWEST else None
+        gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
+        nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
+        if gain is not None and baseline is not None:
+            base, held, limits = baseline.log_loss, gain.recalibrated, Interval(*baseline.interval)
+        with np.errstate(divide="ignore"):
+            log_loss = float(-np.log(np.where(y == 1, p, 1 - p)).mean()) + 0.0
+        auc = _auc(y, p)
+        mends = [each.remedy.replace(_HELD_OUT, "").rstrip(".") for each in found.diagnosis.findings if each.remedy]
+        return Entry(
+            self.name,
+            kind,
+            int(y.size),
+            mean_of(y.astype(np.float64), self.level, True, cluster),
+            float(p.mean()),
+            auc if auc is not None else nan,
+            log_loss,
+            base,
+            held,
+            base - held,
+            limits,
+            risk_coverage(y, p, cluster, level=self.level),
+            found.diagnosis.headline,
+            ". ".join(dict.fromkeys(mends)),
+        )
+
+    def differences(self, kinds: dict[str, Floats]) -> Iterator[ConfidenceDifference]:
+        """Compare each two kinds of confidences on the answers that have all of them."""
+        if len(kinds) < 2:
+            return
+        all_of = np.stack([*kinds.values()]).sum(0)  # NaN where one is
+        some, y, _, cluster = self.rows(all_of)
+        if y.size < _FEWEST or cluster.max() + 1 < _FOLDS:
+            return
+        losses, areas = {}, {}
+        for name, p in kinds.items():
+            q = recalibrated_rows(p[some], y, None, cluster, _FOLDS, lambda: Recalibrator("logistic", seed=self.seed))
+            losses[name] = -np.log(np.clip(np.where(y == 1, q, 1 - q), 1e-12, 1.0))
+            areas[name] = Ranked.of(1.0 - y, p[some]).area_influence()
+        names, w, by = [*kinds], np.ones(y.size), Dependence(cluster)
+        for at, one in enumerate(names):
+            for two in names[at + 1 :]:
+                loss = uncertain_mean(losses[one] - losses[two], w, by)
+                area = areas[one][0] - areas[two][0]
+                spread = uncertain_mean(areas[one][1] - areas[two][1], w, by)
+                half, room = loss.half_width(self.level), spread.half_width(self.level)
+                yield ConfidenceDifference(
+                    self.name,
+                    one,
+                    two,
+                    int(y.size),
+                    loss.mean,
+                    Interval(loss.mean - half, loss.mean + half),
+                    area,
+                    Interval(area - room, area + room),
+                )
+
+
+def _auc(y: Any, p: Floats) -> float | None:
+    """Share of pairs of a right and a wrong answer of which the right one has the higher confidence; ties half."""
+    from scipy.stats import rankdata
+
+    right = int(y.sum())
+    if not 0 < right < y.size:
+        return None
+    return float((rankdata(p)[y == 1].sum() - right * (right + 1) / 2) / (right * (y.size - right)))

@@ -1,0 +1,139 @@
+"""Graded answers: agreement of samples, abstaining, several graders, and models beside one another."""
+
+import json
+
+import numpy as np
+import pytest
+
+from unperplexed import InputError
+from unperplexed.cli import main
+from unperplexed.language_models import GradedAnswers, Remarks, answer_agreement, leaderboard, read_answers
+from unperplexed.language_models.abstaining import Ranked, risk_coverage
+from unperplexed.language_models.agreement import beta_binomial
+
+
+def test_the_area_is_the_expectation_over_the_orders_of_equal_confidences(rng):
+    p = rng.random(200).round(1)
+    wrong = (rng.random(200) > p).astype(float)
+    orders = (np.lexsort((rng.random(200), -p)) for _ in range(400))
+    areas = [(np.cumsum(wrong[order]) / np.arange(1, 201)).mean() for order in orders]
+    assert risk_coverage(1 - wrong, p).area == pytest.approx(np.mean(areas), abs=4 * np.std(areas) / 20)
+
+
+def test_the_error_of_the_area_is_that_of_the_jackknife(rng):
+    p = rng.random(150).round(1)
+    wrong = (rng.random(150) > p).astype(float)
+    area, influence = Ranked.of(wrong, p).area_influence()
+    without = [Ranked.of(np.delete(wrong, at), np.delete(p, at)).area_influence()[0] for at in range(150)]
+    assert influence.sum() == pytest.approx(0, abs=1e-9)
+    assert influence == pytest.approx(149 * (area - np.array(without)), abs=0.05)
+
+
+def test_areas_lie_between_the_best_and_chance():
+    right = [1, 1, 0, 1, 0]
+    best = risk_coverage(right, [0.9, 0.8, 0.2, 0.7, 0.1])
+    assert best.area == best.area_at_best == pytest.approx((1 / 4 + 2 / 5) / 5)
+    assert risk_coverage(right, [0.5] * 5).area == pytest.approx(0.4)
+    assert [each.risk for each in best.points] == pytest.approx([0] * 6 + [1 / 7, 0.25, 1 / 3, 0.4])
+
+
+def test_agreement_is_unbiased_and_its_error_is_what_few_samples_leave(rng):
+    a, b, k, n = 4.0, 2.0, 5, 4000
+    q = rng.beta(a, b, n)
+    same = rng.random((n, k)) < q[:, None]
+    first = same[:, 0]
+    others = same[:, 1:].sum(1)
+    fitted = beta_binomial(others, np.full(n, k - 1))
+    assert fitted == pytest.approx((a, b), rel=0.1)
+    posterior = (others + fitted[0]) / (k - 1 + sum(fitted))
+    error = np.sqrt(posterior * (1 - posterior) / (k + sum(fitted)))
+    assert ((q - posterior) ** 2).mean() == pytest.approx((error**2).mean(), rel=0.1)
+    assert first.mean() == pytest.approx(posterior.mean(), abs=0.02)
+
+
+def test_agreement_counts_the_other_samples():
+    found = answer_agreement(["a", "a", "a", "b"], ["x", "x", "", "x"])
+    assert found.raw[:3].tolist() == [0.5, 0.5, 0]
+    assert np.isnan(found.probability[3])
+    assert found.samples.tolist() == [3, 3, 3, 1]
+    assert (found.probability[0] > 0) & (found.probability[0] < 1)
+    with pytest.raises(InputError, match="no question has two samples"):
+        answer_agreement([1, 2], ["x", "x"])
+
+
+def test_grades_and_confidences_are_read_by_their_rules(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text(
+        "q,g1,g2,said\n1,Correct,1,fairly sure\n2,wrong,1,8/10\n3,Unparseable,0,0.25\n4,TRUE,yes,65%\n5,C,1,nothing\n"
+    )
+    remarks = Remarks()
+    words = {"fairly sure": 0.75}
+    found = read_answers(path, ["g1", "g2"], {"said": "said"}, question=["q"], words=words, remarks=remarks)
+    assert found.grades["g1"] == pytest.approx([1, 0, np.nan, 1, 1], nan_ok=True)
+    assert found.grade.tolist() == [1, 0.5, 0, 1, 1]
+    assert found.confidences["said"] == pytest.approx([0.75, 0.8, 0.25, 0.65, np.nan], nan_ok=True)
+    said = " ".join(remarks.sentences())
+    assert "1 answer left out: graded 'Unparseable'" in said
+    assert "no confidence could be read from the column 'said', for example from 'nothing'" in said
+    counted = read_answers(path, ["g1"], wrong=["unparseable"])
+    assert counted.grades["g1"].tolist() == [1, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--truth", "said", "--stated", "said"], "no grade is known"),
+        (["--truth", "absent"], "absent"),
+        (["--truth", "g"], "no confidence; name a column with --stated"),
+        (["--truth", "g", "--stated", "said", "--compare", "x"], "--compare: compares logs"),
+        (["--question", "g"], "name the column of grades with --truth"),
+    ],
+)
+def test_bad_input_is_refused(tmp_path, capsys, arguments, message):
+    path = tmp_path / "answers.csv"
+    path.write_text("g,said\nCorrect,maybe\nWrong,surely\n")
+    assert main(["lm", str(path), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_one_command_ranks_models_and_compares_their_confidences(tmp_path, capsys, rng):
+    lines = ["question,model,answer,grade,stated,tokens"]
+    for model, skill in (("small", 0.0), ("large", 1.5)):
+        for question in range(150):
+            q = 1 / (1 + np.exp(-skill - 1.5 * rng.normal()))
+            for _ in range(4):
+                right = rng.random() < q
+                answer = "right" if right else f"wrong {rng.integers(3)}"
+                lines.append(f"{question},{model},{answer},{'Correct' if right else 'Wrong'},0.9,{q:.6f}")
+    path = tmp_path / "answers.csv"
+    path.write_text("\n".join(lines))
+    command = ["lm", str(path), "--truth", "grade", "--stated", "said=stated", "tokens", "--question", "question"]
+    command += ["--answer", "answer", "--by", "model", "--json", str(tmp_path / "a.json")]
+    assert main([*command, "--report", str(tmp_path / "a.html")]) == 0
+    printed = capsys.readouterr().out
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert [each["model"] for each in found["entries"]] == ["large"] * 3 + ["small"] * 3
+    areas = {(each["model"], each["confidence"]): each["risk_coverage"]["area"] for each in found["entries"]}
+    for model in ("small", "large"):
+        assert max(areas[model, "tokens"], areas[model, "agreement"]) < areas[model, "said"]
+    better = [each for each in found["differences"] if (each["first"], each["second"]) == ("said", "tokens")]
+    assert all(each["log_loss_interval"][0] > 0 for each in better)
+    for words in ("Abstaining", "Agreement among samples", "Two confidences in the same answers", "remedy"):
+        assert words in printed
+
+
+def test_order_of_rows_does_not_matter_but_for_equal_confidences(rng):
+    n = 300
+    p, model = rng.random(n), np.where(np.arange(n) % 2, "a", "b")
+    grade = (rng.random(n) < p**2).astype(float)
+
+    def of(order):
+        return leaderboard(GradedAnswers({"g": grade[order]}, {"p": p[order]}, order // 4, model[order].tolist()))
+
+    one, two = of(np.arange(n)), of(rng.permutation(n))
+    for a, b in zip(one.entries, two.entries, strict=True):
+        assert (a.model, a.n) == (b.model, b.n)
+        assert (a.auc, a.risk_coverage.area, a.recalibrated) == pytest.approx(
+            (b.auc, b.risk_coverage.area, b.recalibrated)
+        )
