@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._lib.formatting import number_of, p_value_text, printable, short_name
 from ..forecasts.group_keys import Key
 from ..report.document import Block, Column, Prose, Table
 from ..report.numbers import number
+from ..statistics.special import ndtr
 from ..statistics.standard_errors import holm
 from .remedy import Remedy
 from .result import Assessment
