@@ -595,7 +595,8 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
     assert "from coarse cells" not in capsys.readouterr().out
 
 
-OF_SCIPY = {"scipy.stats", "scipy.fft"} | ({"scipy.optimize"} if KERNEL == "compiled kernel" else set())
+OF_SCIPY = {"scipy"} if KERNEL == "compiled kernel" else {"scipy.stats", "scipy.fft"}
+OF_CLASSES = {f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_fit", "class_statistics")}
 
 
 @pytest.mark.slow
@@ -609,7 +610,7 @@ OF_SCIPY = {"scipy.stats", "scipy.fft"} | ({"scipy.optimize"} if KERNEL == "comp
         ),
         (
             "assess rows.csv --truth y --prob p",
-            {"matplotlib", "pyarrow", "tqdm", "sklearn", "torch", "dask", "pyspark", *OF_SCIPY},
+            {"matplotlib", "pyarrow", "tqdm", "sklearn", "torch", "dask", "pyspark", *OF_SCIPY, *OF_CLASSES},
         ),
     ],
 )

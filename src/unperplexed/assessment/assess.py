@@ -48,10 +48,10 @@ from .classes import (
     measured_each,
     predicted_table,
 )
-from .intervals import of_groups
+from .intervals import profile_of_tally
 from .remedy import PythonLine
 from .result import Assessment, Source
-from .risk_profile import RiskProfile, profile_of_points, sensitivity_of_points
+from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, Auto
 
 
@@ -244,11 +244,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
 
     points = tally.points()
 
-    def profile(orders: Floats) -> RiskProfile:
-        alone = profile_of_points(points.p, points.weight, points.weight_squared, orders, floor, limit)
-        return of_groups(alone, tally)
-
-    headline = profile(HEADLINE_ORDERS)
+    headline = profile_of_tally(tally, HEADLINE_ORDERS, floor, limit)
     reported = Averages(*headline.values.tolist())
     labels: tuple[Label | None, ...] = ()
     two = tally.n_classes == 2
@@ -273,7 +269,6 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         divergence_probability=divergence_probability(reported, found),
         scores={name: tally.score(name) for name in tally.scores},
         score_standard_errors={name: tally.score_standard_error(name) for name in tally.scores},
-        profile=profile(settings.profile_orders),
         bins=bin_table(each, estimate, apply_limit(each.points.p, floor, limit), labels),
         curve=curve_of(*(_second_of(each, estimate) if two and labels else (each, estimate, labels))),
         distribution=distribution(points),
@@ -298,7 +293,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=Source(tally, headline, estimator, settings.sampling, measured=occurred),
+        _source=Source(tally, headline, settings.profile_orders, estimator, settings.sampling, measured=occurred),
     )
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._lib.progress import steps
 from .._lib.typing import Floats
@@ -28,10 +28,11 @@ from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import Band, Interval, Sampling, wilson
 from ..statistics.means import Limit, apply_limit, t_quantile
+from ..statistics.special import ndtr
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tally import Tally, View
 from ..theory.coupled import expm1_ratio
-from .risk_profile import RiskProfile
+from .risk_profile import RiskProfile, profile_of_points
 
 SAMPLED = {
     "measured_decisiveness": 1.0,
@@ -53,8 +54,8 @@ class Sampled:
     intervals: dict[str, Interval] = field(default_factory=dict)
     curve: Band | None = None
     """Where the measured probability may lie."""
-    consistent: Band | None = None
-    """Where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
+    consistent: Callable[[], Band | None] | None = None
+    """Finds where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
     corrected: dict[str, float] = field(default_factory=dict)
     """Measured figures minus their bias; for the default estimator those alone that neither world explains."""
     doubtful: tuple[str, ...] = ()
@@ -93,7 +94,14 @@ def closed_intervals(tally: Tally, headline: RiskProfile, confidence: float) -> 
     return {name: Interval(math.nan, math.nan) if name in none else interval for name, interval in found.items()}
 
 
-def of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
+def profile_of_tally(tally: Tally, orders: Floats, floor: float, limit: Limit) -> RiskProfile:
+    """Find the generalized means of the probabilities assigned to the outcomes, with their standard errors."""
+    points = tally.points()
+    alone = profile_of_points(points.p, points.weight, points.weight_squared, orders, floor, limit)
+    return _of_groups(alone, tally)
+
+
+def _of_groups(profile: RiskProfile, tally: Tally) -> RiskProfile:
     """Give a profile the standard errors that it has if only rows of different groups are independent.
 
     They grow by as much as sums over shards vary more than those over as many independent rows, both taken in cells.
@@ -155,9 +163,7 @@ def sampled(
     }
     bands = [_band(draws.reported, world.curves, sampling.confidence) for world in draws.worlds]
     curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
-    consistent = None
-    if not tally.grouped and not tally.uneven:
-        consistent = _consistent(tally, draws.cells, counts, estimator, floor, sampling)
+    consistent = partial(_consistent, tally, draws.cells, counts, estimator, floor, sampling)
     apart = np.abs(off[0].bias - off[1].bias) > off[0].spread
     doubtful = tuple(name for name, is_ in zip(SAMPLED, apart, strict=True) if is_ and name in _OF_TAILS)
     return Sampled(intervals, curve, consistent, corrected, doubtful)
@@ -213,8 +219,10 @@ def _growth_of_figures(draws: Draws) -> Floats:
 
 def _consistent(
     tally: Tally, cells: WorldCells, counts: CellCounts, estimator: Estimator, floor: float, sampling: Sampling
-) -> Band:
+) -> Band | None:
     """Where calibrated forecasts would be measured: of the positive class alone where that is what is measured."""
+    if tally.grouped or tally.uneven:
+        return None
     rng = np.random.default_rng((sampling.seed, 1))
     if cells.kind != "one-sided":
         null, _ = calibrated(tally, counts, sampling.resamples, rng)

@@ -42,7 +42,7 @@ def _options(a: Assessment) -> Iterator[str]:
         f"measured={str(source.estimator)!r}": str(source.estimator) != str(DEFAULT),
         f"view={a.view!r}": a.view != ("each-class" if two else "all-classes"),
         f"scores={further!r}": bool(further),
-        "orders=orders": a.profile.orders.tolist() != default.profile_orders.tolist(),
+        "orders=orders": source.orders.tolist() != default.profile_orders.tolist(),
     }
     sampled = {name: getattr(source.sampling, name) for name in ("confidence", "resamples", "seed")}
     different |= {f"{name}={value}": value != getattr(default, name) for name, value in sampled.items()}

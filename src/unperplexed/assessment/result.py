@@ -41,6 +41,7 @@ from .classes import (
     ClassTable,
     PredictedTable,
 )
+from .intervals import profile_of_tally
 from .measured_profile import DivergenceProfile, profiles_of
 from .remedy import Commands, PythonLine, Remedy, remedy_of
 from .risk_profile import MeasuredProfile, RiskProfile
@@ -63,6 +64,8 @@ class Source:
 
     tally: Tally
     headline: RiskProfile
+    orders: Floats
+    """Orders of the risk profile."""
     estimator: Estimator
     sampling: Sampling
     diagnose: Callable[[], Diagnosis] | None = None
@@ -87,6 +90,10 @@ class Source:
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Compute intervals, bands and warnings of the figures."""
         return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
+
+    def profile(self) -> RiskProfile:
+        """Find the generalized means of all orders asked for."""
+        return profile_of_tally(self.tally, self.orders, self.headline.floor, self.headline.limit)
 
     def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
         """Measure the profile at the orders of the reported one."""
@@ -117,7 +124,6 @@ class Assessment(Result):
     """Means of the scoring rules, unfloored. Smaller is better, but for the spherical score."""
     score_standard_errors: dict[str, float]
     """Standard errors of those means, by the delta method for independent rows; NaN where the mean is infinite."""
-    profile: RiskProfile
     bins: BinTable
     curve: Curve
     """Measured against reported probability, as a line."""
@@ -210,6 +216,11 @@ class Assessment(Result):
         return None if self.source.by_class is None else self.source.by_class()
 
     @cached_property
+    def profile(self) -> RiskProfile:
+        """Generalized means of the probabilities assigned to the outcomes, by order. Made when first asked for."""
+        return self.source.profile()
+
+    @cached_property
     def _profiles(self) -> tuple[MeasuredProfile, DivergenceProfile]:
         assert self._source is not None
         return self._source.profiles(self.profile, self.view)
@@ -296,7 +307,8 @@ class Assessment(Result):
         plain["diagnosis"] = self.diagnosis.to_dict()
         plain["remedy"] = None if self.remedy is None else self.remedy.to_dict()
         plain["metrics"] = plain_values(self.metrics)
-        plain["uncertainty"] = plain_values(self.uncertainty)
+        plain["uncertainty"] = self.uncertainty.to_dict()
+        plain["profile"] = plain_values(self.profile)
         plain["measured_profile"] = plain_values(self.measured_profile)
         plain["divergence_profile"] = plain_values(self.divergence_profile)
         plain["floor_sensitivity"] = [

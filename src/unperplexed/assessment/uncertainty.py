@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from .._lib.formatting import number_of, percent
+from .._lib.serialize import plain_values
 from ..calibration.estimators import Estimator
 from ..statistics.intervals import Band, Interval, Sampling
 from ..statistics.standard_errors import LEAST_WORTH
@@ -32,8 +35,6 @@ class Uncertainty:
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     curve: Band | None
     """Confidence band of the measured probability."""
-    consistent: Band | None
-    """Band in which the curve of calibrated forecasts would lie; None for clustered and weighted rows."""
     corrected: dict[str, float]
     """Measured metrics, slope and divergence minus the bias of the estimator; for the default estimator, whose own are
     nearer to the truth, only those that would lie outside their intervals otherwise."""
@@ -44,6 +45,21 @@ class Uncertainty:
     """Number of bootstrap replicates for the intervals of measured figures, the bands and the test."""
     seed: int
     """Random seed of the bootstrap replicates."""
+    _consistent: Callable[[], Band | None] | None = field(repr=False)
+
+    @cached_property
+    def consistent(self) -> Band | None:
+        """Band in which the curve of calibrated forecasts would lie; None for clustered and weighted rows.
+
+        Made when first asked for, from replicates of its own.
+        """
+        return None if self._consistent is None else self._consistent()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values."""
+        plain: dict[str, Any] = plain_values(self)
+        del plain["_consistent"]
+        return plain | {"consistent": plain_values(self.consistent)}
 
     def __repr__(self) -> str:
         """Name it in one line."""
@@ -75,12 +91,12 @@ def uncertainty(
     return Uncertainty(
         intervals=ordered,
         curve=found.curve,
-        consistent=found.consistent,
         corrected=found.corrected,
         warnings=(*_warnings(tally, headline), *_warnings_of_samples(found)),
         confidence=sampling.confidence,
         resamples=sampling.resamples if found.intervals else 0,
         seed=sampling.seed,
+        _consistent=found.consistent,
     )
 
 

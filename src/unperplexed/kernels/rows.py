@@ -25,7 +25,11 @@ BLOCK_ELEMENTS = 1 << 18
 """Probabilities in a block: two megabytes of float64."""
 
 COUNTED_ELEMENTS = 1 << 22
-"""And in one that is counted into cells as it is read; NumPy does so in parts of the size of a block."""
+"""And in one that is counted into cells as it is read; NumPy does so in smaller parts."""
+
+_AT_ONCE = 1 << 17
+"""Probabilities that NumPy takes at once. Of twice as many malloc maps the temporaries anew each time, unless as large
+ones were freed before: with 1000 classes that takes three to five times as long. Of half as many the calls cost."""
 
 BLOCK_ROWS = 1 << 16
 """And at most so many rows."""
@@ -93,7 +97,7 @@ def row_primitives(p: AnyFloats, truth: Ints, weights: Floats | None = None, int
         _kernel.rows(p, np.ascontiguousarray(truth, dtype=np.int64), weights, out, bits, total)
         correct, lowest, highest, ties, hit, total, squares = out
         return Rows(correct, lowest, highest, ties.astype(np.int64), hit, total, squares, p.shape[1])
-    step, found = max(1, BLOCK_ELEMENTS // p.shape[1]), []
+    step, found = max(1, _AT_ONCE // p.shape[1]), []
     for start in range(0, max(len(p), 1), step):
         part = slice(start, start + step)
         rows = _row_primitives(p[part], truth[part])

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
 
 from .._lib.typing import Floats
 from ..calibration.estimators import isotonic, shrunk_isotonic
 from ..kernels.isotonic import isotonic_means
 from ..statistics.log_odds_maps import Counted
+from ..statistics.special import expit, log_expit, logit
 from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
 from .thinning import bend_points
 
@@ -136,6 +136,10 @@ def _lapse_search(counted: Counted, line: Sequence[float], lapse: float) -> tupl
     b = np.array([*line, math.log(lapse)])
     now = height(b)
     for _ in range(_MOST_STEPS):
+        if _SMALLEST_LAPSE < b[2] < _SMALL_LAPSE and _falls(b, counted):
+            # Given the line the likelihood is concave in the lapse: it rises all the way down, here in one step.
+            b[2] = _SMALLEST_LAPSE
+            now = height(b)
         move, size = _lapse_move(b, counted), 1.0
         move[:2] *= min(1.0, _LONGEST / max(float(np.abs(move[:2]).max()), 1e-300))
         while size > _SHORTEST:
@@ -150,6 +154,17 @@ def _lapse_search(counted: Counted, line: Sequence[float], lapse: float) -> tupl
         if gained < _SAME:
             break
     return now, tuple(b[:2].tolist()), math.exp(b[2])
+
+
+_SMALL_LAPSE = math.log(1e-3)
+
+
+def _falls(b: Floats, counted: Counted) -> bool:
+    """Return whether the likelihood of a line falls, or stays, as a lapse begins."""
+    t = counted.s + b[0] + b[1] * counted.s
+    with np.errstate(over="ignore"):
+        odds_against = counted.positive @ np.exp(-t) + (counted.total - counted.positive) @ np.exp(t)
+    return bool(odds_against <= counted.total.sum())  # the slope is the sum of (1 / q - 2) / 2, q being the likelihoods
 
 
 _LONGEST = 2.0

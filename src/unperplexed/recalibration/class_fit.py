@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from .._lib.typing import Floats, Ints
 from .class_linear import PARTS, SMALLEST, FitRows, LinearMap, Parts, softmax
@@ -137,6 +136,8 @@ class _Fit:
 
     def run(self, start: LinearMap) -> LinearMap:
         """Iterate until a step gains little and variances stay."""
+        from scipy.linalg import cho_factor, cho_solve
+
         theta, variances = self._start(start)
         at = self._derivatives(theta)
         for _ in range(_STEPS):

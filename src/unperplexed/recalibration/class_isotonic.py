@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from .._lib.typing import Floats
 from .class_linear import COMPLEXITY, FitRows, LinearMap, inside
@@ -62,6 +61,8 @@ def fit_isotonic(rows: FitRows, base: LinearMap) -> IsotonicMap:
 
 def _curve(q: Floats, observed: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Pool adjacent violators: return the first and last place of each block, and its frequency at both."""
+    from scipy.optimize import isotonic_regression
+
     x, where = np.unique(q, return_inverse=True)
     total = np.bincount(where, weights)
     x, total, positive = x[total > 0], total[total > 0], np.bincount(where, observed)[total > 0]

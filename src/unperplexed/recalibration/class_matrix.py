@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from .._lib.typing import Floats
 from .class_fit import BLOCK_ELEMENTS, Curvature, Derivatives, curvature
@@ -46,6 +45,8 @@ class _Fit:
 
     def run(self, start: LinearMap) -> LinearMap:
         """Iterate until a step gains little and variances stay."""
+        from scipy.linalg import cho_factor, cho_solve
+
         theta, variances = self._start(start)
         at = self._derivatives(theta)
         counts = np.bincount(self.kind)

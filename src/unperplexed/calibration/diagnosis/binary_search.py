@@ -7,7 +7,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import (
@@ -20,6 +19,7 @@ from ...statistics.log_odds_maps import (
     fit_with_lapse,
     log_likelihood,
 )
+from ...statistics.special import expit
 from .gate import Gate, orthonormal
 from .scored import Scored
 

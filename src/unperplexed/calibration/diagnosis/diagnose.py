@@ -14,7 +14,6 @@ from ...tally.views import refuse_rows
 from .binary import diagnose_binary
 from .binary_data import data_of_rows, data_of_tally
 from .class_rows import CERTAIN, RowBlock, Rows
-from .multiclass import diagnose_class_sums, diagnose_classes
 from .result import Diagnosis
 from .words import not_made
 
@@ -101,6 +100,8 @@ def rows_of(chunks: Chunks, numbered: bool = True) -> Rows:
 def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> Diagnosis:
     """Diagnose rows, which with more than two classes are read several times."""
     if len(labels) > 2:
+        from .multiclass import diagnose_classes
+
         return diagnose_classes(rows, labels)
     data = data_of_rows(rows(), labels)
     if data is None:
@@ -123,6 +124,8 @@ def _of_classes(tally: Tally) -> Diagnosis:
         return not_made(_CLASSES, tally.n_rows, tally.labels)
     if tally.grouped and not tally.diagnosis.clustered:
         return not_made(_CLUSTERS, tally.n_rows, tally.labels)
+    from .multiclass import diagnose_class_sums
+
     points, some = tally.points(), tally.row_sample
     likely = points.p > CERTAIN / (tally.n_weighing * tally.n_classes)
     observed = points.p[likely], points.weight[likely] * (tally.n_weighing / tally.weight)

@@ -1,0 +1,190 @@
+// Cells of probabilities: Grid and CoarseGrid of kernels/rows.py. A cell is the leading bits of a float, so that
+// finding it takes a shift and no search, and its edges need no table. Sums over a cell are of whole numbers, exact
+// in any order.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "base.hpp"
+
+namespace {
+
+constexpr std::uint32_t HALF = 0x3f000000;
+
+// The cells of Grid.
+struct Grid {
+    int shift;
+    std::uint32_t half, size;
+
+    explicit Grid(int fraction_bits) : shift(23 - fraction_bits), half(HALF >> shift), size(2 * (half + 1) + 2) {}
+
+    struct Place {
+        std::uint32_t code, place;
+    };
+
+    template <class T>
+    INLINED Place of(T p) const {
+        const bool upper = p > T(0.5);
+        const T distance = upper ? T(1) - p : p;
+        const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(distance));
+        const std::uint32_t place = bits & ((1U << shift) - 1);
+        if (p == T(0)) return {0, place};
+        if (p == T(1)) return {size - 1, place};
+        const std::uint32_t code = std::min(bits >> shift, half) + 1;  // of no probability, one that is there
+        return {upper ? size - 1 - code : code, place};
+    }
+};
+
+constexpr int HALF_BITS = 14;
+
+// Columns of DenseCells after the total, in their order.
+enum Column { HAPPENED, SQUARED, FIRST, SECOND_HIGH, SECOND_LOW, LOW, HIGH, COLUMNS };
+
+// Values that happened, each with its weight or 1, added to the columns of their cells.
+void happened(Vector<const double> values, std::optional<Vector<const double>> weights, int fraction_bits,
+              Output columns) {
+    const Grid grid(fraction_bits);
+    const Index n = values.shape(0), size = grid.size;
+    if (columns.shape(0) != COLUMNS || columns.shape(1) != grid.size ||
+        (weights && weights->shape(0) != values.shape(0))) {
+        throw nb::value_error("happened: shapes do not go together");
+    }
+    const double* x = values.data();
+    const double* w = weights ? weights->data() : nullptr;
+    double* to = columns.data();
+    nb::gil_scoped_release released;
+    for (Index row = 0; row < n; ++row) {
+        const auto [code, place] = grid.of(x[row]);
+        const double each = w ? w[row] : 1.0;
+        const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
+        double* cell = to + code;
+        if (cell[HAPPENED * size] == 0) cell[LOW * size] = cell[HIGH * size] = x[row];
+        cell[HAPPENED * size] += each;
+        cell[SQUARED * size] += each * each;
+        cell[FIRST * size] += each * static_cast<double>(place);
+        cell[SECOND_HIGH * size] += each * static_cast<double>(square >> HALF_BITS);
+        cell[SECOND_LOW * size] += each * static_cast<double>(square & ((1U << HALF_BITS) - 1));
+        cell[LOW * size] = std::min(cell[LOW * size], x[row]);
+        cell[HIGH * size] = std::max(cell[HIGH * size], x[row]);
+    }
+}
+
+template <class From>
+void count_of(const Matrix<nb::ro>& p, const double* w, const Grid& grid, double* to) {
+    const From* data = static_cast<const From*>(p.data());
+    const Index rows = p.shape(0), classes = p.shape(1), row_stride = p.stride(0), class_stride = p.stride(1);
+    nb::gil_scoped_release released;
+    for (Index row = 0; row < rows; ++row) {
+        const double weight = w ? w[row] : 1.0;
+        for (Index k = 0; k < classes; ++k) {
+            to[grid.of(data[row * row_stride + k * class_stride]).code] += weight;
+        }
+    }
+}
+
+// Probabilities, each with its row's weight or 1, added to the total of their cells.
+void count(Matrix<nb::ro> p, std::optional<Vector<const double>> weights, int fraction_bits, Vector<double> total) {
+    const Grid grid(fraction_bits);
+    if (total.shape(0) != grid.size || (weights && weights->shape(0) != p.shape(0))) {
+        throw nb::value_error("count: shapes do not go together");
+    }
+    const double* w = weights ? weights->data() : nullptr;
+    if (p.dtype() == nb::dtype<float>()) {
+        count_of<float>(p, w, grid, total.data());
+    } else if (p.dtype() == nb::dtype<double>()) {
+        count_of<double>(p, w, grid, total.data());
+    } else {
+        throw nb::type_error("count: floats of 32 or 64 bits only");
+    }
+}
+
+// The cells of CoarseGrid and the places in them.
+constexpr int LOWEST_EIGHTH = 0x37200000 >> 20;  // of 2**-17 * 5/4
+
+template <class T>
+INLINED void coarse_of(const T* x, Index n, Index* code, double* place) {
+    for (Index k = 0; k < n; ++k) {
+        const bool upper = x[k] > T(0.5);
+        const T distance = upper ? T(1) - x[k] : x[k];
+        const float u = static_cast<float>(distance);
+        const int eighth = static_cast<int>(std::bit_cast<std::uint32_t>(u) >> 20) - (LOWEST_EIGHTH - 1);
+        const int cell = distance == T(0) ? 0 : std::clamp(eighth, 1, 127);
+        const std::uint64_t exponent = 1023 + 20 + 126 - ((cell + LOWEST_EIGHTH - 1) >> 3);
+        place[k] = static_cast<double>(u) * std::bit_cast<double>(exponent << 52) + ROUNDER - ROUNDER;
+        code[k] = upper ? 255 - cell : cell;
+    }
+}
+
+DISPATCHED void coarse_in(const float* x, Index n, Index* code, double* place) { coarse_of(x, n, code, place); }
+DISPATCHED void coarse_in(const double* x, Index n, Index* code, double* place) { coarse_of(x, n, code, place); }
+
+void coarse(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, Vector<Index> code,
+            Vector<double> place) {
+    const Index n = values.shape(0);
+    if (static_cast<Index>(code.shape(0)) != n || static_cast<Index>(place.shape(0)) != n) {
+        throw nb::value_error("coarse: shapes do not go together");
+    }
+    const bool wide = values.dtype() == nb::dtype<double>();
+    if (!wide && values.dtype() != nb::dtype<float>()) throw nb::type_error("coarse: floats of 32 or 64 bits only");
+    nb::gil_scoped_release released;
+    if (wide) {
+        coarse_in(static_cast<const double*>(values.data()), n, code.data(), place.data());
+    } else {
+        coarse_in(static_cast<const float*>(values.data()), n, code.data(), place.data());
+    }
+}
+
+// Counts the probabilities of rows in coarse cells, each under the group of its row or else of its column.
+template <class T>
+void count_coarse_of(const T* p, Index n, Index columns, const Index* group, bool of_rows, Index groups,
+                     const double* weights, double* total, double* places) {
+    constexpr Index AT_ONCE = 256;
+    std::array<Index, AT_ONCE> code;
+    std::array<double, AT_ONCE> place;
+    Index row = 0, column = 0;
+    for (Index start = 0; start < n * columns; start += AT_ONCE) {
+        const Index m = std::min(AT_ONCE, n * columns - start);
+        coarse_in(p + start, m, code.data(), place.data());
+        for (Index k = 0; k < m; ++k) {
+            const Index at = code[k] * groups + group[of_rows ? row : column];
+            const double weight = weights ? weights[row] : 1;
+            total[at] += weight;
+            places[at] += weight * place[k];
+            if (++column == columns) {
+                column = 0;
+                ++row;
+            }
+        }
+    }
+}
+
+void count_coarse(nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu> p, Vector<const Index> group,
+                  bool of_rows, Index groups, std::optional<Vector<const double>> weights, Vector<double> total,
+                  Vector<double> places) {
+    const Index n = p.shape(0), columns = p.shape(1), size = group.shape(0), room = 256 * groups;
+    if (size != (of_rows ? n : columns) || (weights && static_cast<Index>(weights->shape(0)) != n) ||
+        static_cast<Index>(total.shape(0)) != room || static_cast<Index>(places.shape(0)) != room) {
+        throw nb::value_error("count_coarse: shapes do not go together");
+    }
+    if (!std::all_of(group.data(), group.data() + size, [&](Index g) { return 0 <= g && g < groups; })) {
+        throw nb::value_error("count_coarse: there is no such group");
+    }
+    const bool wide = p.dtype() == nb::dtype<double>();
+    if (!wide && p.dtype() != nb::dtype<float>()) throw nb::type_error("count_coarse: floats of 32 or 64 bits only");
+    const double* w = weights ? weights->data() : nullptr;
+    nb::gil_scoped_release released;
+    if (wide) {
+        count_coarse_of(static_cast<const double*>(p.data()), n, columns, group.data(), of_rows, groups, w,
+                        total.data(), places.data());
+    } else {
+        count_coarse_of(static_cast<const float*>(p.data()), n, columns, group.data(), of_rows, groups, w,
+                        total.data(), places.data());
+    }
+}
+
+}  // namespace
