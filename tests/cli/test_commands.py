@@ -595,7 +595,7 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
     assert "from coarse cells" not in capsys.readouterr().out
 
 
-OF_SCIPY = {"scipy"} if KERNEL == "compiled kernel" else {"scipy.stats", "scipy.fft"}
+OF_SCIPY = {"scipy.stats", "scipy.fft", "scipy.linalg"} | ({"scipy.optimize"} if KERNEL == "compiled kernel" else set())
 OF_CLASSES = {f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_fit", "class_statistics")}
 
 

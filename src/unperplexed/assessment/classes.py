@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from scipy.special import gammainc, gammaincc
 
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.labels import Label
 from ..statistics.averages import Averages, divergence_probability, slope, spread
 from ..statistics.means import Limit, apply_limit, means_of_runs
-from ..statistics.special import gammainc, gammaincc
 from ..tally.class_tables import ClassPairs
 from ..tally.tables import Pairs
 from ..tally.tally import Tally

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, gammaln, xlogy
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
@@ -18,7 +19,6 @@ from ..kernels.rows import COARSE, COARSE_CELLS
 from ..statistics.intervals import Interval
 from ..statistics.log_odds_maps import Counted, features, fit
 from ..statistics.means import t_quantile
-from ..statistics.special import expit, gammaln, xlogy
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
 from ..tally.tally import Tally

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._lib.formatting import number_of, p_value_text, printable, short_name
 from ..forecasts.group_keys import Key
 from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
 from ..sources.row_filter import condition_of
-from ..statistics.special import ndtr
 from ..statistics.standard_errors import holm
 from .remedy import Commands, PythonLine, Remedy
 from .result import Assessment

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._lib.progress import steps
 from .._lib.typing import Floats
@@ -28,7 +29,6 @@ from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import Band, Interval, Sampling, wilson
 from ..statistics.means import Limit, apply_limit, t_quantile
-from ..statistics.special import ndtr
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tally import Tally, View
 from ..theory.coupled import expm1_ratio

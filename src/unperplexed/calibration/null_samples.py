@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import bdtr, ndtr
 
 from .._lib.typing import Floats, Ints
-from ..statistics.special import ndtr
 from ..tally.row_sample import ROOM, RowSample
 from ..tally.tally import Tally
 from .resampling import CellCounts, Sample
@@ -116,7 +116,5 @@ def _quantiles(total: float, p: float, share: Floats) -> Floats:
     flip = p > 0.5
     q = 1 - p if flip else p
     most = min(n, int(n * q + 12 * np.sqrt(n * q + 1) + 20))
-    from scipy.special import bdtr
-
     found = np.searchsorted(bdtr(np.arange(most), n, q), 1 - share if flip else share, side="left")
     return np.asarray(n - found if flip else found, dtype=np.float64)

@@ -13,10 +13,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._lib.typing import Floats
 from ..kernels.isotonic import isotonic_means
-from ..statistics.special import ndtr
 from ..theory.coupled import expm1_ratio
 from .estimators import isotonic, shrunk_isotonic
 

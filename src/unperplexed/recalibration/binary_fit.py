@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy.special import expit, log_expit, logit
 
 from .._lib.typing import Floats
 from ..calibration.estimators import isotonic, shrunk_isotonic
 from ..kernels.isotonic import isotonic_means
 from ..statistics.log_odds_maps import Counted
-from ..statistics.special import expit, log_expit, logit
 from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
 from .thinning import bend_points
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, log_expit
 
 from .._lib.typing import Floats
 from ..statistics.log_odds_tail import tail
-from ..statistics.special import expit, log_expit
 
 COLUMNS: dict[str, Callable[[Floats], Floats]] = {
     "bias": np.ones_like,

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, log_expit
 
 from .._lib.typing import Floats
 from .log_odds_tail import tail
-from .special import expit, log_expit
 
 FEATURES: dict[str, Callable[[Floats], Floats]] = {
     "bias": np.ones_like,

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from .._lib.arrays import check_indexes, floats
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import Floats, Ints
-from .special import ndtri, stdtrit
 
 Limit = Literal["floor", "both"]
 
@@ -409,6 +408,7 @@ def effective_number(weights: Floats) -> float:
 
 def t_quantile(confidence: float, degrees_of_freedom: ArrayLike) -> Floats:
     """How many standard errors reach from a figure to the limits of its interval (Student's t)."""
+    from scipy.special import ndtri, stdtrit
 
     freedom = np.asarray(degrees_of_freedom, dtype=np.float64)
     share = (1 + confidence) / 2

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._lib.typing import Floats, Ints
 from .means import effective_number, t_quantile
-from .special import stdtr
 
 _ROUNDING, _ROUNDING_32 = 2.0**-48, 2.0**-20
 """Rounding errors of double precision and of single, with room to spare."""
@@ -64,6 +63,7 @@ class UncertainMean(NamedTuple):
 
     def p_value(self) -> float:
         """Probability, were the mean 0, of one at least as far from it; NaN where nothing tells."""
+        from scipy.special import stdtr
 
         return 2 * float(stdtr(self.degrees, -abs(self.mean) / self.standard_error)) if self.judged else math.nan
 

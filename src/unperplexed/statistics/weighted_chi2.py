@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import chdtrc, fdtrc, ndtr
 
 from .._lib.typing import Floats
-from .special import chdtrc, ndtr
 
 
 def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> float:
@@ -20,11 +20,7 @@ def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> fl
     if not w.size or x <= 0:
         return 1.0
     if np.ptp(w) < 1e-12:
-        if math.isinf(freedom):
-            return float(chdtrc(w.size, x / w[0]))
-        from scipy.special import fdtrc
-
-        return float(fdtrc(w.size, freedom, x / w.sum()))
+        return float(chdtrc(w.size, x / w[0]) if math.isinf(freedom) else fdtrc(w.size, freedom, x / w.sum()))
     if abs(x - w.sum()) < 1e-3 * w.sum():  # at the mean the formula is 0/0
         return (weighted_chi2_sf(w.sum() * 1.003, w, freedom) + weighted_chi2_sf(w.sum() * 0.997, w, freedom)) / 2
     part = x / freedom

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
+from scipy.special import chdtrc, chdtri, expit, log_expit, pdtrc
 
 from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...statistics.log_odds_maps import NAMES, features
-from ...statistics.special import chdtrc, expit, log_expit, ndtri, pdtrc
 from .binary_clusters import Uncertain, effects_alone, uncertain
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
@@ -159,7 +159,7 @@ class _Naming:
         best = search.best(range(1, _MOST_ERRORS + 1)) if search.fits else ()
         if best and search.fits[best].worth <= 0:  # no name pays for itself: the best alone, if it is significant
             best = search.best(range(1, 2))
-            best = best if search.ratio(best) >= ndtri(LEVEL / 2) ** 2 else ()
+            best = best if search.ratio(best) >= chdtri(1, LEVEL) else ()
         if not best:
             words = f"miscalibrated in a way that has no name here ({p_value_text(tested.p_value)})"
             self.findings = [Finding("shape", words, p_value=tested.p_value, remedy=_SHAPE)]
@@ -182,7 +182,7 @@ class _Naming:
             left = total > 1e-9 * rows.total
             without = rows._replace(total=total, positive=positive).only(left)
             fits = Search(without, self.tested, 1).fits
-            if max(x.ratio for x in fits.values()) < ndtri(LEVEL / len(fits) / 2) ** 2:
+            if max(x.ratio for x in fits.values()) < chdtri(1, LEVEL / len(fits)):
                 words = rows_words([math.exp(each.log_p) for each in chosen[:k]])
                 numbers: tuple[int, ...] = ()
                 if self.data.rows_at is not None:

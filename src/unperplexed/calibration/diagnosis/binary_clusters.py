@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, stdtr
 
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import FittedMap, features
 from ...statistics.means import t_quantile
-from ...statistics.special import expit, stdtr
 from .clusters import (
     ClusterSums,
     cluster_covariance,

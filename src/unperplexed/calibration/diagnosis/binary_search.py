@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import (
@@ -19,7 +20,6 @@ from ...statistics.log_odds_maps import (
     fit_with_lapse,
     log_likelihood,
 )
-from ...statistics.special import expit
 from .gate import Gate, orthonormal
 from .scored import Scored
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import gammainc, gammaincc, ndtr
 
 from ..._lib.typing import Floats
-from ...statistics.special import gammainc, gammaincc, ndtr
 
 
 def upper_tail(count: Floats, n: Floats, p: Floats) -> Floats:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
+from scipy.special import expit
 
 from ..._lib.typing import Floats
 from ...statistics.log_odds_tail import tail
-from ...statistics.special import expit
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall
 from .clusters import (

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import chdtrc, expit, log_ndtr, logsumexp, ndtri
 
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import features
-from ...statistics.special import chdtrc, expit, ndtri
 from .clusters import ClusterSums
 from .scored import Scored, information_time
 
@@ -66,8 +66,6 @@ def one_factor_log_likelihood(quantile: Floats, rho: float, positive: Floats, ne
 
     ``quantile`` is the normal quantile of each cell's probability.
     """
-    from scipy.special import log_ndtr, logsumexp
-
     z = (quantile[:, None] - np.sqrt(rho) * _NODES) / np.sqrt(1 - rho)
     return float(logsumexp(positive @ log_ndtr(z) + negative @ log_ndtr(-z) + _LOG_MASSES, axis=1).sum())
 
