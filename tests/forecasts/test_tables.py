@@ -153,6 +153,10 @@ def test_grids_of_xarray_are_stacked_first():
     assert "y_prob['station'].values" in str(caught.value)
     p, y = (x.stack(row=("time", "station")) for x in (p, y))
     assert assess(y, p).n_rows == 40
+    dataset = xarray.Dataset({"rain": ("row", P[:, 0])})
+    assert Tally.of(Y == 0, dataset).to_bytes() == Tally.of(Y == 0, P[:, 0]).to_bytes()
+    with pytest.raises(InputError, match=r"2 variables \('rain', 'snow'\): pass one of them, .*dataset\['rain'\]"):
+        assess(Y == 0, dataset.assign(snow=dataset["rain"]))
     classes = xarray.DataArray(P.reshape(8, 5, 3), dims=("time", "station", "class"))
     labels = xarray.DataArray(Y.reshape(8, 5), dims=("time", "station"))
     assert Tally.of(labels, classes).to_bytes() == WHOLE

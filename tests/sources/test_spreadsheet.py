@@ -120,6 +120,13 @@ def test_errors_of_excel_are_missing_values(tmp_path):
     assert tally_files(tmp_path / "f.xlsx", truth="y", prob="p", drop_invalid=True).notes.dropped == {"NaN": 1}
 
 
+def test_titles_above_the_header_are_passed_over(write):
+    table = [["event", "chance"], *zip(Y, P, strict=True)]
+    for titles in ([["Third quarter"]], [["Third quarter"], ["draft"], [None, None]], [[None, "Third quarter"]]):
+        path = write({"Data": [*titles, *table]})
+        assert accuracy(tally_files(path, truth="event", prob="chance")) == accuracy(Tally.of(Y, P))
+
+
 def test_a_sheet_is_named_where_there_are_several(write):
     path = write({"Notes": [["read me"]], "Data": table()})
     with pytest.raises(InputError, match=r"has 2 sheets: 'Notes', 'Data'\. Name one with .*--sheet"):

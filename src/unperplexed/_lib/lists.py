@@ -20,6 +20,8 @@ def at_hand(data: Any) -> Any:
         return data.collect()
     if kind == "pyarrow" and name == "RecordBatchReader":
         return data.read_all()
+    if kind == "xarray" and name == "Dataset":
+        return _only_variable(data)
     if kind in _READ or not hasattr(data, "__arrow_c_stream__"):
         return data
     import pyarrow
@@ -28,6 +30,18 @@ def at_hand(data: Any) -> Any:
         return pyarrow.table(data)
     except pyarrow.ArrowInvalid:  # a stream of one column by itself
         return pyarrow.chunked_array(data)
+
+
+def _only_variable(dataset: Any) -> Any:
+    """Read an xarray Dataset of one variable; several are no columns, as each may have dimensions of its own."""
+    names = [*dataset.data_vars]
+    if len(names) == 1:
+        return dataset[names[0]]
+    one = f"[{names[0]!r}]" if names else "[NAME]"
+    raise InputError(
+        f"an xarray Dataset of {len(names)} variables ({', '.join(map(repr, names[:8]))}): pass one of them, such as"
+        f" dataset{one}."
+    )
 
 
 def matrix_of_lists(column: Any, name: str, first_row: int) -> NDArray[Any] | None:

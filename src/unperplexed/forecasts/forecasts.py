@@ -197,7 +197,7 @@ class Forecasts:
         if percent + from_logits + from_log_probs > 1:
             raise InputError("percent, from_logits and from_log_probs: probabilities come in one form only.")
         check_indexes(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        y_true, y_prob, sample_weight, groups = as_rows(at_hand(y_true), y_prob, sample_weight, groups)
+        y_true, y_prob, sample_weight, groups = as_rows(at_hand(y_true), at_hand(y_prob), sample_weight, groups)
         self._names, self.source, self._first_row = names, source, first_row
         self._selected: Ints | None = None
         self._whole: Forecasts | None = None

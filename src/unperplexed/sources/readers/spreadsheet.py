@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from ..._lib.errors import InputError, listed
 from . import Batch, Format, Options, Source, Wanted, unreadable
 
@@ -14,8 +16,12 @@ _LOG = "fastexcel.types.dtype"
 """Where it says that a column is empty, which is said here by its rows."""
 
 
+_TITLE_ROWS = 20
+"""Among so many rows the header is looked for."""
+
+
 def open_spreadsheet(path: Path, options: Options) -> Source:
-    """Read the header of a sheet: the first row that is not empty."""
+    """Read the header of a sheet: the first row with two filled cells, below titles."""
     try:
         import fastexcel
     except ImportError:
@@ -26,7 +32,7 @@ def open_spreadsheet(path: Path, options: Options) -> Source:
     try:
         book = fastexcel.read_excel(path)
         name = _sheet(book, options.sheet)
-        record = _record(book.load_sheet(name, schema_sample_rows=None))
+        record = _record(book.load_sheet(name, header_row=_header_row(book, name), schema_sample_rows=None))
     except fastexcel.FastExcelError as error:
         raise unreadable("spreadsheet", error) from None
     if not record.num_columns:
@@ -36,6 +42,16 @@ def open_spreadsheet(path: Path, options: Options) -> Source:
         yield from records_source(record.schema, [record]).batches(wanted)
 
     return Source(record.schema.names, batches, path.stat().st_size, untyped=True, numbers=of_numbers(record.schema))
+
+
+def _header_row(book: Any, name: str) -> int:
+    """Find the header among the first rows: a row with one filled cell is a title, as forecasts take two columns."""
+    top = book.load_sheet(name, header_row=None, skip_rows=0, n_rows=_TITLE_ROWS, dtypes="string").to_polars()
+    if not top.width:
+        return 0
+    filled = top.select(pl.sum_horizontal(pl.all().is_not_null() & (pl.all() != ""))).to_series()
+    several, some = (filled >= least for least in (2, 1))
+    return next((found[0] for each in (several, some) if (found := each.arg_true().to_list())), 0)
 
 
 def _record(sheet: Any) -> Any:
