@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
-from .._lib.typing import Floats
 from ..calibration.clustered_test import independent_rows
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
