@@ -213,7 +213,7 @@ def test_labels_are_limited_by_their_bytes(tmp_path, monkeypatch):
     path = tmp_path / "f.csv.gz"
     with gzip.open(path, "wt") as file:
         file.write("y,p\n")
-        file.writelines(f"{'a' * 500}{at},0.5\n" for at in range(10_000))
+        file.writelines(f"{'a' * 500}{at},0.5\n" for at in range(40_000))
     monkeypatch.setattr("unperplexed.sources.outcomes.MOST_LABEL_BYTES", 1 << 20)
     assert "different values of more than 1 MB together" in refusal(path)
 

@@ -30,7 +30,7 @@ def frame(rng):
     )
 
 
-def halved(columns, _first_row):
+def halved(columns, _first_row, _places=None):
     return columns.rows(slice(None)).astype(float) / 2
 
 
@@ -160,7 +160,7 @@ def test_names_that_come_late_in_json_are_kept(tmp_path):
 
 
 def test_an_error_leaves_the_old_file(frame, tmp_path):
-    def broken(columns, first_row):
+    def broken(columns, first_row, _places=None):
         raise InputError("y_prob: bad.")
 
     out = tmp_path / "out.csv"
@@ -209,7 +209,7 @@ def test_a_pandas_index_is_an_index_again(tmp_path, suffix):
     index = pd.Index(["a", "b", "c"], name="case")
     whole = pd.DataFrame({"p": pd.array([10, 55, 80], dtype="Int64"), "x": pd.Categorical(["u", "v", "u"])}, index)
     whole.to_parquet(tmp_path / "in.parquet")
-    rewritten(tmp_path / "in.parquet", tmp_path / "out.parquet", suffix=suffix, change=lambda c, _: halved(c, _) + 0.25)
+    rewritten(tmp_path / "in.parquet", tmp_path / "out.parquet", suffix=suffix, change=lambda c, at, _=None: halved(c, at) + 0.25)
     found = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_index_equal(found.index, index)
     assert list(found.columns) == list(dict.fromkeys(["p", "x", "p" + suffix]))

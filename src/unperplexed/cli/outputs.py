@@ -108,7 +108,7 @@ def naming_of(arguments: argparse.Namespace) -> Naming:
     return Naming(
         called(getattr(arguments, "files", [DEMO])) + where,
         shlex.join(["unperplexed", *arguments.words]),
-        report="" if report is None else str(report),
+        report="" if report is None else report.name,
     )
 
 

@@ -41,7 +41,7 @@ class Facts:
 def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Facts) -> Diagnosis:
     """Return the diagnosis that says it."""
     n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value, len(labels))
-    findings = sorted(findings, key=lambda finding: _is_rare(finding, about.n))
+    findings = _costliest_first(findings, about.n)
     words = [finding.words for finding in findings]
     if rest:
         p = f"({p_value_text(about.rest)})"
@@ -70,12 +70,16 @@ def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], abou
     )
 
 
-_RARE = 0.01
+def _costliest_first(findings: Sequence[Finding], n: float) -> list[Finding]:
+    """Put rows that were certain and wrong behind errors that cost more than those rows do at the least.
 
-
-def _is_rare(finding: Finding, n: float) -> bool:
-    """Whether rows that were certain and wrong are so few that errors of all rows come first."""
-    return finding.error == "certainty" and finding.parameter < _RARE * n
+    Each was assigned less than 0.01/n, so that it costs more than ln(100 n) nats.
+    """
+    found = [finding for finding in findings if finding.error != "certainty"]
+    for certain in (finding for finding in findings if finding.error == "certainty"):
+        least = certain.parameter * math.log(100 * n) / n
+        found.insert(next((at for at, other in enumerate(found) if not other.gain >= least), len(found)), certain)
+    return found
 
 
 def sentence(text: str) -> str:
