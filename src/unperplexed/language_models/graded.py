@@ -107,10 +107,11 @@ def read_answers(
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> import pathlib, tempfile
     >>> from unperplexed.language_models import read_answers
-    >>> _ = Path("graded.csv").write_text("grade,said\\nCorrect,90%\\nWrong,I am 60% sure\\nUnparseable,\\n")
-    >>> found = read_answers("graded.csv", ["grade"], {"stated": "said"})
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "graded.csv"
+    >>> size = path.write_text("grade,stated\\nCorrect,90%\\nWrong,I am 60% sure\\nUnparseable,\\n")
+    >>> found = read_answers(path, ["grade"], {"stated": "stated"})
     >>> found.grades["grade"], found.confidences["stated"]
     (array([ 1.,  0., nan]), array([0.9, 0.6, nan]))
     """

@@ -51,10 +51,11 @@ def read_items(
 
     Examples
     --------
-    >>> from pathlib import Path
+    >>> import pathlib, tempfile
     >>> from unperplexed.language_models import read_items
-    >>> _ = Path("texts.jsonl").write_text('{"doc": "a", "text": "Hello", "logprobs": [-1.5, -0.25]}')
-    >>> [(each.name, each.n_bytes, each.tokens) for each in read_items("texts.jsonl")]
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "texts.jsonl"
+    >>> size = path.write_text('{"doc": "a", "text": "Hello", "logprobs": [-1.5, -0.25]}')
+    >>> [(each.name, each.n_bytes, each.tokens) for each in read_items(path)]
     [('a', 5, 2)]
     """
     if form is not None and form not in forms():
