@@ -282,8 +282,8 @@ def test_what_could_have_been_seen_shrinks_with_the_root_of_the_rows(rng):
     assert not few.diagnosis.miscalibrated
     d = few.diagnosis.detectable
     said = (
-        f"400 rows show, with 80% power, a bias of {d.bias:.2g} in log-odds or a calibration slope below"
-        f" {1 - d.calibration_slope:.2f} or above {1 + d.calibration_slope:.2f}."
+        f"400 rows detect only a bias of {d.bias:.2g} in log-odds or more or a calibration slope below"
+        f" {1 - d.calibration_slope:.2f} or above {1 + d.calibration_slope:.2f} (80% power)."
     )
     assert said in " ".join(str(few).split())
 

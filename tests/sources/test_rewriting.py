@@ -209,7 +209,12 @@ def test_a_pandas_index_is_an_index_again(tmp_path, suffix):
     index = pd.Index(["a", "b", "c"], name="case")
     whole = pd.DataFrame({"p": pd.array([10, 55, 80], dtype="Int64"), "x": pd.Categorical(["u", "v", "u"])}, index)
     whole.to_parquet(tmp_path / "in.parquet")
-    rewritten(tmp_path / "in.parquet", tmp_path / "out.parquet", suffix=suffix, change=lambda c, at, _=None: halved(c, at) + 0.25)
+    rewritten(
+        tmp_path / "in.parquet",
+        tmp_path / "out.parquet",
+        suffix=suffix,
+        change=lambda c, at, _=None: halved(c, at) + 0.25,
+    )
     found = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_index_equal(found.index, index)
     assert list(found.columns) == list(dict.fromkeys(["p", "x", "p" + suffix]))

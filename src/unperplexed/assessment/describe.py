@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from .._lib.formatting import confidence_interval, p_value_text, short_name
-from ..calibration.diagnosis.describe import HELD_OUT, diagnosis_parts, remedies_text, seen, unnamed_error
+from ..calibration.diagnosis.class_words import HELD_OUT
+from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
@@ -172,7 +173,11 @@ class Described:
 
     def _verdict(self) -> str:
         """Give the verdict, which on few rows is no approval."""
-        return f"{self.parts.verdict.removesuffix('.')}, but few rows." if self._few else self.parts.verdict
+        return (
+            f"{self.parts.verdict.removesuffix('.')}, but so few rows show only large errors."
+            if self._few
+            else self.parts.verdict
+        )
 
     @cached_property
     def familiar(self) -> FamiliarMetrics:
@@ -241,8 +246,8 @@ class Described:
             more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
             yield Action(
                 "What to do",
-                "These rows give no reason to change the probabilities: recalibrating on them would fit noise. For"
-                f" better scores look for better predictors. {more}",
+                "These rows give no reason to change the probabilities: recalibrating on them would fit noise."
+                f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
                 "Next",
             )
 

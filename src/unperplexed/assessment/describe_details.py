@@ -85,10 +85,11 @@ def short_averages_table(a: Assessment) -> Table:
     whole = averages_table(a)
     names, *others = whole.columns
     rest = [column for column in others if column.heading not in ("ratio", _AFTER)]
+    raised = f"In all three, unlike in the log loss above, probabilities below {a.floor:g} are raised to it."
     return Table(
         "Averages of the probabilities assigned to the outcomes. Larger is better. Decisiveness (order 1) weighs the"
         " confident forecasts most, robustness (order \u22122/3) the worst ones; geometric accuracy (order 0) is exp of"
-        f" minus the log loss. {whole.caption}",
+        f" minus the log loss. {raised if a.floor else whole.caption}",
         [Column("", names.values), *rest],
         notes=whole.notes,
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.formatting import confidence_interval, p_value_text, printable, short_name
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.describe import HELD_OUT
+from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..calibration.diagnosis.words import short
 from ..report.document import Column, Strip, Table

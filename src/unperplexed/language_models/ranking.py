@@ -14,6 +14,7 @@ from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
+from ..calibration.diagnosis.class_words import HELD_OUT
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
@@ -30,8 +31,6 @@ AGREEMENT = "agreement"
 """Confidence by repeated samples."""
 _FEWEST = 100
 _FOLDS = 5
-_HELD_OUT = " Fit it to rows that the forecaster was not trained on, and assess it on others."
-"""Stands behind each remedy; a table says it once."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,9 @@ class _Model:
         with np.errstate(divide="ignore"):
             log_loss = float(-np.log(np.where(y == 1, p, 1 - p)).mean()) + 0.0
         auc = _auc(y, p)
-        mends = [each.remedy.replace(_HELD_OUT, "").rstrip(".") for each in found.diagnosis.findings if each.remedy]
+        mends = [
+            each.remedy.replace(f" {HELD_OUT}", "").rstrip(".") for each in found.diagnosis.findings if each.remedy
+        ]
         return Entry(
             self.name,
             kind,

@@ -269,7 +269,7 @@ def test_a_slope_of_0_or_less_is_no_matter_of_temperature(rng):
 
 def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
     (_, seen) = describe.lines(diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)))
-    assert seen == "100 rows show, with 80% power, a bias of 0.64 in log-odds."
+    assert seen == "100 rows detect only a bias of 0.64 in log-odds or more (80% power)."
     (_, seen) = describe.lines(diagnose([1], [0.6], labels=(0, 1)))
     assert seen.startswith("1 row shows, ")
 

@@ -16,17 +16,19 @@ MOST_NAMED = 3
 FLEXIBLE = "Recalibrate with a flexible curve fitted on held-out rows."
 """What mends an error that has no name."""
 
+HELD_OUT = "Fit it to rows that the forecaster was not trained on (to these, if so), and assess it on others."
+"""Stands behind each remedy that is fitted."""
+
 
 def remedy(error: str, value: float) -> str:
     """Say what mends an error, whose parameter has a value."""
-    where = "Fit it to rows that the forecaster was not trained on, and assess it on others."
     return {
-        "bias": f"Add one bias for each class to the log-probabilities. {where}",
-        "confidence": f"Divide the log-probabilities by {1 / (1 + value):.2f} (temperature scaling). {where}"
+        "bias": f"Add one bias for each class to the log-probabilities. {HELD_OUT}",
+        "confidence": f"Divide the log-probabilities by {1 / (1 + value):.2f} (temperature scaling). {HELD_OUT}"
         if 1 + value > 0.02
         else "No temperature mends this. Look whether classes were mixed up; if not, predict the base rates.",
-        "tail": f"Fit the tails apart (a curved map of the log-odds). {where}",
-        "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {where}",
+        "tail": f"Fit the tails apart (a curved map of the log-odds). {HELD_OUT}",
+        "noise": f"Mix the predictions with a {value:.2g} share of a uniform forecast. {HELD_OUT}",
         "certainty": "Look at these rows, which the other findings leave out. If they are not data errors, mix the"
         " predictions with a small share of a uniform forecast.",
         "rows": "Look at these rows first; without them no single kind of error is significant.",

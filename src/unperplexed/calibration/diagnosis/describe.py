@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..._lib.formatting import number_of, p_value_text
 from ...report.document import Action, Document
 from ...report.numbers import number
-from .class_words import FLEXIBLE
+from .class_words import FLEXIBLE, HELD_OUT
 from .result import COUNTS, Diagnosis
 from .words import REST_LEVEL, short
 
@@ -105,9 +105,9 @@ def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     or_slope = f" or a calibration slope {slopes}" if slope < _LARGEST else ""
     if d.n_classes > 2 and slope < _LARGEST:  # whose calibration slope, in the metrics, is that of the top class
         or_slope = f" or a temperature {detectable_temperatures(slope)}"
-    rows = f"{d.n_rows:,} row{' shows' if d.n_rows == 1 else 's show'}"
+    rows = f"{d.n_rows:,} row{' detects' if d.n_rows == 1 else 's detect'} only"
     size = f"{bias:.2g} in log-odds" if math.isnan(points) else f"{100 * points:.2g} points ({bias:.2g} in log-odds)"
-    yield f"{rows}, with 80% power, a bias of {size}{or_slope}."
+    yield f"{rows} a bias of {size} or more{or_slope} (80% power)."
 
 
 def detectable_temperatures(slope: float) -> str:
@@ -159,9 +159,6 @@ def diagnosis_parts(d: Diagnosis, log_loss: float = math.nan) -> DiagnosisParts:
         tuple(_remedies(d)),
         (*others, *([UNTOLD] if d.by == COUNTS else [])),
     )
-
-
-HELD_OUT = "Fit it to rows that the forecaster was not trained on, and assess it on others."
 
 
 def _without_label(remedy: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..._lib.formatting import p_value_text, short_name, three_digits
 from ...forecasts.labels import Label
+from .class_words import HELD_OUT
 from .result import (
     COUNTS,
     Detectable,
@@ -187,9 +188,6 @@ def tells_sizes(together: Sequence[str]) -> bool:
     return not ({"confidence", "tail"} <= set(together) or len(together) >= 3)
 
 
-_FIT = "Fit it to rows that the forecaster was not trained on, and assess it on others."
-
-
 def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
     """Return what mends one error beside at most one other; a shift and a lapse come after that."""
     x, (low, high), digits = finding.parameter, finding.interval, _digits(finding.parameter)
@@ -212,7 +210,7 @@ def _remedy(finding: Finding, together: Sequence[str], separated: bool) -> str:
         "tail": "Fit the tails apart (logistic recalibration with a tail term)",
         "noise": f"Mix the predictions with a {x:.1%} share of even odds (a lapse){after}",
     }[finding.error]
-    return f"{remedy}. {_FIT}"
+    return f"{remedy}. {HELD_OUT}"
 
 
 _PLAIN = ("bias", "confidence")
@@ -229,7 +227,7 @@ _TERMS = {"asymmetry": "their absolute value", "tail": "a tail term", "noise": "
 def _together(errors: Sequence[str]) -> str:
     """Return what mends errors of which none is mended alone."""
     terms = ["the log-odds", *(term for error, term in _TERMS.items() if error in errors)]
-    return f"Mend these errors together: fit a logistic regression with an intercept, {' and '.join(terms)}. {_FIT}"
+    return f"Mend these errors together: fit a logistic regression with an intercept, {' and '.join(terms)}. {HELD_OUT}"
 
 
 def _bias(x: float, label: Label | None, mean: float, frequency: float) -> str:
