@@ -100,6 +100,11 @@ def uncertainty(
     )
 
 
+def _few_degrees(floor: float) -> int:
+    """Degrees of freedom that are few: the lower the floor, the heavier the tail that few rows are from."""
+    return _FEW_DEGREES * (1 if floor >= _SMALL_FLOOR else 2 if floor else 4)
+
+
 def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
     errors = (1 - tally.prediction_accuracy) * rows_of_hits(tally)
     if errors < FEW_ERRORS - 0.5:
@@ -108,7 +113,7 @@ def _warnings(tally: Tally, headline: RiskProfile) -> Iterator[str]:
             few = f"the wrong predictions have an effective sample size of only {errors:.0f}"
         more = "clusters" if tally.grouped else "rows"
         yield f"{few}. With fewer than {FEW_ERRORS}, intervals may be too narrow; assess more {more}"
-    elif (headline.degrees_of_freedom < _FEW_DEGREES * (2 if headline.floor < _SMALL_FLOOR else 1)).any():
+    elif (headline.degrees_of_freedom < _few_degrees(headline.floor)).any():
         and_slope = " and slope" if headline.floor < _SMALL_FLOOR else ""
         yield (
             f"a few rows decide the robustness{and_slope}, so that the intervals may be too narrow; assess more rows or"
