@@ -23,6 +23,11 @@ from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Baseline, Gain
 
 IDENTITY = "identity"
 
+TOWARDS_IN_SAMPLE = 0.75
+"""Share of the in-sample gain's excess over the cross-fitted gain by which the interval reaches higher. Chosen by
+simulation: with n = 100, 300, 1000 rows the interval held the true gain in 96 to 97% of 930 samples, with the whole
+excess in 97 to 98%, and without it in 74 to 86%: then it misses mostly gains that are larger."""
+
 LEAST_WEIGHT = 1e-6
 """Maps that weigh less have no part in the average, and are not stored."""
 
@@ -178,7 +183,8 @@ def _in_sample(rows: FoldedRows[Map], maps: Mapping[str, Map], weights: Floats) 
 def _gain(rows: FoldedRows[Map], before: Sequence[Floats], after: Sequence[Floats], in_sample: float) -> Gain:
     loss, mean, error = _compared(rows, before, after)
     half = _errors_to_limit(rows) * error
-    return Gain(loss, loss - mean, mean, (mean - half, max(mean, in_sample) + half), rows.n_rows)
+    more = TOWARDS_IN_SAMPLE * max(0.0, in_sample - mean)
+    return Gain(loss, loss - mean, mean, (mean - half, mean + more + half), rows.n_rows)
 
 
 def _baseline(rows: FoldedRows[Map], before: Sequence[Floats], after: Sequence[Floats]) -> Baseline:

@@ -18,9 +18,10 @@ FEWEST_CLUSTERS = 10
 class Gain:
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
-    The interval goes from ``gain - z SE`` to ``max(gain, in-sample gain) + z SE``, with the standard error SE of the
-    mean difference between rows (or clusters): up to the first alone it would be too short. z is 1.96 for rows, and
-    for k clusters the 0.975 quantile of Student's t distribution with k - 1 degrees of freedom.
+    The interval goes from ``gain - z SE`` to ``gain + 3/4 d + z SE``, with the standard error SE of the mean
+    difference between rows (or clusters), and d, by how much the gain in-sample is larger: without d the interval is
+    too short, and misses mostly larger gains. z is 1.96 for rows, and for k clusters the 0.975 quantile of
+    Student's t distribution with k - 1 degrees of freedom.
 
     Examples
     --------
