@@ -271,7 +271,7 @@ def test_nothing_is_said_of_a_slope_that_predictions_cannot_show():
     (_, seen) = describe.lines(diagnose([0, 1] * 50, [0.5] * 100, labels=(0, 1)))
     assert seen == "100 rows detect only a bias of 0.64 in log-odds or more (80% power)."
     (_, seen) = describe.lines(diagnose([1], [0.6], labels=(0, 1)))
-    assert seen.startswith("1 row shows, ")
+    assert seen.startswith("1 row detects only ")
 
 
 def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_share(rng):
@@ -285,7 +285,7 @@ def test_clusters_hide_a_bias_but_not_a_slope_of_predictions_that_they_do_not_sh
 
 def test_small_errors_of_many_rows_are_not_rounded_away():
     seen = replace(diagnose([0, 1], [0.4, 0.6], labels=(0, 1)), detectable=Detectable(0.0071, 0.0052))
-    assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052.")
+    assert list(describe.lines(seen))[1].endswith("below 0.9948 or above 1.0052 (80% power).")
     finding = Finding("confidence", "", 0.0042, (0.0021, 0.0063))
     found = worded(finding, 1, 0.5, 0.5, ("confidence",), separated=False, slope_alone=0.0042)
     assert found.words == "underconfident (calibration slope 1.0042, 95% CI 1.0021 to 1.0063)"
@@ -360,7 +360,7 @@ class TestConclusions:
     def test_no_evidence_says_what_could_have_been_seen(self, rng):
         text = str(assess(*planted(rng, 300), resamples=0))
         assert text.startswith("No evidence of miscalibration (n = 300, p = ")
-        assert "with 80% power" in text
+        assert "(80% power)" in text
 
 
 def test_the_saddlepoint_is_right_where_the_distribution_is_known():
