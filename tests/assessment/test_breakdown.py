@@ -428,7 +428,7 @@ def test_the_printed_table(rows):
     result = assess_by(y, p, by={"knows": group}, resamples=0)
     conclusion, _, header, table, *_ = str(result).split("\n\n")
     assert " ".join(conclusion.split()).startswith(result.whole.verdict)
-    assert header == "4,030 forecasts of 2 classes (0, 1), independent rows"
+    assert header == f"4,030 forecasts of 2 classes (0, 1), {y.sum():,} with '1', independent rows"
     caption = "5 groups by knows, the lowest predicted geometric accuracy first, small ones last."
     assert " ".join(table.split()).startswith(f"{caption} ")
     printed = printed_groups(result)

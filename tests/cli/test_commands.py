@@ -140,8 +140,10 @@ def test_profile(forecasts, tmp_path, capsys):
 def test_demo(tmp_path, capsys):
     assert run("demo", "--resamples", 0, "--plot", tmp_path / "d.png") == 0
     out, err = capsys.readouterr()
-    assert " ".join(out.split()).startswith("Certain and wrong 164 times (0.0002 expected in ")
-    assert "overconfident (temperature " in " ".join(out.split())
+    flat = " ".join(out.split())
+    assert flat.startswith("Certain and wrong, overconfident, biased between classes. ")
+    assert "Certain and wrong: 164 times (0.0002 expected in " in flat
+    assert "Overconfident: temperature " in flat
     assert ": 1,797 forecasts of 10 classes, independent rows\n" in out
     assert "floor 0.001 for the averages" in " ".join(out.split())
     assert "digits" in err

@@ -383,7 +383,7 @@ def test_from_the_shell_the_command_is_shown_as_typed(tmp_path, monkeypatch):
         ):
             assert main(typed) == 0
             html = (tmp_path / "r.html").read_text("utf-8")
-            assert ["unperplexed", *typed] in [shlex.split(command) for command in commands(html)]
+            assert ["unperplexed", *typed] in [shlex.split(command.replace("\\\n", " ")) for command in commands(html)]
             titles.append(re.search("<title>(.*?)</title>", html)[1])
             assert titles[-1].startswith(f"{name}: ")
     assert len(set(titles)) == 4

@@ -50,7 +50,7 @@ RESULTS = {
 }
 
 
-CODE = re.compile(r" +(recalibrated = |methods = |for name, method |fitted = |new\[|compare\()")
+CODE = re.compile(r" +(recalibrated = |Recalibrator\(|methods = |for name, method |fitted = |new\[|compare\()")
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -1,9 +1,12 @@
 """Conditions that choose rows: those that are written for groups choose just these."""
 
+from datetime import date, datetime
+
 import numpy as np
 import polars as pl
 import pytest
 
+from unperplexed import InputError
 from unperplexed.sources.row_filter import RowFilter, condition_of
 
 
@@ -22,6 +25,46 @@ def test_the_condition_of_a_group_chooses_its_rows(name, values):
     for at, value in enumerate(values):
         condition = condition_of([name, "other"], (value, at), list(zip(values, range(len(values)), strict=True)))
         assert RowFilter(condition).places(columns).tolist() == [at]
+
+
+def test_no_condition_is_written_for_what_is_made_of_a_column():
+    assert condition_of(["day:month"], (2,), [(1,), (2,)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("condition", "places"),
+    [
+        ("code = '007'", [0]),
+        ("code > 7", [1]),
+        ("wet", [1]),
+        ("NOT wet AND code < 8", [0]),
+        ("at < '2024-02-01T06:00:00'", [0]),
+        ("at = '2024-02-01T06:00:00'", [1]),
+        ("day >= '2024-02-01'", [1]),
+    ],
+)
+def test_texts_numbers_truth_and_times_are_compared_as_they_are_spelled(condition, places):
+    columns = {
+        "code": pl.Series(["007", "042"]),
+        "wet": pl.Series([False, True]),
+        "at": pl.Series([datetime(2024, 1, 1, 6), datetime(2024, 2, 1, 6)]),
+        "day": pl.Series([date(2024, 1, 1), date(2024, 2, 1)]),
+    }
+    assert RowFilter(condition).places(columns).tolist() == places
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("at < '2024-02-01 06:00'", "a T stands between date and time"),
+        ("size > 50", "column 'size' holds text"),
+        ("size", "it is not true or false of each row"),
+    ],
+)
+def test_conditions_that_cannot_be_meant_are_refused(condition, message):
+    columns = {"at": pl.Series([datetime(2024, 1, 1, 6)]), "size": pl.Series(["large"])}
+    with pytest.raises(InputError, match=message):
+        RowFilter(condition).places(columns)
 
 
 @pytest.mark.parametrize("values", [["03", "12"], [True, False], ["a", None], [1, "a"]])

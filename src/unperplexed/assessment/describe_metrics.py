@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import confidence_interval, p_value_text, percent
+from .._lib.formatting import confidence_interval, number_of, p_value_text, percent
 from ..report.document import Metric
-from ..report.numbers import MISSING, between, count, estimate, number, share, share_estimate
+from ..report.numbers import MISSING, between, estimate, number, share, share_estimate
 from ..scores.registry import SCORES, score_named
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
@@ -101,7 +101,8 @@ def papers_metrics(a: Assessment) -> Iterator[str]:
 def _score(a: Assessment, rule: str, name: str, after: str, reference: str) -> Metric:
     value, interval = a.scores.get(rule, math.nan), a.intervals.get(rule, Interval(math.nan, math.nan))
     if math.isinf(value):
-        reference = f"{count(a.zero_given)} row{'s' if a.zero_given != 1 else ''} assigned 0"
+        rows = "rows" if a.weighted else number_of(round(a.zero_given), "row")
+        reference = f"{rows} assigned 0"
     shown, limits = estimate(value, interval, most=4)
     return Metric(name, MEANING[rule], "∞" if math.isinf(value) else shown, limits, after, reference, "smaller")
 

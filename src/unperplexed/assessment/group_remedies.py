@@ -106,6 +106,8 @@ def remedy_blocks(
         if code := commands.of_rows(condition_of(by, first, keys)):
             yield Prose(f"For one group, here {_name(first)}. The rows of other groups are left as they are.")
             yield Code(code, "Commands or line of Python that recalibrates one group")
+        else:
+            yield Prose("Fit a map to the rows of one group: recalibrate --where CONDITION.")
     if doubtful:
         yield Prose(
             f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"

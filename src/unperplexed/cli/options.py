@@ -138,8 +138,18 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
 def add_where(
     command: argparse.ArgumentParser, text: str = "read only rows for which this SQL expression of columns is true"
 ) -> None:
-    """Add which rows are read."""
-    command.add_argument("--where", metavar="EXPRESSION", help=text)
+    """Add which rows are read; conditions that are named one after another must all be true."""
+    command.add_argument("--where", action=_AllTrue, metavar="EXPRESSION", help=text)
+
+
+class _AllTrue(argparse.Action):
+    """Joins SQL conditions."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        setattr(namespace, self.dest, f"({before}) AND ({values})" if before else values)
 
 
 def add_sequential(command: argparse.ArgumentParser) -> None:

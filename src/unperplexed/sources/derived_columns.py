@@ -86,9 +86,11 @@ def _date_part(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
     part = getattr(found.dt, asked.how)() if asked.how != "hour" else text.str.slice(11, 2)
     found = part.cast(pl.Int64, strict=False)
     if found.null_count():
-        wanted = "2026-11-23 18:00" if asked.how == "hour" else "2026-11-23"
+        hour = asked.how == "hour"
+        wanted = "date with a time of day, such as 2026-11-23 18:00," if hour else "date such as 2026-11-23"
+        remedy = "Choose another part, such as weekday" if hour else "Rewrite dates as year-month-day"
         raise InputError(
-            f"{asked.name}: column {asked.column!r} is no date such as {wanted} in"
-            f" {rows_text(rows[found.is_null().to_numpy()])}. Rewrite dates as year-month-day."
+            f"{asked.name}: column {asked.column!r} is no {wanted} in"
+            f" {rows_text(rows[found.is_null().to_numpy()])}. {remedy}."
         )
     return found

@@ -13,6 +13,7 @@ from polars.exceptions import PolarsError
 
 from .._lib.errors import InputError
 from .._lib.typing import Bools, Ints
+from .derived_columns import derived
 from .readers import Column
 
 
@@ -49,18 +50,30 @@ class RowFilter:
 
     def places(self, columns: Mapping[str, Column]) -> Ints:
         """Return the places of the rows of a batch that are wanted, which may be none."""
-        frame = pl.DataFrame({name: key_column(columns[name], name) for name in self.columns})
+        chosen = {name: columns[name] for name in self.columns}
+        times = any(isinstance(each, pl.Series) and isinstance(each.dtype, pl.Datetime) for each in chosen.values())
+        if times and re.search(r"'\d{4}-\d\d-\d\d \d", self._text):
+            raise self._refused("a T stands between date and time")
+        frame = pl.DataFrame({name: _condition_column(each, name) for name, each in chosen.items()})
         return np.flatnonzero(self.matches(frame))
 
     def matches(self, frame: pl.DataFrame) -> Bools:
         """Say of each row whether it is wanted, which none may be."""
+        numbers = frame.with_columns(map(_as_numbers, frame))
         try:
-            found = frame.with_columns(map(_as_numbers, frame)).select(self._parsed.alias("wanted"))["wanted"]
+            found = self._evaluated(numbers)
         except PolarsError as error:
-            raise self._refused(str(error).partition("\n")[0]) from None
+            try:
+                found = self._evaluated(frame)  # "code = '007'" of codes that could be numbers
+            except PolarsError:
+                kinds = ", ".join(f"{name!r} holds {_kind(numbers[name])}" for name in self.columns)
+                raise self._refused(f"{str(error).partition(chr(10))[0].rstrip('.')}; column {kinds}") from None
         if found.dtype != pl.Boolean or found.len() != frame.height:
             raise self._refused("it is not true or false of each row")
         return np.asarray(found.fill_null(False).to_numpy())
+
+    def _evaluated(self, frame: pl.DataFrame) -> pl.Series:
+        return frame.select(self._parsed.alias("wanted"))["wanted"]
 
     def none_of(self, rows: int) -> InputError:
         """Return the error for a condition that no row meets."""
@@ -69,8 +82,19 @@ class RowFilter:
     def _refused(self, reason: str) -> InputError:
         return InputError(
             f"--where {self._text}: {reason}. Write an SQL condition of columns, such as"
-            " \"season >= 2016 AND round = 'final'\", with texts in single quotes."
+            " \"season >= 2016 AND round = 'final'\", with texts and dates in single quotes, '2024-02-01T06:00:00'."
         )
+
+
+def _condition_column(column: Column, name: str) -> pl.Series:
+    """Give truth values as they are, and anything else as keys are spelled."""
+    if isinstance(column, pl.Series) and column.dtype == pl.Boolean:
+        return column
+    return key_column(column, name)
+
+
+def _kind(column: pl.Series) -> str:
+    return "text" if column.dtype == pl.String else "true and false" if column.dtype == pl.Boolean else "numbers"
 
 
 def _as_numbers(column: pl.Series) -> pl.Series:
@@ -83,6 +107,8 @@ def _as_numbers(column: pl.Series) -> pl.Series:
 def condition_of(columns: Sequence[str], key: Sequence[Any], keys: Sequence[Sequence[Any]]) -> str:
     """Write the condition for the rows of one of some groups; "" where a value has no sure spelling, such as a date."""
     parts = []
+    if any(derived(name).how for name in columns):  # a month, or a quantile, is no column of the file
+        return ""
     for at, (name, value) in enumerate(zip(columns, key, strict=True)):
         values = [each[at] for each in keys if each[at] is not None]
         texts = all(isinstance(each, str) for each in values)
@@ -115,6 +141,8 @@ def key_column(column: Column, name: str) -> pl.Series:
         column = pl.Series(column.astype(native, copy=False))
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         raise InputError(f"column {name!r} holds {column.dtype}, not numbers or texts.")
+    if isinstance(column.dtype, pl.Datetime):
+        return column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + "%:z" * (column.dtype.time_zone is not None))
     if column.dtype.is_float():
         column = column.fill_nan(None)
         whole = column.cast(pl.Int64, strict=False)
