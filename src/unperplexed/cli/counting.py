@@ -14,6 +14,7 @@ from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally
 from ..sources.readers.formats import matching
+from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.tally import Tally
 from .outputs import TALLY, sayer
@@ -128,7 +129,8 @@ def selection_of(arguments: argparse.Namespace) -> Selection:
     shards_by = () if arguments.command in _PAIRED else getattr(arguments, "groups", ())
     keys = () if arguments.command == "skill" else getattr(arguments, "by", ())
     where = "" if arguments.command in _PAIRED else getattr(arguments, "where", None) or ""
-    return Selection(arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys, where=where)
+    columns = (arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
+    return Selection(*columns, where=RowFilter(where))
 
 
 def reading_of(arguments: argparse.Namespace) -> FileReading:

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from .._lib.errors import InputError, refuse_unknown
 from ..forecasts.reading import Reading
 from .files import FileReading, Selection
+from .row_filter import RowFilter
 
 
 def described(
@@ -28,7 +29,9 @@ def described(
     if bool(pairs) == bool(truth and prob) or bool(truth) != bool(prob):
         raise InputError("truth and prob: name the columns of both, or pairs of (probability, outcome) columns.")
     paired = [f"{p}={t}" for p, t in pairs]
-    selection = Selection(names(truth), names(prob), paired, weight, names(groups or ()), names(by), where=where)
+    selection = Selection(
+        names(truth), names(prob), paired, weight, names(groups or ()), names(by), where=RowFilter(where)
+    )
     labels, pos_label, ignore_label = (reading.get(name) for name in _LABELS)
     return selection, FileReading(
         None if labels is None else names(labels),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from .._lib.errors import InputError, listed
 from .derived_columns import Derived, derived
 from .readers import Source, Wanted
-from .row_filter import RowFilter
+from .row_filter import ALL_ROWS, RowFilter
 
 _TRUTH_NAMES = ("truth", "y_true", "y", "outcome", "label", "labels", "target", "ground_truth", "happened")
 _PROB_NAMES = (
@@ -43,8 +43,8 @@ class Selection:
     """Columns to be given along with the forecasts: ids, or what rows are counted apart by, also as COLUMN:HOW."""
     rivals: Sequence[Sequence[str]] = ()
     """Instead of one forecast a row several of the same outcome: the probability columns of each."""
-    where: str = ""
-    """An SQL expression of columns: only rows for which it is true are read."""
+    where: RowFilter = ALL_ROWS
+    """Which rows are read."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Plans:
     weight: str | None
     groups: Sequence[str]
     keys: Sequence[Derived] = ()
-    where: RowFilter = field(default_factory=lambda: RowFilter(""))
+    where: RowFilter = ALL_ROWS
 
     @property
     def wanted(self) -> Wanted:
@@ -89,10 +89,9 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
     keys = [Derived(text) if text in file.names else derived(text) for text in selection.keys]
-    where = RowFilter(selection.where)
-    beside = (selection.weight, tuple(selection.groups), tuple(keys), where)
+    beside = (selection.weight, tuple(selection.groups), tuple(keys), selection.where)
     used = {selection.weight, *selection.groups, *(key.column for key in keys)}
-    for name in [*used, *where.columns]:
+    for name in [*used, *selection.where.columns]:
         if name is not None:
             check_column(name, file)
     _refuse_twice(selection.groups)

@@ -13,7 +13,6 @@ import polars as pl
 
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
-from .._lib.typing import Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import USUAL_MARKS, Label, plain
 from ..forecasts.outcomes import LabelSettings, class_set
@@ -44,7 +43,6 @@ from .readers import (
 )
 from .readers.formats import File, found_files, open_source
 from .readers.text_streams import checked_encoding
-from .row_filter import RowFilter
 
 __all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Partition", "Selection", "named", "settle"]
 
@@ -235,7 +233,7 @@ class ForecastRows:
             unknown = [name for name in seen if name not in known]
             for batch in _read(part, Wanted(raw=[*dict.fromkeys([*unknown, *where])])) if unknown else ():
                 with named(part.name):
-                    places = self._places(batch)
+                    places = self.plans.where.places(batch.raw)
                     for name in unknown:
                         seen[name].add(batch.raw[name] if places is None else batch.raw[name][places])
                 report(0, behind + share * batch.position)
@@ -275,7 +273,7 @@ class ForecastRows:
                 rows += batch.n_rows
                 report(rows, behind + share * batch.position)
                 with named(part.name):
-                    places = self._places(batch)
+                    places = self.plans.where.places(batch.raw)
                     keys = group_columns(batch, self.plans.keys, self.quantiles, places)
                 if places is not None and not places.size:
                     continue
@@ -291,11 +289,7 @@ class ForecastRows:
         keys = [key for key in self.plans.keys if key.needs_all]
         wanted = Wanted(raw=[*dict.fromkeys([*(key.column for key in keys), *self.plans.where.columns])])
         batches = (batch for part in parts for batch in _read(part, wanted))
-        return quantiles_of(keys, ((batch, self._places(batch)) for batch in batches)) if keys else {}
-
-    def _places(self, batch: Batch) -> Ints | None:
-        """Places of the rows that are wanted; None for all."""
-        return self.plans.where.places(batch.raw) if self.plans.where.columns else None
+        return quantiles_of(keys, ((batch, self.plans.where.places(batch.raw)) for batch in batches)) if keys else {}
 
     def _share(self, source: Source) -> float:
         """How much of the work on a part is left when its outcomes are settled: text is read from end to end."""
@@ -430,7 +424,7 @@ def named(source: str, end: str = "") -> Iterator[None]:
 
 def _mentioned(selection: Selection) -> list[str]:
     columns = [*selection.truth, *selection.prob, selection.weight, *selection.groups, *selection.keys]
-    return [name for name in [*columns, *RowFilter(selection.where).columns] if name is not None]
+    return [name for name in [*columns, *selection.where.columns] if name is not None]
 
 
 def _typed(texts: Sequence[str], kind: Kind, name: str) -> list[Label]:

@@ -20,7 +20,7 @@ from .files import FileReading, named
 from .kinds import TextKinds
 from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, formats, found_files, open_source, separator_of
-from .row_filter import RowFilter
+from .row_filter import ALL_ROWS, RowFilter
 from .writers import TABLES, Rows, table_writer
 
 Change = Callable[[Columns, int, Ints | None], Floats]
@@ -44,7 +44,7 @@ class ForecastFile:
     reading: FileReading
     messages: list[str] = field(default_factory=list)
     """Sentences that say what was chosen unasked."""
-    where: RowFilter = field(default_factory=lambda: RowFilter(""))
+    where: RowFilter = ALL_ROWS
     """Which rows get other probabilities."""
 
     def write(
@@ -82,8 +82,7 @@ class ForecastFile:
         with whole_file(path) as temporary, named(self.file.name):
             with table_writer(temporary, form, *spelled, self._schema()) as write:
                 for batch, others in self._batches(form):
-                    places = self.where.places(batch.raw) if self.where.columns else None
-                    found = change(batch.probabilities[0], batch.first_row, places)
+                    found = change(batch.probabilities[0], batch.first_row, self.where.places(batch.raw))
                     write(_joined(self.source.names, others, _by_name(found, new, form)))
                     rows += batch.n_rows
                     if progress is not None:

@@ -48,8 +48,10 @@ class RowFilter:
             raise self.none_of(frame.height)
         return wanted
 
-    def places(self, columns: Mapping[str, Column]) -> Ints:
-        """Return the places of the rows of a batch that are wanted, which may be none."""
+    def places(self, columns: Mapping[str, Column]) -> Ints | None:
+        """Return the places of the rows of a batch that are wanted, which may be none; None where all are."""
+        if not self.columns:
+            return None
         chosen = {name: columns[name] for name in self.columns}
         times = any(isinstance(each, pl.Series) and isinstance(each.dtype, pl.Datetime) for each in chosen.values())
         if times and re.search(r"'\d{4}-\d\d-\d\d \d", self._text):
@@ -84,6 +86,9 @@ class RowFilter:
             f"--where {self._text}: {reason}. Write an SQL condition of columns, such as"
             " \"season >= 2016 AND round = 'final'\", with texts and dates in single quotes, '2024-02-01T06:00:00'."
         )
+
+
+ALL_ROWS = RowFilter("")
 
 
 def _condition_column(column: Column, name: str) -> pl.Series:
