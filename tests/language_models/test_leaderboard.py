@@ -137,3 +137,11 @@ def test_order_of_rows_does_not_matter_but_for_equal_confidences(rng):
         assert (a.auc, a.risk_coverage.area, a.recalibrated) == pytest.approx(
             (b.auc, b.risk_coverage.area, b.recalibrated)
         )
+
+
+def test_empty_cells_are_a_value_of_their_own(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("part,q,m,g\na,,x,Correct\n,a,,Wrong\na,,x,Wrong\n")
+    found = read_answers(path, ["g"], question=["part", "q"], model=["m"])
+    assert found.question[0] == found.question[2] != found.question[1]
+    assert found.model == ["x", "(missing)", "x"]

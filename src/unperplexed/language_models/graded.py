@@ -14,6 +14,7 @@ import polars as pl
 from .._lib.errors import InputError
 from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
+from ..forecasts.group_keys import key_text, row_keys
 from ..sources.columns import check_column
 from ..sources.files import named
 from ..sources.readers import Options, Wanted
@@ -130,11 +131,13 @@ def read_answers(
             " to 1; with --wrong others count as wrong."
         )
     stated = {name: _confidences(table[column], scale, words, remarks) for name, column in confidences.items()}
+    models = row_keys(table.select(model), table.height) if model else None
+    model_names = [] if models is None else [key_text(key) for key in models.keys]
     return GradedAnswers(
         found,
         stated,
         _numbers(table, question) if question else np.arange(table.height),
-        ["" if not model else ", ".join(each) for each in table.select(model).rows()] if model else [""] * table.height,
+        [""] * table.height if models is None else [model_names[at] for at in models.group.tolist()],
         table[answer].fill_null("").to_list() if answer else None,
     )
 
@@ -154,7 +157,8 @@ def _table(files: Sequence[str], names: Sequence[str], say: Callable[[str], None
 
 
 def _numbers(table: pl.DataFrame, columns: Sequence[str]) -> Ints:
-    keys = table.select(pl.concat_str(columns, separator="\0", ignore_nulls=True)).to_series()
+    """Number questions in the order of their texts, by which folds are drawn; an empty cell is a value of its own."""
+    keys = table.select(pl.concat_str(pl.col(columns).fill_null("\1"), separator="\0")).to_series()
     return np.unique(keys.to_numpy().astype(str), return_inverse=True)[1].reshape(-1)
 
 
