@@ -13,14 +13,14 @@ import numpy as np
 
 from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of, short_name
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
@@ -128,7 +128,7 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Breakdown(Result):
+class Breakdown(JsonResult):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look
@@ -204,10 +204,6 @@ class Breakdown(Result):
 
     def _shown_remedies(self) -> dict[Key, GroupRemedy]:
         return self.remedies if len(self) <= REMEDIED else {}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def _named(self, key: Key) -> dict[str, Value]:
         return dict(zip(self.by, key, strict=True))

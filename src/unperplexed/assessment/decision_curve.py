@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
@@ -19,7 +18,7 @@ from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import checked_sampling
 from ..tally.tally import Tally
 from ..tally.views import refuse_rows
@@ -36,7 +35,7 @@ MODEL, ALL, NONE = "model", "all", "none"
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionCurve(ReadOnlyArrays, Result):
+class DecisionCurve(ReadOnlyArrays, JsonResult):
     """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
@@ -71,15 +70,6 @@ class DecisionCurve(ReadOnlyArrays, Result):
     def rules(self) -> dict[str, NetBenefit]:
         """All rules: the models, acting on all rows and acting on none."""
         return {**self.models, ALL: self.all, NONE: self.none}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python values."""
-        plain: dict[str, Any] = plain_values(self)
-        return plain
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> pl.DataFrame:
         """Return one row for each rule and threshold, as a polars DataFrame."""

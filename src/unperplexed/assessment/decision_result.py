@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE
 
@@ -86,7 +86,7 @@ class Confusion:
 
 
 @dataclass(frozen=True)
-class Decision(Result):
+class Decision(JsonResult):
     """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
 
     costs: Costs
@@ -149,10 +149,6 @@ class Decision(Result):
         plain: dict[str, Any] = plain_values(self)
         del plain["_code"]
         return {"verdict": self.verdict, **plain, "optimism": self.optimism}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe_decisions import decision_document

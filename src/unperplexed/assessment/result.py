@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
@@ -20,7 +20,7 @@ from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.averages import Averages
 from ..statistics.intervals import Interval, Sampling
 from ..statistics.means import (
@@ -102,7 +102,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment(Result):
+class Assessment(JsonResult):
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -315,10 +315,6 @@ class Assessment(Result):
             {"floor": floor, **plain_values(means)} for floor, means in self.floor_sensitivity.items()
         ]
         return plain
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self, what: Frame = "figures") -> pl.DataFrame:
         """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).

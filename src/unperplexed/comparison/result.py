@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..assessment.result import Assessment
 from ..forecasts.labels import Label
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named
 from ..statistics.intervals import Interval
 from .next_step import MapCommands, NextStep, PythonLines
@@ -134,7 +134,7 @@ class PairedComparison:
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(JsonResult):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -220,10 +220,6 @@ class Comparison(Result):
                     del assessment[sampled]
             plain_dict["forecasters"][name]["assessment"] = assessment
         return plain_dict
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self, what: ComparisonFrame = "forecasters") -> pl.DataFrame:
         """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).

@@ -12,14 +12,13 @@ import numpy as np
 from .._lib.arrays import by_column, check_indexes
 from .._lib.errors import InputError, refuse_unknown
 from .._lib.formatting import number_of, short_name
-from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.confidence_sequences import evidence
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class SequentialComparison(ReadOnlyArrays, Result):
+class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -99,15 +98,6 @@ class SequentialComparison(ReadOnlyArrays, Result):
         if low <= 0 <= high:
             return None
         return self.first if (low > 0) == self.larger_is_better else self.second
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = plain_values(self)
-        return plain
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> pl.DataFrame:
         """Give one row a row of the input, as a polars DataFrame: rows so far, difference, limits and e-values."""

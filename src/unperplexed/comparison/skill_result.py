@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, rule_text
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class GroupSkill:
 
 
 @dataclass(frozen=True)
-class Skill(Result):
+class Skill(JsonResult):
     """Skill scores against a baseline with paired confidence intervals. Made by `skill`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -99,10 +99,6 @@ class Skill(Result):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
         return {"verdict": self.verdict, **plain_values(self)}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> pl.DataFrame:
         """Give a polars DataFrame with one row for each group, forecaster and rule; all rows come first.

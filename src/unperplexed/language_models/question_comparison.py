@@ -10,11 +10,11 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .items import Question, Remarks
@@ -42,7 +42,7 @@ class PairedMetric:
 
 
 @dataclass(frozen=True)
-class QuestionComparison(Result):
+class QuestionComparison(JsonResult):
     """Differences between two models on the same questions, paired by question.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -69,10 +69,6 @@ class QuestionComparison(Result):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
         return {"verdict": self.verdict, **plain_values(self)}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> Any:
         """Give a polars DataFrame with one row for each metric.

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._lib.formatting import confidence_interval, number_of, short_name
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._version import __version__
 from ..assessment.result import Assessment
 from ..report.document import Column, Document, Table
 from ..report.numbers import between, number
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from .metric_means import Mean
 
 
 @dataclass(frozen=True)
-class GradedAssessment(Result):
+class GradedAssessment(JsonResult):
     """Metrics of questions or graded answers, and the assessment of their probabilities.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``. Made by `assess_questions` and
@@ -45,10 +45,6 @@ class GradedAssessment(Result):
         """Give everything as plain Python values, under the attributes' names."""
         own = {name: plain_values(value) for name, value in vars(self).items() if name != "assessment"}
         return own | {"assessment": None if self.assessment is None else self.assessment.to_dict()}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> Any:
         """Give a polars DataFrame with one row for each metric.

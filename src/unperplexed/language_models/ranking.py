@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.serialize import json_text, plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
@@ -18,7 +17,7 @@ from ..calibration.diagnosis.class_words import HELD_OUT
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .abstaining import Ranked, RiskCoverage, risk_coverage
@@ -79,7 +78,7 @@ class ConfidenceDifference:
 
 
 @dataclass(frozen=True)
-class Leaderboard(Result):
+class Leaderboard(JsonResult):
     """Models and their confidences on graded answers. Made by `leaderboard`; all fields are final."""
 
     entries: tuple[Entry, ...]
@@ -92,15 +91,6 @@ class Leaderboard(Result):
     confidence: float
     remarks: tuple[str, ...]
     version: str = __version__
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        found: dict[str, Any] = plain_values(self)
-        return found
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> Any:
         """Give a polars DataFrame with one row for each model and kind of confidence.
@@ -235,9 +225,7 @@ class _Model:
         nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.recalibrated, Interval(*baseline.interval)
-        with np.errstate(divide="ignore"):
-            log_loss = float(-np.log(np.where(y == 1, p, 1 - p)).mean()) + 0.0
-        auc = _auc(y, p)
+        auc = found.metrics.auc
         mends = [
             each.remedy.replace(f" {HELD_OUT}", "").rstrip(".") for each in found.diagnosis.findings if each.remedy
         ]
@@ -247,8 +235,8 @@ class _Model:
             int(y.size),
             mean_of(y.astype(np.float64), self.level, True, cluster),
             float(p.mean()),
-            auc if auc is not None else nan,
-            log_loss,
+            nan if auc is None else auc.value,
+            found.scores["log_loss"],
             base,
             held,
             base - held,
@@ -288,13 +276,3 @@ class _Model:
                     area,
                     Interval(area - room, area + room),
                 )
-
-
-def _auc(y: Any, p: Floats) -> float | None:
-    """Share of pairs of a right and a wrong answer of which the right one has the higher confidence; ties half."""
-    from scipy.stats import rankdata
-
-    right = int(y.sum())
-    if not 0 < right < y.size:
-        return None
-    return float((rankdata(p)[y == 1].sum() - right * (right + 1) / 2) / (right * (y.size - right)))

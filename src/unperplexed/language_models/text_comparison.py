@@ -12,11 +12,11 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import t_quantile
 from .items import Item, Remarks, Text
@@ -42,7 +42,7 @@ class PairedDocument(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TextComparison(Result):
+class TextComparison(JsonResult):
     """Difference between two models in bits per byte on the same texts, paired by document.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -103,10 +103,6 @@ class TextComparison(Result):
         """Give everything as plain Python values, under the attributes' names."""
         documents = [each._asdict() | {"difference": each.difference} for each in self.documents]
         return {"verdict": self.verdict, **plain_values(self), "documents": documents}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> Any:
         """Give a polars DataFrame of the documents that decide the difference.

@@ -12,10 +12,10 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.serialize import json_text, plain_values
+from .._lib.serialize import plain_values
 from .._version import __version__
 from ..report.document import Document
-from ..report.result import Naming, Result
+from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval, checked_sampling
 from .clustered_ratios import RatioSums, UncertainRatio
 from .items import Item, Remarks, Text
@@ -73,7 +73,7 @@ class PositionLoss:
 
 
 @dataclass(frozen=True)
-class TextAssessment(Result):
+class TextAssessment(JsonResult):
     """How probable a model finds texts, with confidence intervals that take documents as clusters.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -115,10 +115,6 @@ class TextAssessment(Result):
         for name in ("documents", "tokens"):
             found[name] = [each._asdict() for each in getattr(self, name)]
         return found
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def frame(self) -> Any:
         """Give a polars DataFrame with one row for each unit.

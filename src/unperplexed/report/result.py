@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import write_whole
+from .._lib.serialize import json_text, plain_values
 from .document import Document
 
 
@@ -99,3 +100,16 @@ class Result(ABC):
         from .html import card
 
         return card(self._document(Naming(), brief=True))
+
+
+class JsonResult(Result):
+    """A result that is a dataclass, and JSON too."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        plain: dict[str, Any] = plain_values(self)
+        return plain
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Give `to_dict` as JSON; non-finite figures are the strings "NaN", "Infinity" and "-Infinity"."""
+        return json_text(self.to_dict(), indent)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from ..._lib.serialize import json_text, plain_values
 from ...forecasts.labels import Label
 from ...report.document import Document
-from ...report.result import Naming, Result
+from ...report.result import JsonResult, Naming
 
 ROWS, COUNTS = "rows", "sums"
 """What is read of a tally of more than two classes."""
@@ -62,7 +61,7 @@ class Detectable:
 
 
 @dataclass(frozen=True)
-class Diagnosis(Result):
+class Diagnosis(JsonResult):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 
     verdict: str
@@ -113,15 +112,6 @@ class Diagnosis(Result):
     def errors(self) -> tuple[str, ...]:
         """Names of the findings' errors, costliest first."""
         return tuple(finding.error for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python values."""
-        plain: dict[str, Any] = plain_values(self)
-        return plain
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; non-finite numbers are the strings "NaN", "Infinity" and "-Infinity"."""
-        return json_text(self.to_dict(), indent)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         from .describe import diagnosis_document
