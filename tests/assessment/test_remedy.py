@@ -189,3 +189,22 @@ def test_a_bias_for_each_class_is_named_beside_the_temperature():
     remedy = assess(np.array(["a", "b", "c"])[truth], p, labels=["a", "b", "c"], resamples=0).remedy
     assert re.search(r"and a bias for each class, −[\d.]+ for 'c' to \+[\d.]+ for 'a'", remedy.map), remedy.map
     assert "a bias for each class" in str(remedy.recalibrator)
+
+
+def test_a_fit_that_takes_long_is_named_and_not_tried(rng, monkeypatch):
+    scores = rng.normal(0, 2, (500, 4))
+    truth = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    p = np.exp(2 * scores) / np.exp(2 * scores).sum(axis=1, keepdims=True)
+    assert assess(truth, p, resamples=0).untried_remedy is None
+    monkeypatch.setattr("unperplexed.assessment.remedy.MOST_PROBABILITIES", 1999)
+    found = assess(truth, p, resamples=0)
+    assert found.remedy is None
+    assert (
+        found.untried_remedy.code
+        == "recalibrated = Recalibrator('temperature').fit(y_true, y_prob).transform(new_y_prob)"
+    )
+    assert found.untried_remedy.code in str(found)
+    assert "not computed here (2,000 probabilities)" in " ".join(str(found).split())
+    assert pickle.loads(pickle.dumps(found)).untried_remedy == found.untried_remedy
+    honest = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    assert assess(truth, honest, resamples=0).untried_remedy is None

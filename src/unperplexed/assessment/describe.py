@@ -253,7 +253,9 @@ class Described:
 
     def _what_to_do(self) -> str:
         """Give the remedy with its gain, or without one those of the findings."""
-        remedy = self.a.remedy
+        remedy, untried = self.a.remedy, self.a.untried_remedy
+        if untried is not None:
+            return f"{untried.words} {HELD_OUT}"
         if remedy is None:
             return remedies_text(self.parts.remedies)
         gain, *rest = (line for line in remedy.lines() if not line.startswith(" "))
@@ -265,8 +267,8 @@ class Described:
             return None
         if recalibrate:
             return Code(recalibrate, "Command that fits the recalibration")
-        remedy = self.a.remedy
-        code = "" if remedy is None or not remedy.significant else remedy.code
+        remedy, untried = self.a.remedy, self.a.untried_remedy
+        code = untried.code if untried else remedy.code if remedy and remedy.significant else ""
         return Code(code, "Command or lines of Python that recalibrate") if code else None
 
     def _rows_to_look_at(self) -> str:

@@ -172,6 +172,45 @@ class Remedy:
         }
 
 
+@dataclass(frozen=True)
+class UntriedRemedy:
+    """Recalibration that mends what was found, and takes too long to be tried unasked.
+
+    Made as ``Assessment.untried_remedy``.
+
+    Examples
+    --------
+    >>> UntriedRemedy("temperature", 1_000_000, "unperplexed recalibrate ...").words.split(". ")[0]
+    'Recalibrate by a temperature, which divides the log-probabilities'
+    """
+
+    method: str
+    """Name of the recalibration method."""
+    n_probabilities: int
+    """Rows times classes."""
+    code: str
+    """Commands or line of Python that recalibrates."""
+
+    @property
+    def words(self) -> str:
+        """What recalibration does, and where its gain is found."""
+        return (
+            f"Recalibrate by {_DOES[self.method]}. The fit reports the gain on held-out rows, which was not computed"
+            f" here ({self.n_probabilities:,} probabilities)."
+        )
+
+
+_TEMPERATURE = "a temperature, which divides the log-probabilities"
+_LAPSE = "a small share of a uniform forecast"
+_DOES = {
+    "auto": "the average of maps that cross-validation finds best",
+    "temperature": _TEMPERATURE,
+    "temperature-lapse": f"{_TEMPERATURE}, and {_LAPSE}",
+    "logistic": f"{_TEMPERATURE}, and a bias for each class",
+    "logistic-lapse": f"{_TEMPERATURE}, a bias for each class, and {_LAPSE}",
+}
+
+
 def gain_text(gain: Gain) -> str:
     """Give the log loss before and after, and the confidence interval of the gain."""
     low, high = gain.interval
@@ -233,12 +272,10 @@ def remedy_of(
     rows carry all the evidence, for forecasts that point away from the outcomes, and where neither rows nor counts
     suffice.
     """
-    if not diagnosis.made or diagnosis.n_rows < _FEWEST_ROWS or not mendable(diagnosis.findings):
+    if not _can_be_mended(diagnosis) or _takes_long(tally):
         return None
     two = tally.n_classes == 2
-    if tally.grouped and tally.n_rows > MOST_CLUSTERED:
-        return None
-    if not two and (chunks is None or tally.n_rows * tally.n_classes > MOST_PROBABILITIES):
+    if not two and chunks is None:
         return None
     from ..recalibration.recalibrator import Recalibrator
 
@@ -261,6 +298,27 @@ def remedy_of(
         code = ""
     after = after_remedy(cross_fitted, floor, limit, two=two)
     return Remedy(made.method_, map_text(made), made.gain_, baseline.log_loss, made, after, code)
+
+
+def untried_remedy(
+    diagnosis: Diagnosis, tally: Tally, chunks: Chunks | None, commands: Commands | PythonLine
+) -> UntriedRemedy | None:
+    """Give the remedy that is not tried unasked, since its fit takes long; None where `remedy_of` tries one."""
+    if not _can_be_mended(diagnosis) or chunks is None or not _takes_long(tally):
+        return None
+    method = method_for(diagnosis, tally.n_classes)
+    return UntriedRemedy(method, tally.n_rows * tally.n_classes, commands.text(method))
+
+
+def _can_be_mended(diagnosis: Diagnosis) -> bool:
+    return diagnosis.made and diagnosis.n_rows >= _FEWEST_ROWS and mendable(diagnosis.findings)
+
+
+def _takes_long(tally: Tally) -> bool:
+    """Whether a fit takes longer than a second or two."""
+    if tally.n_classes > 2 and tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+        return True
+    return tally.grouped and tally.n_rows > MOST_CLUSTERED
 
 
 def mendable(findings: Sequence[Finding]) -> bool:

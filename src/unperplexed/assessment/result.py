@@ -43,7 +43,7 @@ from .classes import (
 )
 from .intervals import profile_of_tally
 from .measured_profile import DivergenceProfile, profiles_of
-from .remedy import Commands, PythonLine, Remedy, remedy_of
+from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
 from .risk_profile import MeasuredProfile, RiskProfile
 from .uncertainty import Uncertainty, uncertainty
 
@@ -189,7 +189,8 @@ class Assessment(JsonResult):
             diagnosis = self.diagnosis
         except InputError as error:  # the rows cannot be read any more
             diagnosis = not_made(str(error).rstrip("."), self.n_rows, self.labels)
-        return {**vars(self), "diagnosis": diagnosis, "remedy": self.remedy if diagnosis.made else None}
+        remedy, untried = (self.remedy, self.untried_remedy) if diagnosis.made else (None, None)
+        return {**vars(self), "diagnosis": diagnosis, "remedy": remedy, "untried_remedy": untried}
 
     def diagnosed_by(self, diagnose: Callable[[], Diagnosis], chunks: Chunks | None = None) -> Assessment:
         """Return the same assessment with another way to its diagnosis, which is made when asked for.
@@ -267,6 +268,16 @@ class Assessment(JsonResult):
         source = self._source
         assert source is not None
         return remedy_of(self.diagnosis, source.tally, source.chunks, source.commands, self.floor, self.limit)
+
+    @cached_property
+    def untried_remedy(self) -> UntriedRemedy | None:
+        """Recalibration that mends what was found, and takes too long to be tried unasked; None where it is tried.
+
+        With over 500,000 probabilities of more than two classes, or over 100,000 rows in clusters.
+        """
+        source = self._source
+        assert source is not None
+        return untried_remedy(self.diagnosis, source.tally, source.chunks, source.commands)
 
     @property
     def advised(self) -> AfterRemedy | None:

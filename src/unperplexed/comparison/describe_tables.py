@@ -136,6 +136,8 @@ def forecasters_table(c: Comparison, most: int | None = None) -> Table:
         "Ordered by log loss. Smaller log loss, Brier score and ECE are better, larger accuracies; a calibration slope"
         " of 1 is best."
     )
+    if c.n_classes == 2:
+        caption += " The Brier score is the sum over both classes."
     if zero_forecasters(c):
         columns.insert(
             -1,

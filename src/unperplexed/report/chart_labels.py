@@ -10,7 +10,7 @@ from .._lib.typing import Floats
 from .chart import Chart, Line
 
 _CHARACTER, _LINE = 0.021, 0.052
-"""Width and height of a character, as shares of a chart of some 350 pixels."""
+"""Width and height of a character, as shares of a square chart of some 350 pixels."""
 
 _STEPS = 40
 
@@ -30,7 +30,7 @@ def placed_labels(chart: Chart) -> list[Placed]:
     found: list[Placed] = []
     taken = _drawn(chart)
     for text, role, own in _labels(chart):
-        width, height = _CHARACTER / wide * len(text), _LINE * wide**0.5
+        width, height = _CHARACTER * len(text), _LINE * wide
         x, y = _best(taken, own, width, height)
         found.append(Placed(text, x, y, role))
         taken = np.concatenate([taken, _filled(x, y, width, height)])

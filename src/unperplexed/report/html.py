@@ -258,7 +258,7 @@ def _table(table: Table, tables: Tables) -> str:
     """Give the first thousand rows."""
     number = tables.add(table)
     n = min(table.n_rows, MOST_ROWS)
-    kind = "stack sort" if table.sortable else "stack"
+    kind = "sort" if table.sortable else "stack"
     heads = "".join(_head(each, table.sortable) for each in table.columns)
     columns = [_cells(each, at == 0, n, table.n_rows > _LONG) for at, each in enumerate(table.columns)]
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*columns, strict=True))
@@ -273,7 +273,7 @@ def _table(table: Table, tables: Tables) -> str:
         f'<table id="t{number}" class="{kind}"><caption>{_text(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
-    if len(table.columns) >= _WIDE:
+    if table.sortable or len(table.columns) >= _WIDE:
         whole = f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(table.caption)}">{whole}</div>'
     return f"<details><summary>{_text(table.caption)}</summary>{whole}</details>" if table.folded else whole
 
@@ -331,9 +331,9 @@ class Tables:
         self._rules: list[str] = []
 
     def add(self, table: Table) -> int:
-        """Number a table."""
+        """Number a table. One that can be sorted keeps its columns, and scrolls."""
         number = next(self._numbers)
-        for at, column in enumerate(table.columns[1:], start=1):
+        for at, column in enumerate(() if table.sortable else table.columns[1:], start=1):
             if column.heading and not column.strips:
                 self._rules.append(f'#t{number} td:nth-of-type({at})::before{{content:"{_css(column.heading)}"}}')
         return number

@@ -197,6 +197,19 @@ def test_charts_have_labels_and_headings_are_in_order(opened, page):
     assert all(targets)
 
 
+def test_a_table_of_classes_is_sorted_and_scrolled_on_a_phone(opened):
+    found = assess(*many(10, 500, [*"abcdefghij"]), view="each-class", resamples=0)
+    driver = opened(found, 390)
+    table = "#classes > .scroll table"
+    box_of = driver.find_element(By.CSS_SELECTOR, "#classes > .scroll")
+    assert box_of.size["height"] < 700
+    driver.find_elements(By.CSS_SELECTOR, f"{table} thead button")[0].click()
+    names = [th.text for th in driver.find_elements(By.CSS_SELECTOR, f"{table} tbody th")]
+    assert names == sorted(names)
+    driver.execute_script("arguments[0].scrollLeft = 200", box_of)
+    assert abs(box(driver, f"{table} tbody th")["left"] - box(driver, "#classes > .scroll")["left"]) < 1
+
+
 @pytest.mark.parametrize("width", [390, 1366])
 def test_names_are_shown_as_text_and_run_nothing(opened, hostile, width):
     driver = opened(hostile, width)
