@@ -57,7 +57,7 @@ def test_the_words_are_those_of_the_report(overconfident):
     assert ax.get_title("left").replace("\n", " ") == "High predictions are too high, low ones too low"
     texts = {text.get_text().replace("\n", " ") for text in ax.texts}
     assert texts >= {"Observed frequency", "Identity line"}
-    assert any(text.startswith("Curve with 95% band; points: 15 groups of about 67 rows, 95% CI") for text in texts)
+    assert any(text.startswith("95% band and intervals; 15 groups of about 67 rows") for text in texts)
     assert ax.get_ylabel() == "Observed frequency of 'yes'"
     [strip] = strips(ax.figure)
     assert strip.get_xlabel() == "Predicted probability of 'yes'"

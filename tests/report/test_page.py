@@ -162,7 +162,7 @@ def test_a_bias_names_class_and_sizes():
     html = assess(y, 1 / (1 + np.exp(-odds - 2)), pos_label="fraud", resamples=0).to_html()
     assert "<h1>Overpredicts &#39;fraud&#39;</h1>" in html
     text = words(html)
-    assert "The model predicts 'fraud' more often than it occurs" in text
+    assert "'fraud' occurs less often than predicted" in text
     assert "A constant forecast of the base rate scores better" in text
     number = r"\d+\.\d+%"
     assert re.search(rf"The observed frequency is {number} \(95% CI {number} to {number}\)\.", text)

@@ -126,12 +126,12 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
     certain = bool(np.isfinite(of_groups).any())
     points = Points(groups.mean, groups.observed, *((of_groups[:, 0], of_groups[:, 1]) if certain else (None, None)))
     title = _finding(event)
+    shown = " and ".join(["band"] * banded + ["intervals"] * certain)
     about = f"{number_of(len(groups), 'group')} of about {event.rows(float(groups.total.mean()))}"
-    with_interval = f", {level}" if certain else ""
     of = event.name
     return Chart(
         title=title,
-        subtitle=f"Curve{f' with {level[:-3]} band' if banded else ''}; points: {about}{with_interval}",
+        subtitle=f"{level[:-3]} {shown}; {about}" if shown else about,
         label=f"Reliability diagram of {of}. {title}. {_in_words(event)}",
         x=percent_axis(f"Predicted probability of {of}"),
         y=percent_axis(f"Observed frequency of {of}" if event.two else "Share of rows whose top class is observed"),
@@ -162,7 +162,7 @@ def _finding(event: Event) -> str:
         return "No evidence that the curve differs from the identity line"
     first, gap = d.findings[0], float(event.groups.total @ (event.groups.mean - event.groups.observed))
     if first.error == "bias" and event.two:
-        return f"The model predicts {event.name} {'more' if gap > 0 else 'less'} often than it occurs"
+        return f"{event.name} occurs {'less' if gap > 0 else 'more'} often than predicted"
     if not event.two:
         if not _distinct(event):
             return neutral

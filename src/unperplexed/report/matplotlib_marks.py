@@ -64,8 +64,8 @@ def draw_references(ax: Axes, chart: Chart) -> None:
 
 
 def write_title(ax: Axes, chart: Chart, size: float, width: float) -> None:
-    """Write the finding above the Axes and, smaller below it, what is drawn, over so many inches."""
-    letters = width * 72 / size
+    """Write the finding above the Axes and, smaller below it, what is drawn, over so many inches or what room there is."""
+    letters = max(width, _room(ax, width)) * 72 / size
     about = textwrap.wrap(escaped(chart.subtitle), max(20, int(letters * 1.8)))
     title = textwrap.wrap(escaped(chart.title), max(16, int(letters * 1.42)))
     ax.annotate(
@@ -74,3 +74,13 @@ def write_title(ax: Axes, chart: Chart, size: float, width: float) -> None:
     )  # fmt: skip
     pad = 11 + 1.25 * size * len(about)
     ax.set_title("\n".join(title), loc="left", fontsize=size * 1.2, fontweight="bold", pad=pad)
+
+
+def _room(ax: Axes, width: float) -> float:
+    """Inches from the left side of a drawing of this width, in the middle of its Axes, to the next Axes or the edge."""
+    own = ax.get_position(original=True)
+    others = (each.get_position(original=True) for each in ax.figure.axes if each is not ax)
+    beside = [each.x0 for each in others if each.x0 >= own.x1 and each.y0 < own.y1 and each.y1 > own.y0]
+    inches = (min(beside, default=1) - own.x0) * ax.figure.bbox.width / ax.figure.dpi
+    margin = max(own.width * ax.figure.bbox.width / ax.figure.dpi - width, 0) / 2
+    return float(inches - margin) * 0.97
