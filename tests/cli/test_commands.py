@@ -20,6 +20,7 @@ from unperplexed.calibration.errors import DEFAULT_BINS
 from unperplexed.cli.options import FLAGS
 from unperplexed.cli.parser import _parser, main
 from unperplexed.cli.terminal import coloured
+from unperplexed.cli.usage import USAGE
 from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.numbers import share
@@ -792,3 +793,21 @@ def test_merging_says_what_is_lost(tmp_path, capsys):
     assert f"the part diagnosis is not in {files[1]}, and so not in the sum" in capsys.readouterr().err
     assert run("merge", files[0], "-o", tmp_path / "one.tally") == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", USAGE)
+def test_help_begins_with_calls_of_options_that_there_are(name, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    told, _, rest = capsys.readouterr().out.partition("\n\n")
+    assert told.startswith(f"usage: unperplexed {name}")
+    for line in told.splitlines():
+        assert len(line) <= 84
+        assert all(f"  {word} " in rest or f" {word}, " in rest for word in re.findall(r"-o|--[a-z-]+", line)), line
+
+
+def test_every_command_has_its_usual_calls(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = re.findall(r"^    ([a-z]+) ", capsys.readouterr().out, re.MULTILINE)
+    assert sorted(shown) == sorted(USAGE)

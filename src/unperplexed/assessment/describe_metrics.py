@@ -41,7 +41,7 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
         if two == (a.n_classes == 2):  # of the same class
             ece, slope_after = number(after.ece), number(after.calibration_slope)
     yield _score(a, "log_loss", "Log loss", log_loss, f"{what} {number(f.reference_log_loss)}")
-    name = "Brier score (sum over classes)" if a.n_classes == 2 else "Brier score"
+    name = "Brier score (both classes)" if a.n_classes == 2 else "Brier score"
     yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")
     if f.auc is not None:
         limits = between(*f.auc.interval)

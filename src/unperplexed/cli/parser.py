@@ -22,6 +22,7 @@ from .lm import add_lm
 from .pool import add_pool
 from .skill import add_skill
 from .terminal import print_error
+from .usage import usage
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[Any]
@@ -225,15 +226,25 @@ class _Parser(argparse.ArgumentParser):
         for add in adding:
             add(self)
 
+    def format_help(self) -> str:
+        """Show what is read before all other options."""
+        self._action_groups.sort(key=lambda group: group.title not in _FIRST)
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         if "FILE" in message:
             message += " (FILE comes first: --truth, --prob and --pair take all the words that follow them)"
         self.exit(2, f"{self.prog}: {printable(message)}\nusage: see {self.prog} --help\n")
 
 
+_FIRST = ("positional arguments", "input", "logs")
+"""Titles of the options that say what is read."""
+
+
 def _command(commands: Commands, name: str, text: str) -> _Parser:
     command: _Parser = commands.add_parser(
         name,
+        usage=usage(name),
         help=text,
         description=text[0].upper() + text[1:] + ".",
         epilog=EXIT_CODES,

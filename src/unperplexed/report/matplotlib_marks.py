@@ -64,7 +64,7 @@ def draw_references(ax: Axes, chart: Chart) -> None:
 
 
 def write_title(ax: Axes, chart: Chart, size: float, width: float) -> None:
-    """Write the finding above the Axes and, smaller below it, what is drawn, over so many inches or what room there is."""
+    """Write the finding above the Axes and, smaller below it, what is drawn: over so many inches, or more."""
     letters = max(width, _room(ax, width)) * 72 / size
     about = textwrap.wrap(escaped(chart.subtitle), max(20, int(letters * 1.8)))
     title = textwrap.wrap(escaped(chart.title), max(16, int(letters * 1.42)))
