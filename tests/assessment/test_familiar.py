@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
-from scipy.stats import poisson_binom
+from scipy.stats import norm, poisson_binom
 
 from unperplexed import InputError, Tally
-from unperplexed.assessment.familiar import error_interval, expected_by_chance, familiar_metrics
+from unperplexed.assessment.familiar import familiar_metrics
+from unperplexed.assessment.group_error import error_interval, expected_by_chance, independent_noise
 from unperplexed.assessment.probability_groups import probability_groups
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import Pairs
@@ -98,7 +99,8 @@ def test_clusters_of_equal_rows_are_as_good_as_one_row_each():
         a, b = getattr(found, name), getattr(alone, name)
         assert a.value == pytest.approx(b.value, abs=1e-6)
         assert a.standard_error == pytest.approx(b.standard_error, rel=0.15)
-    assert np.isnan(found.ece_by_chance)
+    assert np.ptp(found.ece_interval) == pytest.approx(np.ptp(alone.ece_interval), rel=0.2)
+    assert found.ece_by_chance == pytest.approx(alone.ece_by_chance, rel=0.15)
 
 
 def test_the_error_expected_by_chance_is_that_of_calibrated_predictions():
@@ -182,7 +184,7 @@ def test_the_interval_of_the_calibration_error_covers_the_true_one(slope, shift)
         of_group = np.minimum(np.searchsorted(groups.highest, p), len(groups) - 1)
         gaps = np.bincount(of_group, p - true, len(groups)) if (slope, shift) != (1.0, 0.0) else np.zeros(len(groups))
         error = float(np.abs(gaps).sum()) / n
-        low, high = error_interval(groups)
+        low, high = error_interval(groups, independent_noise(groups))
         covered += low <= error <= high
     assert covered / 150 > 0.88
 
@@ -196,5 +198,31 @@ def test_the_interval_of_the_calibration_error_narrows_with_rows_and_level():
     assert few.ece_interval.low <= few.ece <= few.ece_interval.high
     ninety = familiar_metrics(Tally.of(y, p), 0.9).ece_interval
     assert few.ece_interval.low < ninety.low < ninety.high < few.ece_interval.high
-    grouped = familiar_metrics(Tally.of(y, p, groups=np.arange(500) // 5, parts=["shards"]))
-    assert np.isnan(grouped.ece_interval).all()
+
+
+def test_three_classes_in_clusters_have_no_interval_of_the_calibration_error():
+    p = np.random.default_rng(2).dirichlet(np.ones(3), 300)
+    found = familiar_metrics(Tally.of(np.arange(300) % 3, p, groups=np.arange(300) // 5, parts=["shards"]))
+    assert np.isnan([*found.ece_interval, found.ece_by_chance]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, -0.7])
+def test_in_clusters_the_interval_of_the_calibration_error_covers_the_true_one(shift):
+    """Events of a cluster share a shock. Intervals for independent rows are too narrow."""
+    covered = naive = 0
+    clusters = np.repeat(np.arange(80), 20)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = np.sort(expit(rng.normal(0, 1.5, clusters.size)))
+        true = expit(logit(p) + shift)
+        of = rng.permutation(clusters)
+        y = np.sqrt(0.5) * (rng.normal(size=80)[of] + rng.normal(size=p.size)) < norm.ppf(true)
+        found = familiar_metrics(Tally.of(y.astype(int), p, groups=of, parts=["shards"]))
+        gaps = np.array([each.sum() for each in np.array_split(p - true, 15)])
+        error = np.abs(gaps).sum() / p.size if shift else 0.0
+        covered += found.ece_interval.low <= error <= found.ece_interval.high
+        low, high = familiar_metrics(Tally.of(y.astype(int), p)).ece_interval
+        naive += low <= error <= high
+    assert covered >= 54
+    assert naive <= covered - 10

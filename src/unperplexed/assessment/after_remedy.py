@@ -12,7 +12,8 @@ from ..statistics.averages import averages
 from ..statistics.log_odds_maps import Counted, fit
 from ..statistics.means import Limit, apply_limit
 from ..tally.tables import Pairs
-from .familiar import ECE_GROUPS, expected_error
+from .familiar import ECE_GROUPS
+from .group_error import expected_error
 from .probability_groups import probability_groups
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, gammaln, xlogy
+from scipy.special import expit, xlogy
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
@@ -22,6 +22,7 @@ from ..statistics.means import t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
+from .group_error import error_interval, error_of_noise, expected_by_chance, expected_error, independent_noise
 from .probability_groups import ProbabilityGroups, probability_groups
 
 ECE_GROUPS = 15
@@ -49,9 +50,9 @@ class FamiliarMetrics:
     ece: float
     """Expected calibration error in 15 groups of equal size. Smaller is better."""
     ece_interval: Interval
-    """Its confidence interval; NaN for dependent rows."""
+    """Its confidence interval; NaN for dependent rows of more than two classes."""
     ece_by_chance: float
-    """Its expected value for calibrated predictions of as many rows; NaN for dependent rows."""
+    """Its expected value for calibrated predictions of as many rows; NaN where there is no interval for dependence."""
     reference_log_loss: float
     reference_brier_score: float
     """Scores of a constant forecast of the base rate (two classes), or of a uniform one (more). Smaller is better."""
@@ -80,14 +81,17 @@ class _Counts:
         alone = mean or float(self.squared_positive @ of_positive**2 + self.squared_negative @ of_negative**2)
         if not self.tally.grouped:
             return math.sqrt(alone)
-        clustered = self._clustered(of_positive, of_negative)
-        return math.sqrt(max(alone, clustered)) if math.isfinite(clustered) else math.nan
+        by_shard = self.over_shards(of_positive, of_negative)
+        return math.nan if by_shard is None else math.sqrt(max(alone, float((by_shard**2).sum())))
 
-    def _clustered(self, of_positive: Floats, of_negative: Floats) -> float:
-        """Variance over the shards of dependent rows, in whose cells influences are averaged."""
+    def over_shards(self, of_positive: Floats, of_negative: Floats) -> Floats | None:
+        """Sum of the influences of the rows of each shard of dependent rows, such that their squares add to a variance.
+
+        Influences are averaged in the shards' cells. None where shards have no pairs of the positive class.
+        """
         counts = shown_counts(self.tally, "each-class")
         if counts.shards is None or not counts.one_sided or counts.codes is None:
-            return math.nan
+            return None
         cell, scale = COARSE.places(self.p)[0], self.tally.weight / self.tally.weight_squared
         means = []
         for influence, weight in ((of_positive, self.positive), (of_negative, self.negative)):
@@ -98,7 +102,7 @@ class _Counts:
         happened, total = (x / scale for x in counts.shards)
         by_shard = happened @ means[0] + (total - happened) @ means[1]
         n = by_shard.size
-        return float(n / max(n - 1, 1) * ((by_shard - by_shard.mean()) ** 2).sum())
+        return np.asarray(math.sqrt(n / max(n - 1, 1)) * (by_shard - by_shard.mean()))
 
 
 def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
@@ -129,9 +133,10 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
     counting one half; its variance is that of DeLong, DeLong and Clarke-Pearson (1988) from the counts. Slope and
     intercept are maximum-likelihood estimates (Cox 1958); their standard errors are those of the Fisher information,
     for weights a sandwich. For clusters all are inflated by the variance of their influence over shards; with more
-    than two classes there is none then. The ECE, of independent rows, has that of `error_interval`. The ECE by chance
-    is the sum over groups of their share times the mean absolute deviation of a binomial frequency (de Moivre), scaled
-    to the variance of the group's predictions.
+    than two classes there is none then. The ECE has the interval of `error_interval`, for clusters with the covariance
+    of the groups' frequencies over shards. The ECE by chance is the sum over groups of their share times the mean
+    absolute deviation of a binomial frequency (de Moivre), scaled to the variance of the group's predictions; for
+    clusters that of a normal deviate.
 
     Examples
     --------
@@ -150,13 +155,14 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95) -> FamiliarMetrics:
     frequency = counts.positive.sum() / (counts.positive.sum() + counts.negative.sum())
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
+    noise = _dependent_noise(counts, groups, of_row) if tally.grouped else independent_noise(groups, of_row)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         calibration_slope=slope,
         calibration_intercept=intercept,
         ece=expected_error(groups),
-        ece_interval=Interval(math.nan, math.nan) if tally.grouped else error_interval(groups, of_row, confidence),
-        ece_by_chance=math.nan if tally.grouped else expected_by_chance(groups, of_row),
+        ece_interval=error_interval(groups, noise, confidence) if noise is not None else Interval(math.nan, math.nan),
+        ece_by_chance=error_of_noise(groups, noise) if tally.grouped else expected_by_chance(groups, of_row),
         reference_log_loss=-_entropy_terms(frequency) if two else math.log(c),
         reference_brier_score=float(2 * frequency * (1 - frequency)) if two else (c - 1) / c,
         reference_accuracy=float(max(frequency, 1 - frequency)) if two else 1 / c,
@@ -262,48 +268,18 @@ def _coefficient_error(
     return counts.standard_error(of_positive, of_negative, known)
 
 
-def expected_error(groups: ProbabilityGroups) -> float:
-    """Expected calibration error of groups (ECE). Smaller is better."""
-    return float(groups.total @ np.abs(groups.mean - groups.observed) / groups.total.sum())
-
-
-def expected_by_chance(groups: ProbabilityGroups, weight: float = 1.0) -> float:
-    """Expected calibration error to be expected of calibrated predictions; ``weight`` is the effective one of a row.
-
-    It is exact for groups of equal predictions, by de Moivre's mean absolute deviation of the binomial distribution.
-    """
-    n = np.maximum(np.rint(groups.total / weight), 1.0)
-    p = np.clip(groups.mean, 0.0, 1.0)
-    k = np.minimum(np.floor(n * p) + 1, n)
-    log = np.log(2 * k) + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlogy(n - k + 1, 1 - p)
-    spread = p * (1 - p)
-    deviation = np.where(spread > 0, np.exp(log) / n, 0.0)
-    deviation *= np.sqrt(np.divide(groups.variance, spread, out=np.zeros_like(spread), where=spread > 0))
-    return float(groups.total @ deviation / groups.total.sum())
-
-
-_MULTIPLES = np.linspace(0.0, 1.6, 33)
-"""Of the observed differences: how large the true ones may be, up to which an interval is looked for."""
-
-_DRAWS = 400
-
-
-def error_interval(groups: ProbabilityGroups, weight: float = 1.0, confidence: float = 0.95) -> Interval:
-    """Confidence interval of the expected calibration error, for independent rows.
-
-    The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
-    error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones times a
-    factor, outcomes vary about them as normal deviates do, and the factors are kept at which the observed error lies
-    between the quantiles. ``weight`` is the effective one of a row.
-    """
-    share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
-    n = np.maximum(groups.total / weight, 1.0)
-    # The variance of predictions where it is larger: few outcomes that are all alike do not make a frequency certain.
-    spread = np.sqrt(np.maximum(groups.variance, groups.observed * (1 - groups.observed)) / n)
-    drawn = np.random.default_rng(0).standard_normal((_DRAWS, n.size))
-    noise = np.concatenate([drawn, -drawn]) * spread
-    errors = [np.abs(factor * difference + noise) @ share for factor in _MULTIPLES.tolist()]
-    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
-    error = expected_error(groups)
-    ends = (np.interp(error, quantile, _MULTIPLES) * error for quantile in (high, low))
-    return Interval(*map(float, ends))
+def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:
+    """Chance of the frequencies of groups with rows in clusters, of which shards are made; None without their pairs."""
+    at = np.searchsorted(groups.highest, counts.p)
+    by_shard: list[Floats] = []
+    for group in range(len(groups)):
+        influence, observed = np.where(at == group, 1 / groups.total[group], 0.0), groups.observed[group]
+        found = counts.over_shards((1 - observed) * influence, -observed * influence)
+        if found is None:
+            return None
+        by_shard.append(found)
+    sums = np.stack(by_shard)
+    lacking = np.maximum(np.diag(independent_noise(groups, of_row)) ** 2 - (sums**2).sum(axis=1), 0)
+    covariance = sums @ sums.T + np.diag(lacking)
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

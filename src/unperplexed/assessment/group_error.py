@@ -1,0 +1,74 @@
+"""The expected calibration error of groups of rows (ECE): its value, what chance alone makes of it, its interval."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from .._lib.typing import Floats
+from ..statistics.intervals import Interval
+from .probability_groups import ProbabilityGroups
+
+
+def expected_error(groups: ProbabilityGroups) -> float:
+    """Expected calibration error of groups (ECE). Smaller is better."""
+    return float(groups.total @ np.abs(groups.mean - groups.observed) / groups.total.sum())
+
+
+def expected_by_chance(groups: ProbabilityGroups, weight: float = 1.0) -> float:
+    """Expected calibration error to be expected of calibrated predictions; ``weight`` is the effective one of a row.
+
+    It is exact for groups of equal predictions, by de Moivre's mean absolute deviation of the binomial distribution.
+    """
+    n = np.maximum(np.rint(groups.total / weight), 1.0)
+    p = np.clip(groups.mean, 0.0, 1.0)
+    k = np.minimum(np.floor(n * p) + 1, n)
+    log = np.log(2 * k) + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlogy(n - k + 1, 1 - p)
+    spread = p * (1 - p)
+    deviation = np.where(spread > 0, np.exp(log) / n, 0.0)
+    deviation *= np.sqrt(np.divide(groups.variance, spread, out=np.zeros_like(spread), where=spread > 0))
+    return float(groups.total @ deviation / groups.total.sum())
+
+
+def error_of_noise(groups: ProbabilityGroups, noise: Floats | None) -> float:
+    """Expected calibration error of observed frequencies that differ from the predictions by this chance alone."""
+    if noise is None:
+        return math.nan
+    deviation = np.sqrt((noise**2).sum(axis=1) * 2 / math.pi)
+    return float(groups.total @ deviation / groups.total.sum())
+
+
+_MULTIPLES = np.linspace(0.0, 1.6, 33)
+"""Of the observed differences: how large the true ones may be, up to which an interval is looked for."""
+
+_DRAWS = 400
+
+
+def independent_noise(groups: ProbabilityGroups, weight: float = 1.0) -> Floats:
+    """Chance of the observed frequencies of groups of independent rows: its covariance, from normal deviates to them.
+
+    ``weight`` is the effective one of a row. One column a deviate.
+    """
+    n = np.maximum(groups.total / weight, 1.0)
+    # The variance of predictions where it is larger: few outcomes that are all alike do not make a frequency certain.
+    return np.diag(np.sqrt(np.maximum(groups.variance, groups.observed * (1 - groups.observed)) / n))
+
+
+def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float = 0.95) -> Interval:
+    """Confidence interval of the expected calibration error.
+
+    The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
+    error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones times a
+    factor, outcomes vary about them as normal deviates do, and the factors are kept at which the observed error lies
+    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does.
+    """
+    share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
+    drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(groups))) @ noise.T
+    noise = np.concatenate([drawn, -drawn])
+    errors = [np.abs(factor * difference + noise) @ share for factor in _MULTIPLES.tolist()]
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    error = expected_error(groups)
+    ends = (np.interp(error, quantile, _MULTIPLES) * error for quantile in (high, low))
+    return Interval(*map(float, ends))
