@@ -26,8 +26,8 @@ from .calibration.estimators import ESTIMATORS as ESTIMATORS
 from .calibration.test import calibration_test as calibration_test
 from .comparison.compare import compare as compare
 from .comparison.sequential import compare_sequentially as compare_sequentially
-from .comparison.skill import skill as skill
 from .forecasts.forecasts import Forecasts as Forecasts
+from .pairing.skill import skill as skill
 from .recalibration.pools import pool as pool
 from .recalibration.recalibrator import Recalibrator as Recalibrator
 from .recalibration.refinement import refinement_loss as refinement_loss

@@ -80,7 +80,7 @@ def test_options_are_those_of_assess():
     options = set(inspect.signature(assess).parameters) - {"y_true", "y_prob"}
     of_counts = {field.name for field in dataclasses.fields(AssessmentSettings)}
     of_rows = {*RowReading.__annotations__, *Counting.__annotations__} - {"parts"}
-    assert options == of_counts | of_rows
+    assert options == of_counts | of_rows | {"baseline", "climatology"}
     assert not of_counts & of_rows
     with pytest.raises(TypeError, match="flor"):
         assess_by([1, 0], [0.8, 0.3], by=[1, 2], flor=0.01)

@@ -38,6 +38,7 @@ from ..tally.tally import (
     View,
 )
 from ..tally.views import refuse_rows
+from .against import skill_against
 from .bins import bin_table, curve_of, distribution
 from .classes import (
     Measure,
@@ -74,6 +75,8 @@ def assess(
     from_logits: bool = False,
     from_log_probs: bool = False,
     groups: Any = None,
+    baseline: Any = None,
+    climatology: Any = None,
     confidence: float = 0.95,
     resamples: int = 400,
     seed: int = 0,
@@ -126,6 +129,11 @@ def assess(
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Clusters (the match, the document): rows with the same values in all columns may depend on one another, and
         intervals take only different clusters to be independent.
+    baseline : "base-rate" or array_like of shape (n,) or (n, C), optional
+        Also give skill scores, as `skill` does: against a constant forecast of the observed frequencies, or against
+        these probabilities for the same rows.
+    climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
+        The baseline predicts the observed frequencies among the rows with the same values here, such as the month.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     resamples : int, default 400
@@ -180,13 +188,16 @@ def assess(
         "n_jobs": n_jobs,
     }
     if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, **reading, **counting})
+        refuse_rows({"y_prob": y_prob, "baseline": baseline, "climatology": climatology, **reading, **counting})
         return assess_tally(y_true, settings)
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
     forecasts = Forecasts(y_true, y_prob, **reading)
     tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=0, **counting)
-    result = assess_tally(tally, settings).advising(PythonLine.reading(reading))
+    result = replace(
+        assess_tally(tally, settings).advising(PythonLine.reading(reading)),
+        skill=skill_against(y_true, y_prob, baseline, climatology, settings, scores, reading),
+    )
     if tally.n_classes == 2 and not tally.grouped:
         return result
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -19,6 +19,7 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading
+from ..pairing.skill_result import Skill
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
@@ -26,6 +27,7 @@ from ..statistics.means import t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
+from .against import skill_against
 from .assess import assess, assess_tally, parts_for
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import GroupRemedy, group_remedies
@@ -148,6 +150,8 @@ class Breakdown(JsonResult):
     """Groups without a row to assess: all were left out, or have weight 0."""
     shrinkage: Shrinkage | None
     """How the groups were shrunk, where that was asked for."""
+    skill: Skill | None = None
+    """Skill scores of all rows and of each group against a baseline, where one was named."""
 
     @property
     def whole(self) -> Assessment:
@@ -200,6 +204,7 @@ class Breakdown(JsonResult):
             "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in self._shown_remedies().items()],
             "empty": [self._named(key) for key in self.empty],
             "shrinkage": plain_values(self.shrinkage),
+            "skill": plain_values(self.skill),
         }
 
     def _shown_remedies(self) -> dict[Key, GroupRemedy]:
@@ -321,19 +326,21 @@ def assess_by(
         raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}
     counting: dict[str, Any] = {name: options.pop(name) for name in Counting.__annotations__ if name in options}
+    against = {name: options.pop(name, None) for name in ("baseline", "climatology")}
+    scores = counting.get("scores", ())
     settings = AssessmentSettings(**options)
     if isinstance(y_true, Tallies):
-        refuse_rows({"y_prob": y_prob, "by": by, **reading, **counting})
-        tallies = y_true
-    elif isinstance(y_true, Tally) or y_prob is None or by is None:
+        refuse_rows({"y_prob": y_prob, "by": by, **against, **reading, **counting})
+        return _broken_down(y_true, sort, shrink, settings)
+    if isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
-    else:
-        parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
-        options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": 0}
-        tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
-        if tallies.whole().n_classes > 2 or reading.get("groups") is not None:
-            return _broken_down(tallies, sort, shrink, settings, _diagnoses(Forecasts(y_true, y_prob, **reading), by))
-    return _broken_down(tallies, sort, shrink, settings)
+    parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
+    options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": 0}
+    tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
+    by_rows = tallies.whole().n_classes > 2 or reading.get("groups") is not None
+    diagnoses = _diagnoses(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
+    skill = skill_against(y_true, y_prob, **against, settings=settings, scores=scores, reading=reading, by=by)
+    return replace(_broken_down(tallies, sort, shrink, settings, diagnoses), skill=skill)
 
 
 Diagnoses = Callable[[Key], Callable[[], Diagnosis]]

@@ -10,6 +10,7 @@ from functools import cached_property
 from .._lib.formatting import confidence_interval, p_value_text, short_name
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.describe import diagnosis_parts, remedies_text, seen, unnamed_error
+from ..pairing.describe_skill import skill_blocks
 from ..report.document import Action, Block, Code, Document, Notes, Prose, Section, Settings, SmallCharts
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
@@ -140,6 +141,8 @@ class Described:
         yield from map(Prose, filter(None, [self._rows_and_advice(), *others]))
         yield short_averages_table(a)
         yield Prose(f"{'; '.join(papers_metrics(a))}.")
+        if a.skill is not None:
+            yield from skill_blocks(a.skill)
         if a.n_classes > 2 and a.classes is not None:
             table = class_table(a)
             if table is not None:
@@ -297,6 +300,8 @@ class Described:
 
     def _sections(self, command: str) -> Iterator[Section]:
         a = self.a
+        if a.skill is not None:
+            yield Section("skill", f"Skill against {a.skill.baseline}", skill_blocks(a.skill), "Skill")
         yield from self._classes()
         yield Section("groups", self._groups_title(), [groups_table(self.event), bins_table(a)], "By probability", 7)
         yield Section(

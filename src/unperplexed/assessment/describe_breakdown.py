@@ -13,6 +13,7 @@ from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, printable, short_name
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import ALL_ROWS, key_text
+from ..pairing.describe_skill import skill_blocks
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
 from ..report.numbers import between, count, number, share
@@ -33,7 +34,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     """Describe all rows, and their groups."""
     whole = assessment_document(b.whole, naming, brief=brief)
     if brief:
-        blocks: list[Block] = [groups_table(b), *_between_groups(b), *_remedies(b)]
+        blocks: list[Block] = [groups_table(b), *_between_groups(b), *_remedies(b), *_skill(b)]
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
             whole,
@@ -45,6 +46,8 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         )
     title = f"Groups by {', '.join(map(printable, b.by))}"
     sections = [Section("by", title, [groups_table(b), *_between_groups(b), *_remedies(b)], "Groups")]
+    if b.skill is not None:
+        sections.append(Section("by-skill", f"Skill against {b.skill.baseline}, by group", _skill(b), "Skill"))
     if len(b) > 1:
         curves = [
             small_chart(group.assessment, short_name(key_text(group.key), 28)) for group in b.groups[:MOST_CURVES]
@@ -56,6 +59,10 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
             Section("by-curves", f"Reliability diagram of each group{more}", [SmallCharts(curves)], "Curves"),
         ]
     return replace(whole, sections=[*sections, *whole.sections])
+
+
+def _skill(b: Breakdown) -> list[Block]:
+    return [] if b.skill is None else skill_blocks(b.skill)
 
 
 _MORE, _SHOWN = "--report PAGE.html, or to_html() in Python", "a chart and all figures of the groups, and of all rows"

@@ -19,6 +19,7 @@ from ..calibration.diagnosis.words import not_made
 from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
+from ..pairing.skill_result import Skill
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
 from ..statistics.averages import Averages
@@ -168,6 +169,8 @@ class Assessment(JsonResult):
     surprises: SurpriseTable | None = None
     """The twenty rows whose outcomes were assigned the lowest probabilities. None for a tally without the
     part "surprises"."""
+    skill: Skill | None = None
+    """Skill scores against a baseline, where one was named."""
     version: str = __version__
     _source: Source | None = field(default=None, repr=False)
 

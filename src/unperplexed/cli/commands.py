@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,17 +36,22 @@ from .outputs import (
     write_files,
     write_outputs,
 )
+from .skill import baseline_of, skill_beside
 
 # What computes on SciPy is loaded by the commands that do: counting needs none of it.
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
-    from ..comparison.pairing import Chunks, Pair
     from ..comparison.result import Comparison as Compared
     from ..comparison.sequential import SequentialComparison
+    from ..pairing.rows import Chunks, Pair
 
 
 _NOT_SEQUENTIAL: dict[str, tuple[Any, str]] = {
+    "by": ([], "it has no groups"),
+    "baseline": (None, "skill scores are of all rows together"),
+    "cluster": ([], "its limits hold however rows depend on one another"),
+    "unit": ([], "its limits hold however rows depend on one another"),
     "lag": (None, "its limits hold however rows depend on one another"),
     "groups": ([], "its limits hold however rows depend on one another"),
     "weight": (None, "its rows have equal weight"),
@@ -61,12 +67,13 @@ def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
     check_outputs(arguments)
     found: Assessment | Breakdown
+    skill = skill_beside(arguments)
     if arguments.by:
-        found = breakdown_of(arguments)
+        found = replace(breakdown_of(arguments), skill=skill)
         whole = found.whole
     else:
         refuse_without_groups(arguments)
-        found = whole = assessment_of(arguments)
+        found = whole = replace(assessment_of(arguments), skill=skill)
     outputs = picture_bytes(arguments.plot, whole.plot, arguments.axes) | report_bytes(arguments, found)
     write_outputs(arguments, found.to_json, text_of(arguments, found), outputs)
 
@@ -154,7 +161,19 @@ def compare(arguments: argparse.Namespace) -> None:
     arguments.files = [path for paths in files.values() for path in paths]
     check_outputs(arguments)
     a = arguments
-    options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
+    options = PairingOptions(
+        a.on,
+        a.in_order,
+        a.common,
+        rivals_of(a.forecast),
+        a.forecaster,
+        a.groups,
+        where=a.where or "",
+        by=a.by,
+        climatology=() if a.baseline is None else baseline_of(a.baseline)[1],
+        clusters=a.cluster,
+        units=a.unit,
+    )
     how = recalibrating(a, _in_sequence(a) if a.sequential else _at_once(a))
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     if isinstance(found, Compared):
@@ -169,12 +188,20 @@ _Compared: TypeAlias = "Callable[[Chunks, Pair], Compared | SequentialComparison
 def _at_once(arguments: argparse.Namespace) -> _Compared:
     """Compare all rows together."""
     from ..comparison.compare import ComparisonSettings, compared
+    from ..pairing.skill import SkillSettings, skill_rules
 
     a = arguments
     for name in ("score", "level"):
         if getattr(a, name) is not None:
             raise InputError(f"--{name} is for comparisons with --sequential.")
-    settings = ComparisonSettings(a.scores, a.floor, a.confidence, a.lag, bool(a.groups), a.resamples, a.seed)
+    against = None
+    if a.baseline is not None:
+        baseline, climatology = baseline_of(a.baseline)
+        against = SkillSettings(baseline, skill_rules(a.scores), a.floor, a.confidence, climatology=bool(climatology))
+    grouped = bool(a.groups or a.cluster)
+    settings = ComparisonSettings(
+        a.scores, a.floor, a.confidence, a.lag, grouped, a.resamples, a.seed, bool(a.unit), against
+    )
     return partial(compared, settings=settings)
 
 

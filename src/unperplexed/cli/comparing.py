@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from .._lib.errors import InputError
-from ..comparison.pairing import Chunk, Chunks, Pair
+from ..pairing.rows import Chunk, Chunks, Pair
 from .outputs import sayer
 
 if TYPE_CHECKING:

@@ -127,7 +127,7 @@ def counted_by(
 def selection_of(arguments: argparse.Namespace) -> Selection:
     """Columns as the options name them."""
     shards_by = () if arguments.command in _PAIRED else getattr(arguments, "groups", ())
-    keys = () if arguments.command == "skill" else getattr(arguments, "by", ())
+    keys = () if arguments.command in _PAIRED else getattr(arguments, "by", ())
     where = "" if arguments.command in _PAIRED else getattr(arguments, "where", None) or ""
     columns = (arguments.truth, arguments.prob, arguments.pair, arguments.weight, shards_by, keys)
     return Selection(*columns, where=RowFilter(where))

@@ -132,6 +132,12 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
     add_where(command, "compare only rows for which this SQL expression of columns is true")
     if compares:
         add("--lag", type=int, metavar="L", help="rows up to L places apart may depend on one another")
+        text = "with --lag: places are counted within the rows of each unit, such as a station; units are independent"
+        add("--unit", metavar="COLUMN", help=text, **many)
+        text = "rows that share the value of one of these columns, one or two, such as station date, may depend"
+        add("--cluster", metavar="COLUMN", help=f"{text} on one another", **many)
+    else:
+        command.set_defaults(unit=[], cluster=[])
     add_groups(command)
 
 
@@ -286,22 +292,40 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_group_columns(command: argparse.ArgumentParser) -> None:
+def add_by(command: argparse.ArgumentParser | Any) -> None:
     """Add groups of rows that are looked at by themselves."""
-    add = command.add_argument_group("groups").add_argument
-    add(
+    command.add_argument(
         "--by",
         nargs="+",
         action="extend",
         default=[],
         metavar="COLUMN[:HOW]",
-        help="also assess each group of rows by itself; date:month (year, quarter, weekday, hour) and age:quartiles"
+        help="also give the result of each group of rows; date:month (year, quarter, weekday, hour) and age:quartiles"
         " (halves, thirds, quintiles, deciles) make groups of a column",
     )
-    add("--most-groups", type=int, default=1000, metavar="N", help="refuse more groups than this (default: 1000)")
 
 
-def add_by(command: argparse.ArgumentParser) -> None:
+def add_baseline(command: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add the baseline of skill scores."""
+    command.add_argument(
+        "--baseline",
+        default=default,
+        metavar="WHAT",
+        help=f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
+        " climatology:COLUMN[,COLUMN...] (observed frequencies among rows with equal values), one of several"
+        " forecasters, or with one forecaster another probability column",
+    )
+
+
+def add_group_columns(command: argparse.ArgumentParser) -> None:
+    """Add groups of rows that are counted by themselves."""
+    group = command.add_argument_group("groups")
+    add_by(group)
+    text = "refuse more groups than this (default: 1000)"
+    group.add_argument("--most-groups", type=int, default=1000, metavar="N", help=text)
+
+
+def add_sorted_groups(command: argparse.ArgumentParser) -> None:
     """Add groups of rows that are assessed by themselves, and their order."""
     add_group_columns(command)
     add = command.add_argument_group("order of the groups").add_argument

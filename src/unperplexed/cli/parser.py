@@ -120,7 +120,8 @@ def _parser() -> argparse.ArgumentParser:
         options.add_sampling,
         options.add_groups,
         options.add_scores,
-        options.add_by,
+        options.add_sorted_groups,
+        options.add_baseline,
         options.add_recalibration,
         options.add_picture_axes,
         options.add_json,
@@ -155,6 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     compare.having(
         partial(options.add_input, pairs=False),
         options.add_pairing,
+        options.add_by,
+        options.add_baseline,
         options.add_floor,
         options.add_sampling,
         options.add_scores,

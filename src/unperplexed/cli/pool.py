@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import options
 
 if TYPE_CHECKING:
-    from ..comparison.pairing import Chunks, Pair
+    from ..pairing.rows import Chunks, Pair
     from ..recalibration.pool_result import Pool
 
 _FITTING: dict[str, Any] = {

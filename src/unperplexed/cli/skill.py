@@ -12,6 +12,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..comparison.files import PairingOptions
+    from ..pairing.skill_result import Skill
 
 _CLIMATOLOGY = "climatology:"
 
@@ -22,22 +23,8 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     add = command.add_argument_group("skill").add_argument
     text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
     add("--pair", nargs="+", action="extend", default=[], metavar="PROB=OUTCOME", help=text)
-    add(
-        "--baseline",
-        default="base-rate",
-        metavar="WHAT",
-        help="base-rate (default), climatology:COLUMN[,COLUMN...] (observed frequencies among rows with equal values),"
-        " one of the forecasters, or with one forecaster another probability column",
-    )
-    add(
-        "--by",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COLUMN[:HOW]",
-        help="also give the skill of each group; date:month (year, quarter, weekday, hour) and age:quartiles (halves,"
-        " thirds, quintiles, deciles) make groups of a column",
-    )
+    options.add_baseline(command, "base-rate")
+    options.add_by(command)
     options.add_pairing(command)
     options.add_floor(command)
     options.add_confidence(command)
@@ -48,28 +35,83 @@ def add_skill(command: argparse.ArgumentParser) -> None:
 
 def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a baseline."""
-    from ..comparison.files import compared_files, named_files
-    from ..comparison.skill import BASE_RATE, SkillSettings, skilled
-    from .comparing import recalibrating
-    from .counting import reading_of, selection_of
-    from .outputs import check_outputs, report_bytes, sayer, text_of, write_outputs
+    from ..comparison.files import named_files
+    from .outputs import check_outputs, report_bytes, text_of, write_outputs
 
     a = arguments
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a)
-    options, selection, baseline = _pairing_options(a, files), selection_of(a), a.baseline
-    climatology = baseline.startswith(_CLIMATOLOGY)
+    found = _skill_of(a, files)
+    write_outputs(a, found.to_json, text_of(a, found), report_bytes(a, found))
+
+
+def skill_beside(arguments: argparse.Namespace) -> Skill | None:
+    """Give the skill of the forecasts that are assessed, if a baseline is named: their files are read again."""
+    from .._lib.errors import InputError
+    from ..pairing.skill import skill_rules
+    from ..sources.readers.formats import matching
+    from .counting import tally_names
+
+    a = arguments
+    if a.baseline is None:
+        return None
+    names = matching(a.files)
+    once = [*tally_names(names, a), *(name for name in names if name == "-")]
+    if once or a.engine != "local":
+        raise InputError(
+            f"--baseline {a.baseline}: a baseline is compared row by row, and the rows of {once[0]} cannot be read for"
+            " that; give the file that they came from."
+            if once
+            else f"--engine {a.engine}: --baseline is by the engine local; leave one of them out."
+        )
+    pairing = {"on": [], "in_order": False, "common": False, "forecast": [], "forecaster": None}
+    maps = [f"{_FORECASTS}={a.recalibration}"] if a.recalibration is not None else []
+    alone = {"command": "skill", "quiet": True, "recalibration": maps, "scores": skill_rules(a.scores)}
+    alone |= {"lag": None, "unit": [], "cluster": []}
+    return _skill_of(argparse.Namespace(**{**vars(a), **pairing, **alone}), {_FORECASTS: names})
+
+
+_FORECASTS = "forecasts"
+"""Name of forecasts that no other forecaster stands beside."""
+
+
+def _skill_of(a: argparse.Namespace, files: dict[str, list[str]]) -> Skill:
+    from ..comparison.files import compared_files
+    from ..pairing.skill import BASE_RATE, SkillSettings, skilled
+    from .comparing import recalibrating
+    from .counting import reading_of, selection_of
+    from .outputs import sayer
+
+    options, selection = _pairing_options(a, files), selection_of(a)
+    baseline, climatology = baseline_of(a.baseline)
     if climatology:
-        options, baseline = replace(options, climatology=_columns(baseline)), BASE_RATE
+        options = replace(options, climatology=climatology)
     elif baseline != BASE_RATE and not options.within and len(files) == 1:
         forecaster = next(iter(files))
         options = replace(options, in_order=False, rivals=_beside(forecaster, selection.prob, baseline))
         selection = replace(selection, prob=type(selection.prob)())
-    settings = SkillSettings(baseline, a.scores, a.floor, a.confidence, a.lag, bool(a.groups or a.pair), climatology)
+    settings = SkillSettings(
+        baseline,
+        a.scores,
+        a.floor,
+        a.confidence,
+        a.lag,
+        bool(a.groups or a.pair or a.cluster),
+        bool(climatology),
+        bool(a.unit),
+    )
     how = recalibrating(a, partial(skilled, settings=settings))
-    found = compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
-    write_outputs(a, found.to_json, text_of(a, found), report_bytes(a, found))
+    return compared_files(files, options, selection, reading_of(a), how, sayer(a), progress=not a.quiet)
+
+
+def baseline_of(text: str) -> tuple[str, list[str]]:
+    """Read the name of a baseline, and the columns of a climatology."""
+    from ..pairing.skill import BASE_RATE
+
+    if not text.startswith(_CLIMATOLOGY):
+        return text, []
+    return BASE_RATE, [column for column in text.removeprefix(_CLIMATOLOGY).split(",") if column]
 
 
 def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> PairingOptions:
@@ -89,6 +131,8 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
         pairs=_pair_names(a.pair, alone),
         by=a.by,
         least=1,
+        clusters=a.cluster,
+        units=a.unit,
     )
 
 
@@ -102,10 +146,6 @@ def _pair_names(pairs: Sequence[str], alone: bool) -> list[str]:
     if len(set(names)) < len(names):
         raise InputError("--pair: name each probability column once.")
     return names
-
-
-def _columns(baseline: str) -> list[str]:
-    return [column for column in baseline.removeprefix(_CLIMATOLOGY).split(",") if column]
 
 
 def _beside(forecaster: str, prob: Sequence[str], baseline: str) -> dict[str, list[str]]:

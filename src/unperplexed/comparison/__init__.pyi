@@ -1,3 +1,6 @@
+from ..pairing.skill_result import GroupSkill as GroupSkill
+from ..pairing.skill_result import Skill as Skill
+from ..pairing.skill_result import SkillScore as SkillScore
 from .next_step import LossDifference as LossDifference
 from .next_step import Mended as Mended
 from .next_step import NextStep as NextStep
@@ -5,9 +8,8 @@ from .result import Comparison as Comparison
 from .result import Contributions as Contributions
 from .result import Difference as Difference
 from .result import Forecaster as Forecaster
+from .result import GroupDifferences as GroupDifferences
 from .result import MeanScore as MeanScore
+from .result import PairDifferences as PairDifferences
 from .result import PairedComparison as PairedComparison
 from .sequential import SequentialComparison as SequentialComparison
-from .skill_result import GroupSkill as GroupSkill
-from .skill_result import Skill as Skill
-from .skill_result import SkillScore as SkillScore

@@ -21,10 +21,21 @@ from ..assessment.settings import AssessmentSettings
 from ..calibration.diagnosis.class_rows import RowBlock
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows
 from ..calibration.diagnosis.words import not_made
-from ..forecasts.group_keys import group_numbers
+from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import Reading
-from ..scores.registry import score_reach, scores_kept
+from ..pairing.dependence import check_lag, dependent_rows
+from ..pairing.rows import (
+    Chunks,
+    Pair,
+    Pairing,
+    ScoredRows,
+    parts_of,
+    read_paired,
+    tallies,
+)
+from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
+from ..scores.registry import BRIER_SCORE, LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import (
@@ -41,17 +52,9 @@ from ..statistics.standard_errors import (
     uncertain_mean,
 )
 from ..tally.tally import Tally
+from .groups import group_differences
 from .mending import PairedForecasters, paired_blocks
 from .next_step import PythonLines
-from .pairing import (
-    Chunks,
-    Pair,
-    Pairing,
-    ScoredRows,
-    parts_of,
-    read_paired,
-    tallies,
-)
 from .result import (
     Comparison,
     Contributions,
@@ -60,7 +63,7 @@ from .result import (
     MeanScore,
     PairedComparison,
 )
-from .verdict import BRIER_SCORE, LOG_LOSS, comparison_verdict
+from .verdict import comparison_verdict
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -81,7 +84,12 @@ def compare(
     floor: Floor = DEFAULT_FLOOR,
     scores: Sequence[str] = (),
     groups: Any = None,
+    clusters: Any = None,
     lag: int | None = None,
+    units: Any = None,
+    by: Any = None,
+    baseline: str | None = None,
+    climatology: Any = None,
     confidence: float = 0.95,
     resamples: int = 400,
     seed: int = 0,
@@ -112,8 +120,20 @@ def compare(
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Which rows may depend on one another (those of a match, a document, a place): numbers or texts, of one
         column or several. Standard errors are then computed from sums over groups.
+    clusters : array_like of shape (n,) or (n, 2), mapping from name to such, or data frame, optional
+        One column or two, such as station and date: rows that share the value of either may depend on one another.
+        Instead of ``groups``, whose rows share the values of all columns.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``groups``.
+    units : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Places are counted within each unit, such as a station, and rows of different units are independent.
+    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
+    baseline : str, optional
+        Also give skill scores, as `skill` does: against "base-rate", a constant forecast of the observed frequencies,
+        or one of the forecasters, by name.
+    climatology : array_like of shape (n,), mapping from name to such, or data frame, optional
+        The baseline predicts the observed frequencies among the rows with the same values here, such as the month.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1). The verdict counts p-values below 1 minus it.
     resamples : int, default 400
@@ -142,14 +162,16 @@ def compare(
     -----
     With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
     compared with Student's t with n - 1 degrees of freedom: the paired t-test. With groups, the standard error is
-    cluster-robust. With a lag it is the test of Diebold and Mariano (1995) with Bartlett's kernel and the small-sample
-    factor of Harvey, Leybourne and Newbold (1997). With W the weights of rows, or their sums over groups, the degrees
-    of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a lag L divides the first term by the sum of the kernel's
-    squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the
-    difference is the same in every row or group, there is no interval and no p-value. Intervals end where the scores
-    do. Adjusted p-values are those of Holm (1979) over the pairs of a score. The ratio of geometric accuracies and its
-    interval are exp of minus those of the log loss. Forecasters are ranked by log loss. The verdict compares by log
-    loss and by Brier score, each with its adjusted p-values.
+    cluster-robust; with clusters in two ways it is that of Cameron, Gelbach and Miller (2011), but no smaller than one
+    way alone, with the fewer clusters minus 1 as degrees of freedom. With a lag it is the test of Diebold and Mariano
+    (1995) with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). With W the
+    weights of rows, or their sums over groups, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where a
+    lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus,
+    Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or group, there is no
+    interval and no p-value. Intervals end where the scores do. Adjusted p-values are those of Holm (1979) over the
+    pairs of a score, and within groups over groups and pairs. The ratio of geometric accuracies and its interval are
+    exp of minus those of the log loss. Forecasters are ranked by log loss. The verdict compares by log loss and by
+    Brier score, each with its adjusted p-values.
 
     Examples
     --------
@@ -167,11 +189,26 @@ def compare(
     check_indexes(y_true=y_true, forecasts=forecasts, groups=groups, ids=ids)
     forecasts = by_column(forecasts)
     names = _checked_names(forecasts)
-    settings = ComparisonSettings(scores, floor, confidence, lag, groups is not None, resamples, seed)
+    grouped = groups is not None or clusters is not None
+    against = None
+    if baseline is not None or climatology is not None:
+        against = SkillSettings(
+            baseline or BASE_RATE, skill_rules(scores), floor, confidence, climatology=climatology is not None
+        )
+        against.check_names(names)
+    settings = ComparisonSettings(
+        scores, floor, confidence, lag, grouped, resamples, seed, units=units is not None, skill=against
+    )
     parts = parts_of(forecasts, y_true, {**reading, "sample_weight": sample_weight})
     n = parts[0].forecasts.n_rows
     everything = dict.fromkeys(names, np.arange(n))
-    pairing = Pairing(everything, None if groups is None else group_numbers(groups, n), _named_by(ids, n))
+    pairing = Pairing(
+        everything,
+        ids=_named_by(ids, n),
+        by=None if by is None else row_keys(by, n),
+        climatology=None if climatology is None else row_keys(climatology, n),
+        **dependent_rows(n, groups, clusters, units),
+    )
     options = {**reading, "sample_weight": sample_weight, "groups": groups}
     return compared(lambda: parts, lambda _: pairing, settings).advising(PythonLines.reading(options))
 
@@ -187,21 +224,16 @@ class ComparisonSettings:
     grouped: bool = False
     resamples: int = 400
     seed: int = 0
+    units: bool = False
+    skill: SkillSettings | None = None
+    """The baseline, if skill scores are asked for."""
 
     def __post_init__(self) -> None:
         """Refuse what no comparison can be made with, before any row is read."""
         check_floor(self.floor)
         scores_kept(self.scores)
         checked_sampling(self.confidence, self.resamples, self.seed)
-        if self.lag is None:
-            return
-        if isinstance(self.lag, bool) or not isinstance(self.lag, int | np.integer) or self.lag < 0:
-            raise InputError(f"lag: expected a whole number of at least 0, got {self.lag!r}.")
-        if self.grouped:
-            raise InputError(
-                "lag and groups (--lag, --groups): rows depend on those before and after them, or on those of their"
-                " group; leave one out."
-            )
+        check_lag(self.lag, self.grouped, self.units)
 
     @property
     def rules(self) -> tuple[Score, ...]:
@@ -241,11 +273,13 @@ def _named_by(ids: Any, n: int) -> Callable[[Ints], list[Label]] | None:
 
 def compared(parts: Chunks, pair: Pair, settings: ComparisonSettings) -> Comparison:
     """Read the forecasters' rows once, and again where rows have to be left out for all; then compare."""
-    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor)
+    read = read_paired(parts, pair, settings.rules, settings.floor)
+    rows, at, pairing, notes = read
+    found = None if settings.skill is None else skill_of(read, replace(settings.skill, lag=settings.lag))
     fewer = {name: np.sort(each.position) for name, each in rows.items() if at.size < each.tally.n_rows}
     for name, tally in (tallies(parts(), fewer, settings.rules) if fewer else {}).items():
         rows[name] = replace(rows[name], tally=replace(tally, notes=notes[name]))
-    return _comparison(rows, at, pairing, settings, parts)
+    return replace(_comparison(rows, at, pairing, settings, parts), skill=found)
 
 
 def _comparison(
@@ -260,12 +294,11 @@ def _comparison(
     scored_floor = floor if any(_zero_rows(each) for each in rows.values()) else 0.0
     if scored_floor:
         rows = {name: each.floored() for name, each in rows.items()}
-    groups = None if pairing.groups is None else np.unique(pairing.groups[at], return_inverse=True)[1]
+    dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
-    assessments = {
-        name: _diagnosed(each, name, rows[name], groups, settings, parts) for name, each in assessments.items()
-    }
-    sample = _Sample(first.weights[some], Dependence(groups, settings.lag or 0), settings.confidence, reach)
+    assessments = {name: _diagnosed(each, name, rows[name], dependence, parts) for name, each in assessments.items()}
+    sample = _Sample(first.weights[some], dependence, settings.confidence, reach)
+    sample.check()
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
     ranked = [*forecasters]
@@ -282,6 +315,11 @@ def _comparison(
         parts=parts,
     )
     differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
+    by_group = group_differences(
+        rows_by_group(pairing.by, at),
+        sample.weights,
+        lambda of: _differences_in(of, pairs, rows, settings.rules, sample),
+    )
     return Comparison(
         forecasters=forecasters,
         pairs=tuple(
@@ -292,14 +330,18 @@ def _comparison(
         n_classes=len(first.labels),
         labels=first.labels,
         weighted=first.tally.weighted,
-        n_groups=None if groups is None else sample.dependence.units(at.size),
+        n_groups=None if dependence.groups is None else dependence.sizes(at.size)[0],
+        n_crossed=dependence.sizes(at.size)[1] if dependence.two_way else None,
         lag=settings.lag,
+        n_units=dependence.n_units,
         floor=floor,
         scored_floor=scored_floor,
         confidence=settings.confidence,
         seed=settings.seed,
         verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
         warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences)),
+        by=() if pairing.by is None else pairing.by.names,
+        groups=by_group,
         _paired=again,
     )
 
@@ -308,14 +350,15 @@ def _diagnosed(
     assessment: Assessment,
     name: str,
     paired: ScoredRows,
-    groups: Ints | None,
-    settings: ComparisonSettings,
+    dependence: Dependence,
     parts: Chunks,
 ) -> Assessment:
     """Let a forecaster be diagnosed by its paired rows, where its counts do not suffice."""
-    if settings.lag:
+    groups = dependence.groups
+    if dependence.lag or dependence.two_way:
         labels, n = paired.labels, paired.position.size
-        reason = "it needs rows that are independent, or clusters of them; give groups instead of a lag"
+        other = "a lag" if dependence.lag else "clusters in two ways"
+        reason = f"it needs rows that are independent, or clusters of them; give groups instead of {other}"
         return assessment.diagnosed_by(lambda: not_made(reason, n, labels))
     if groups is None and len(paired.labels) == 2:
         return assessment
@@ -338,13 +381,17 @@ class _Sample:
     reach: Mapping[str, Interval]
     """Smallest and largest score that a row could have, by the rule's name."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         """Refuse a lag that leaves nothing independent."""
         if self.dependence.lag and self.dependence.independent(np.ones_like(self.weights)) < LEAST_WORTH:
             raise InputError(
                 f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows leave fewer than two"
                 " independent ones; choose a smaller lag, at most a tenth of the rows."
             )
+
+    def at(self, rows: Ints) -> _Sample:
+        """Give what some rows have in common."""
+        return replace(self, weights=self.weights[rows], dependence=self.dependence.at(rows))
 
     def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:
         """Mean of the rows' scores by a rule, and its interval."""
@@ -402,6 +449,18 @@ def _differences(
         pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
         for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
     }
+
+
+def _differences_in(
+    some: Ints,
+    pairs: Sequence[tuple[str, str]],
+    rows: Mapping[str, ScoredRows],
+    rules: Sequence[Score],
+    sample: _Sample,
+) -> dict[str, dict[tuple[str, str], Difference]]:
+    """Differences in some rows, by rule and pair."""
+    few, part = {name: each.at(some) for name, each in rows.items()}, sample.at(some)
+    return {rule.name: _differences(pairs, few, rule.name, part) for rule in rules}
 
 
 def _pair(
@@ -467,7 +526,7 @@ def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -
 def _few_rows(sample: _Sample, differences: Mapping[str, Mapping[tuple[str, str], Difference]]) -> Iterable[str]:
     """Warn where the rows, or those that decide, are too few for intervals and p-values."""
     dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
-    units, effective = dependence.units(rows), dependence.independent(sample.weights)
+    units, effective = dependence.independent_units(rows), dependence.independent(sample.weights)
     what = "rows" if dependence.groups is None else "groups"
     same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
     for a, b in same[:1] if effective >= LEAST_WORTH else []:

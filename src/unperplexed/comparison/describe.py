@@ -14,15 +14,19 @@ from .._lib.formatting import (
     number_of,
     p_value_text,
     percent,
+    printable,
     rule_text,
     short_name,
 )
 from ..assessment.describe_charts import Event
 from ..assessment.describe_words import MEANING
 from ..assessment.familiar import FamiliarMetrics, familiar_metrics
-from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings
+from ..pairing.dependence import dependent_text
+from ..pairing.describe_skill import skill_blocks
+from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
+from ..scores.registry import BRIER_SCORE, LOG_LOSS
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_LINES, ROLES, curves_table, profiles_chart, ratio_chart, reliability_chart
@@ -31,6 +35,7 @@ from .describe_tables import (
     contributions_table,
     differences_table,
     forecasters_table,
+    group_differences_table,
     scores_table,
     short_differences_table,
     zero_forecasters,
@@ -52,9 +57,7 @@ def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Docume
 
 def dependence_text(c: Comparison) -> str:
     """Name the assumption about rows on which intervals and p-values rest."""
-    if c.n_groups is not None:
-        return f"{number_of(c.n_groups, 'cluster')} of dependent rows"
-    return f"rows dependent up to {c.lag} apart" if c.lag else "independent rows"
+    return dependent_text(c.n_groups, c.n_crossed, c.lag, c.n_units)
 
 
 def log_loss_text(c: Comparison) -> str:
@@ -148,6 +151,9 @@ class Described:
         yield short_differences_table(c, c.pairs[:SHORT_PAIRS])
         if len(c.pairs) > SHORT_PAIRS:
             yield Prose(f"... and {number_of(len(c.pairs) - SHORT_PAIRS, 'further pair')}")
+        yield from map(Table.short, self._by_group())
+        if c.skill is not None:
+            yield from skill_blocks(c.skill)
         if len(pair.contributions):
             yield from _turning(pair, c.n_rows)
         else:
@@ -170,6 +176,10 @@ class Described:
             for name, each in self.c.forecasters.items()
             for line in notes_lines(each.assessment.notes)
         ]
+
+    def _by_group(self) -> Iterator[Table]:
+        for rule in (LOG_LOSS, BRIER_SCORE) if self.c.groups else ():
+            yield group_differences_table(self.c, rule)
 
     def _forests(self) -> Iterator[Block]:
         for rule in ("log_loss", "brier_score"):
@@ -279,6 +289,10 @@ class Described:
     def _sections(self, command: str) -> Iterator[Section]:
         c = self.c
         yield Section("forecasters", "Forecasters", [forecasters_table(c), ratio_chart(c)], "Forecasters")
+        if c.groups:
+            yield Section("by", f"Differences by {', '.join(map(printable, c.by))}", [*self._by_group()], "By group")
+        if c.skill is not None:
+            yield Section("skill", f"Skill against {c.skill.baseline}", skill_blocks(c.skill), "Skill")
         words = "Low orders weigh the worst forecasts most, high orders the best."
         blocks: list[Block] = [Prose(words, quiet=True), profiles_chart(c), averages_table(c)]
         yield Section("risk", "Risk profiles", blocks, "Risk profile", 5)
@@ -307,8 +321,7 @@ class Described:
         yield "forecasts", f"{c.n_rows:,} of each"
         yield "classes", f"{c.n_classes:,}"
         yield "weights", "yes" if c.weighted else "none"
-        yield "clusters", "none" if c.n_groups is None else number_of(c.n_groups, "cluster")
-        yield "dependent rows", f"up to {c.lag} apart" if c.lag else "none"
+        yield "rows", dependence_text(c)
         yield "floor", f"{c.floor:g}"
         yield "log loss and geometric accuracy", log_loss_text(c)
         yield "calibration curve", a.estimator
@@ -340,7 +353,10 @@ def compare_call(c: Comparison) -> str:
         "sample_weight=sample_weight": c.weighted,
         f"pos_label={positive!r}": positive not in (None, 1, "1"),
         f"floor={c.floor:g}": f"{c.floor:g}" != default,
-        "groups=groups": c.n_groups is not None,
+        "groups=groups": c.n_groups is not None and c.n_crossed is None,
+        "clusters=clusters": c.n_crossed is not None,
+        "units=units": c.n_units is not None,
+        "by=by": bool(c.by),
         f"lag={c.lag}": bool(c.lag),
         f"confidence={c.confidence:g}": c.confidence != 0.95,
         f"resamples={a.source.sampling.resamples}": a.source.sampling.resamples != 400 and c.assessed_for_sure,

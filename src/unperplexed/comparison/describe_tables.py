@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, rule_text, short_name
+from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, printable, rule_text, short_name
 from ..assessment.familiar import familiar_metrics
 from ..calibration.diagnosis.describe import short_verdict
+from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
-from ..report.numbers import MINUS, between, estimate, number, share
+from ..report.numbers import MINUS, between, count, estimate, number, share
 from ..scores.registry import SCORES, score_named
 from ..statistics.intervals import Interval
 from .result import Comparison, Difference, Forecaster, PairedComparison
@@ -94,6 +95,27 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
             *_estimates([(d.difference, d.interval) for _, d in rows]),
             Column("p-value", [_p_value(d.adjusted_p_value) for _, d in rows]),
         ],
+        notes=confidence_interval(c.confidence),
+    )
+
+
+def group_differences_table(c: Comparison, rule: str) -> Table:
+    """Return the differences by a rule in each group, pair by pair."""
+    found = [(group, pair) for group in c.groups for pair in group.pairs]
+    differences = [pair.differences[rule] for _, pair in found]
+    pairs = Column("pair", [f"{short_name(p.first)} − {short_name(p.second)}" for _, p in found])
+    several = len(c.pairs) > 1
+    what = f"{short_name(c.pairs[0].first)} − {short_name(c.pairs[0].second)}" if not several else "left − right"
+    return Table(
+        f"Differences in {rule_text(rule)} by group ({what}), p-values Holm-adjusted for {len(found):,} tests.",
+        [
+            Column(", ".join(map(printable, c.by)), [short_name(key_text(group.key), 40) for group, _ in found]),
+            *([pairs] if several else []),
+            Column("rows", [count(group.n_rows) for group, _ in found]),
+            *_estimates([(d.difference, d.interval) for d in differences]),
+            Column("adjusted p-value", [_p_value(d.adjusted_p_value) for d in differences]),
+        ],
+        sortable=True,
         notes=confidence_interval(c.confidence),
     )
 

@@ -16,8 +16,16 @@ from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
 from .._lib.typing import Ints
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import RowKeys, group_numbers, row_keys
+from ..forecasts.group_keys import RowKeys, row_keys
 from ..forecasts.labels import Label
+from ..pairing.dependence import Dependent, dependent_rows
+from ..pairing.rows import (
+    Chunk,
+    Chunks,
+    Pair,
+    Pairing,
+    ScoredRows,
+)
 from ..sources.derived_columns import derived
 from ..sources.files import (
     FileReading,
@@ -26,18 +34,11 @@ from ..sources.files import (
     Selection,
 )
 from ..sources.readers.formats import matching
-from ..sources.row_filter import RowFilter, key_column
-from .pairing import (
-    Chunk,
-    Chunks,
-    Pair,
-    Pairing,
-    ScoredRows,
-)
+from ..sources.row_filter import RowFilter, condition_column, key_column
 
 Result = TypeVar("Result")
 
-_ROW, _GROUP, _FORECASTER = "row", "group", "forecaster"
+_ROW, _GROUP, _FORECASTER, _CLUSTER, _UNIT = "row", "group", "forecaster", "cluster", "unit"
 _LINE, _PAIR = "line", "pair"
 _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
@@ -59,6 +60,10 @@ class PairingOptions:
     """Where each has rows of its own in one table: the column that names it."""
     groups: Sequence[str] = ()
     """Columns that say which rows may depend on one another; of several files those of the first."""
+    clusters: Sequence[str] = ()
+    """One column or two: rows that share the value of either may depend on one another; likewise of the first file."""
+    units: Sequence[str] = ()
+    """Columns that make a unit: only rows of the same unit, up to a lag apart in their order, are dependent."""
     where: str = ""
     """An SQL expression of columns of the first file: only rows for which it is true are compared."""
     by: Sequence[str] = ()
@@ -80,6 +85,9 @@ class PairingOptions:
             )
         if self.forecaster and not self.on:
             raise InputError("--forecaster: how are rows matched? Name the columns of their id with --on.")
+        if self.clusters and (self.groups or self.pairs):
+            other = "--groups" if self.groups else "--pair"
+            raise InputError(f"--cluster and {other}: each says which rows may depend on one another; leave one out.")
         if self.common and not self.on:
             raise InputError("--common: ids that all have in common are those of the columns named with --on.")
         if not (self.on or self.in_order or self.rivals):
@@ -100,6 +108,8 @@ class PairingOptions:
         """Columns that only the first of several files needs."""
         made = {_BY: self.by, _CLIMATOLOGY: self.climatology}
         named = {f"{_GROUP} {at}": column for at, column in enumerate(self.groups)}
+        named |= {f"{_CLUSTER} {at}": column for at, column in enumerate(self.clusters)}
+        named |= {f"{_UNIT} {at}": column for at, column in enumerate(self.units)}
         columns = {
             f"{kind} {at}": derived(text).column for kind, texts in made.items() for at, text in enumerate(texts)
         }
@@ -213,7 +223,8 @@ class _FileRows:
     ) -> pl.DataFrame:
         frame = pl.DataFrame({_ROW: np.arange(first, first + n), _LINE: np.arange(line, line + n)})
         for name, column in wanted.items():
-            key = key_column(batch.keys[column], column)
+            read = condition_column if name.startswith(_WHERE) else key_column
+            key = read(batch.keys[column], column)
             if key.null_count() and not name.startswith(_WHERE):
                 rows = batch.first_row + key.is_null().arg_true().to_numpy()
                 raise InputError(f"{batch.source}: column {column!r} is empty in {rows_text(rows)}. Repair them.")
@@ -257,8 +268,8 @@ class _FileRows:
         ids = frame.select(on)
         return Pairing(
             positions,
-            _groups(frame),
-            (lambda at: _id_texts(ids[at])) if on else None,
+            ids=(lambda at: _id_texts(ids[at])) if on else None,
+            **_dependent(frame),
             by=_made(frame, _BY, options.by),
             climatology=_made(frame, _CLIMATOLOGY, options.climatology),
             chosen=bool(options.where),
@@ -330,10 +341,14 @@ def _check_missing(name: str, frame: pl.DataFrame, of: str, wanted: pl.DataFrame
         )
 
 
-def _groups(frame: pl.DataFrame) -> Ints | None:
-    columns = [name for name in frame.columns if name.startswith(f"{_GROUP} ")]
-    columns = columns or [_LINE] * (_PAIR in frame.columns)
-    return group_numbers(frame.select(columns), frame.height) if columns else None
+def _dependent(frame: pl.DataFrame) -> Dependent:
+    """Read which rows may depend on one another; several forecasts of a row do, unless other groups are named."""
+    groups, clusters, units = (
+        [name for name in frame.columns if name.startswith(f"{kind} ")] for kind in (_GROUP, _CLUSTER, _UNIT)
+    )
+    groups = groups or [_LINE] * (_PAIR in frame.columns)
+    named = (frame.select(columns) if columns else None for columns in (groups, clusters, units))
+    return dependent_rows(frame.height, *named)
 
 
 def _id_texts(ids: pl.DataFrame) -> list[Label]:

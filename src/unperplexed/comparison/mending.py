@@ -12,13 +12,13 @@ from .._lib.typing import AnyFloats, Floats, Ints
 from ..assessment.remedy import MOST_PROBABILITIES, map_text, mendable, method_for
 from ..assessment.result import Assessment
 from ..forecasts.forecasts import Block
+from ..pairing.rows import Chunks, ScoredRows
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..recalibration.recalibrated_rows import clusters_in_order, order_of_rows, recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..statistics.intervals import Interval
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from .next_step import LossDifference, Mended, NextStep
-from .pairing import Chunks, ScoredRows
 
 FOLDS = 5
 
@@ -76,8 +76,9 @@ def next_step(paired: PairedForecasters) -> NextStep | None:
 def _enough(paired: PairedForecasters) -> bool:
     some = next(iter(paired.rows.values()))
     n, classes = some.position.size, len(some.labels)
-    units = paired.dependence.units(n)
-    if paired.dependence.lag or n < FEWEST_ROWS or (paired.dependence.groups is not None and units < FEWEST_CLUSTERS):
+    by = paired.dependence
+    units = by.independent_units(n)
+    if by.lag or by.two_way or n < FEWEST_ROWS or (by.groups is not None and units < FEWEST_CLUSTERS):
         return False
     few = n <= _MOST_BINARY if classes == 2 else n * classes <= MOST_PROBABILITIES
     finite = all(np.isfinite(each).all() for each in paired.losses.values())

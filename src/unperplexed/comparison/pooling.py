@@ -11,8 +11,8 @@ from .._lib.errors import InputError
 from .._lib.typing import AnyFloats
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows
+from ..pairing.rows import Chunks, Pair, ScoredRows, check_same, paired
 from ..tally.tally import Tally
-from .pairing import Chunks, Pair, ScoredRows, check_same, paired
 
 
 def paired_rows(parts: Chunks, pair: Pair) -> GatheredRows:

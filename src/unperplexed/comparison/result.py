@@ -14,7 +14,9 @@ from .._lib.serialize import plain_values
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
 from ..assessment.result import Assessment
+from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
+from ..pairing.skill_result import Skill
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from .mending import PairedForecasters
 
-ComparisonFrame = Literal["forecasters", "differences", "rows"]
+ComparisonFrame = Literal["forecasters", "differences", "groups", "rows"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,29 @@ class PairedComparison:
 
 
 @dataclass(frozen=True)
+class PairDifferences:
+    """Two forecasters in the rows of one group."""
+
+    first: str
+    second: str
+    differences: dict[str, Difference]
+    """By the rule's name; adjusted p-values are those of Holm over all groups and pairs."""
+
+
+@dataclass(frozen=True)
+class GroupDifferences:
+    """Paired differences in the rows of one group."""
+
+    key: Key
+    """Value of each column of ``by``."""
+    n_rows: int
+    row_share: float
+    """Share of the total weight of the rows."""
+    pairs: tuple[PairDifferences, ...]
+    """Every two forecasters, in the order of `Comparison.pairs`."""
+
+
+@dataclass(frozen=True)
 class Comparison(JsonResult):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 
@@ -151,8 +176,12 @@ class Comparison(JsonResult):
     weighted: bool
     n_groups: int | None
     """Number of groups of dependent rows; None without groups."""
+    n_crossed: int | None
+    """Number of groups the other way, where rows that share one of two columns may depend on one another."""
     lag: int | None
     """How many places apart rows may depend on one another; None for independent rows or groups."""
+    n_units: int | None
+    """Number of units within which places are counted; None where all rows are in one order."""
     floor: float
     """Floor of each forecaster's ``assessment``, and of the comparison where that needs one."""
     scored_floor: float
@@ -167,6 +196,12 @@ class Comparison(JsonResult):
     ``confidence`` are significant."""
     warnings: tuple[str, ...]
     """Reasons why intervals and p-values are approximate or missing."""
+    by: tuple[str, ...] = ()
+    """Names of the columns that make ``groups``."""
+    groups: tuple[GroupDifferences, ...] = ()
+    """Differences in each group of rows, in natural order; empty without ``by``."""
+    skill: Skill | None = None
+    """Skill scores against a baseline, for all rows and for each group, where one was named."""
     version: str = __version__
     _paired: PairedForecasters | None = field(default=None, repr=False, compare=False)
     _commands: MapCommands | PythonLines = field(default_factory=PythonLines, repr=False, compare=False)
@@ -226,8 +261,9 @@ class Comparison(JsonResult):
 
         Parameters
         ----------
-        what : {"forecasters", "differences", "rows"}, default "forecasters"
-            One row a forecaster, one row for each pair and score, or the rows from which differences come.
+        what : {"forecasters", "differences", "groups", "rows"}, default "forecasters"
+            One row a forecaster, one row for each pair and score, the same for each group of ``by``, or the rows from
+            which differences come.
 
         Returns
         -------
@@ -241,7 +277,12 @@ class Comparison(JsonResult):
         import polars as pl
 
         check_choice("what", what, get_args(ComparisonFrame))
-        tables = {"forecasters": self._forecaster_rows, "differences": self._difference_rows, "rows": self._rows}
+        tables = {
+            "forecasters": self._forecaster_rows,
+            "differences": lambda: self._difference_rows(self.pairs),
+            "groups": self._group_rows,
+            "rows": self._rows,
+        }
         return pl.DataFrame(list(tables[what]()), infer_schema_length=None)
 
     def _forecaster_rows(self) -> Iterable[dict[str, Any]]:
@@ -252,8 +293,14 @@ class Comparison(JsonResult):
             floors = {"scored_floor": self.scored_floor, "zero_rows": each.zero_rows}
             yield {"forecaster": name, **accuracy, **each.assessment.figures(), **scores, **floors}
 
-    def _difference_rows(self) -> Iterable[dict[str, Any]]:
-        for pair in self.pairs:
+    def _group_rows(self) -> Iterable[dict[str, Any]]:
+        for group in self.groups:
+            key = dict(zip(self.by, group.key, strict=True))
+            size = {"rows": group.n_rows, "row_share": group.row_share}
+            yield from ({**key, **size, **row} for row in self._difference_rows(group.pairs))
+
+    def _difference_rows(self, pairs: Iterable[PairedComparison | PairDifferences]) -> Iterable[dict[str, Any]]:
+        for pair in pairs:
             for score, each in pair.differences.items():
                 figures = {**vars(each), "lower": each.interval.low, "upper": each.interval.high}
                 del figures["interval"]

@@ -17,6 +17,15 @@ from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading
+from ..pairing.rows import (
+    Chunk,
+    Chunks,
+    Pair,
+    PairedRows,
+    Pairing,
+    parts_of,
+    read_paired,
+)
 from ..report.document import Document
 from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named, scores_by_outcome
@@ -28,15 +37,6 @@ from ..statistics.means import (
     Floor,
     check_floor,
     floor_for,
-)
-from .pairing import (
-    Chunk,
-    Chunks,
-    Pair,
-    PairedRows,
-    Pairing,
-    parts_of,
-    read_paired,
 )
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .._lib.formatting import at_floor_text, number_of, p_value_text
+from ..scores.registry import BRIER_SCORE, LOG_LOSS
 from .result import Difference, Forecaster
 
-LOG_LOSS, BRIER_SCORE = "log_loss", "brier_score"
 _RULES = {LOG_LOSS: "log loss", BRIER_SCORE: "Brier score"}
 """The rules of the verdict, both proper and both better when smaller."""
 

@@ -26,6 +26,9 @@ from .rules import RULES, Score, power_score, ranked_probability_score, surprisa
 SCORES: Mapping[str, Score] = MappingProxyType({score.name: score for score in RULES})
 """Scoring rules by name that are functions of the per-row primitives; every tally keeps their sums."""
 
+LOG_LOSS, BRIER_SCORE = "log_loss", "brier_score"
+"""Rules that every verdict on differences goes by; both proper, and better when smaller."""
+
 
 def _ranked_probability_score(block: Block) -> Floats:
     return ranked_probability_score(block.probabilities, block.truth)

@@ -56,7 +56,7 @@ class RowFilter:
         times = any(isinstance(each, pl.Series) and isinstance(each.dtype, pl.Datetime) for each in chosen.values())
         if times and re.search(r"'\d{4}-\d\d-\d\d \d", self._text):
             raise self._refused("a T stands between date and time")
-        frame = pl.DataFrame({name: _condition_column(each, name) for name, each in chosen.items()})
+        frame = pl.DataFrame({name: condition_column(each, name) for name, each in chosen.items()})
         return np.flatnonzero(self.matches(frame))
 
     def matches(self, frame: pl.DataFrame) -> Bools:
@@ -91,7 +91,7 @@ class RowFilter:
 ALL_ROWS = RowFilter("")
 
 
-def _condition_column(column: Column, name: str) -> pl.Series:
+def condition_column(column: Column, name: str) -> pl.Series:
     """Give truth values as they are, and anything else as keys are spelled."""
     if isinstance(column, pl.Series) and column.dtype == pl.Boolean:
         return column

@@ -25,21 +25,55 @@ class Dependence:
     groups: Ints | None = None
     """Number of each row's group, from 0; every number occurs."""
     lag: int = 0
+    crossed: Ints | None = None
+    """Number of each row's group the other way, likewise: rows that share either group may depend on one another."""
+    units: Ints | None = None
+    """Unit of each row, where only rows of one unit are places apart, in their order; None: all rows are of one."""
 
-    def units(self, n_rows: int) -> int:
-        """How many groups there are, or rows where these are not grouped."""
-        return n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
+    def at(self, rows: Ints) -> Dependence:
+        """Say it of some rows alone."""
+        return Dependence(
+            _renumbered(self.groups, rows),
+            self.lag,
+            _renumbered(self.crossed, rows),
+            None if self.units is None else self.units[rows],
+        )
+
+    @property
+    def two_way(self) -> bool:
+        """Whether rows are grouped in two ways."""
+        return self.crossed is not None
+
+    @property
+    def n_units(self) -> int | None:
+        """Number of units; None where all rows are of one."""
+        return None if self.units is None else np.unique(self.units).size
+
+    def sizes(self, n_rows: int) -> tuple[int, ...]:
+        """How many groups there are, each way, or rows where these are not grouped."""
+        if self.groups is None:
+            return (n_rows,)
+        return tuple(int(way.max(initial=-1)) + 1 for way in (self.groups, self.crossed) if way is not None)
+
+    def independent_units(self, n_rows: int) -> int:
+        """How many groups there are, the fewer of two ways, or rows where these are not grouped."""
+        return min(self.sizes(n_rows))
 
     def independent(self, w: Floats) -> float:
         """Effective number of independent units.
 
-        Kish's size of the groups' weights, or the rows'. With a lag it is divided by the sum of the kernel's squares,
-        so that it gives the equivalent degrees of freedom of Lazarus, Lewis, Stock and Watson (2018).
+        Kish's size of the groups' weights, or the rows'; the smaller of two ways. With a lag it is divided by the sum
+        of the kernel's squares, so that it gives the equivalent degrees of freedom of Lazarus, Lewis, Stock and Watson
+        (2018).
         """
-        weight = w if self.groups is None else np.bincount(self.groups, w).astype(np.float64)
+        ways = [w] if self.groups is None else [np.bincount(g, w) for g in (self.groups, self.crossed) if g is not None]
         horizon = self.lag + 1
         squares = (2 * horizon**2 + 1) / (3 * horizon)  # of 1 - |j|/horizon, summed
-        return effective_number(weight) / squares
+        return min(effective_number(way.astype(np.float64)) for way in ways) / squares
+
+
+def _renumbered(groups: Ints | None, rows: Ints) -> Ints | None:
+    return None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
 
 
 class UncertainMean(NamedTuple):
@@ -71,30 +105,56 @@ class UncertainMean(NamedTuple):
 def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMean:
     """Weighted mean of rows of positive weight, and its sandwich standard error.
 
-    For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. With a lag it is that
-    of the Diebold-Mariano test with Bartlett's kernel and the factor of Harvey, Leybourne and Newbold (1997), which is
-    (n - 1)/n without.
+    For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. Of groups in two ways
+    it is that of Cameron, Gelbach and Miller (2011), the variance one way plus that the other way minus that of rows
+    that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with Bartlett's
+    kernel and the factor of Harvey, Leybourne and Newbold (1997), which is (n - 1)/n without; of units each, the
+    products of rows of the same unit are summed.
     """
-    units, weight, degrees = dependence.units(x.size), float(w.sum()), dependence.independent(w) - 1
+    weight, degrees = float(w.sum()), dependence.independent(w) - 1
     with np.errstate(invalid="ignore"):  # infinity less itself
         mean = float((w * x).sum()) / weight
     if not np.isfinite(x).all():
         return UncertainMean(mean, math.nan, degrees, math.nan)
-    rows = w / weight * (x - mean)
+    rows, least = w / weight * (x - mean), max(_ROUNDING, _ROUNDING_32 * abs(mean))
+    if dependence.crossed is None or dependence.groups is None:
+        found = _sandwich(rows, dependence, least)
+    else:
+        both = np.unique(np.stack([dependence.groups, dependence.crossed]), axis=1, return_inverse=True)[1].ravel()
+        ways = dependence.groups, dependence.crossed, both
+        one, other, shared = (_sandwich(rows, Dependence(way), least) for way in ways)
+        variance = max(one.variance, other.variance, one.variance + other.variance - shared.variance)
+        found = _Sandwich(variance, min(one.carried_by, other.carried_by))
+    return UncertainMean(mean, math.sqrt(found.variance), degrees, found.carried_by)
+
+
+class _Sandwich(NamedTuple):
+    variance: float
+    carried_by: float
+
+
+def _sandwich(rows: Floats, dependence: Dependence, least: float) -> _Sandwich:
+    """Variance of a sum of centred rows; below the least size, all units are taken to be the same."""
+    n = dependence.independent_units(rows.size)
     # Sorted, so that the names of groups change no digit.
     u = rows if dependence.groups is None else np.sort(np.bincount(dependence.groups, rows))
-    if np.abs(u).sum() <= max(_ROUNDING, _ROUNDING_32 * abs(mean)):  # the same in every unit
-        return UncertainMean(mean, 0.0 if units > 1 else math.nan, degrees, math.inf)
+    if np.abs(u).sum() <= least:
+        return _Sandwich(0.0 if n > 1 else math.nan, math.inf)
     squares = u * u
     total = float(squares.sum())
     fourth = float(squares @ squares)
     carried_by = total**2 / fourth if fourth else math.inf
-    horizon = dependence.lag + 1
+    horizon, unit = dependence.lag + 1, dependence.units
+    if unit is not None:
+        order = np.argsort(unit, kind="stable")
+        u, unit = u[order], unit[order]
     for lag in range(1, horizon):
-        total += 2 * (1 - lag / horizon) * float(u[lag:] @ u[:-lag])
-    factor = (units + 1 - 2 * horizon + horizon * (horizon - 1) / units) / units
-    error = math.sqrt(max(total, 0.0) / factor) if factor > 0 else math.nan
-    return UncertainMean(mean, error, degrees, carried_by)
+        later, earlier = u[lag:], u[:-lag]
+        if unit is not None:
+            later = np.where(unit[lag:] == unit[:-lag], later, 0.0)
+        total += 2 * (1 - lag / horizon) * float(later @ earlier)
+    factor = (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
+    return _Sandwich(max(total, 0.0) / factor if factor > 0 else math.nan, carried_by)
 
 
 def holm(p: Floats) -> Floats:

@@ -19,6 +19,7 @@ from ..forecasts.labels import Label
 from ..scores.registry import scores_at_floor
 from ..scores.rules import Score
 from ..statistics.means import Floor, floor_for
+from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 
 
@@ -151,14 +152,22 @@ class Pairing:
     """Numbers of each forecaster's rows, in one order for all."""
     groups: Ints | None = None
     """Number of the group that each of them is in."""
+    crossed: Ints | None = None
+    """Number of the group the other way; rows that share either may depend on one another."""
+    units: Ints | None = None
+    """Unit of each of them, within which rows are in order and depend on those up to a lag apart."""
     ids: Callable[[Ints], list[Label]] | None = None
     """Gives the ids of some of them."""
     by: RowKeys | None = None
-    """The groups whose skill is asked for."""
+    """The groups that are looked at by themselves."""
     climatology: RowKeys | None = None
     """The groups of which a climatology predicts the observed frequencies."""
     chosen: bool = False
     """Whether only rows that the user chose are in it."""
+
+    def dependence(self, at: Ints, lag: int | None) -> Dependence:
+        """Say which of some rows may depend on one another."""
+        return Dependence(self.groups, lag or 0, self.crossed, self.units).at(at)
 
     def named(self, at: Ints) -> str:
         """Name some of them for an error message."""

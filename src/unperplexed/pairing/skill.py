@@ -14,18 +14,17 @@ from .._lib.errors import InputError, listed, refuse_unknown
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
-from ..forecasts.group_keys import Key, RowKeys, group_numbers, in_order, row_keys
+from ..forecasts.group_keys import Key, RowKeys, in_order, row_keys
 from ..forecasts.reading import Reading
-from ..scores.registry import SCORES, score_named, scores_by_outcome
+from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
 from ..statistics.ratios import uncertain_ratio
 from ..statistics.standard_errors import Dependence, holm
-from .compare import ComparisonSettings
-from .pairing import Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired
+from .dependence import check_lag, dependent_rows
+from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
-from .verdict import BRIER_SCORE, LOG_LOSS
 
 BASE_RATE = "base-rate"
 """Name of the baseline that predicts the observed frequencies of the classes in all rows."""
@@ -45,7 +44,9 @@ def skill(
     floor: Floor = DEFAULT_FLOOR,
     scores: Sequence[str] = (),
     groups: Any = None,
+    clusters: Any = None,
     lag: int | None = None,
+    units: Any = None,
     confidence: float = 0.95,
     **reading: Unpack[Reading],
 ) -> Skill:
@@ -76,8 +77,13 @@ def skill(
         are proper, with a smaller score for a better forecast and 0 for a perfect one.
     groups : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
         Clusters: which rows may depend on one another. Standard errors are then computed from sums over clusters.
+    clusters : array_like of shape (n,) or (n, 2), mapping from name to such, or data frame, optional
+        One column or two, such as station and date: rows that share the value of either may depend on one another, as
+        in `compare`. Instead of ``groups``.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart, within each group of ``by``, may depend on one another.
+    units : array_like of shape (n,), mapping from name to such, or data frame, optional
+        Places are counted within each unit, such as a station, and rows of different units are independent.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     **reading
@@ -119,17 +125,31 @@ def skill(
     named = by_column(forecasts)
     if not isinstance(named, Mapping):
         named = {"forecast": named}
-    settings = SkillSettings(baseline, scores, floor, confidence, lag, groups is not None, climatology is not None)
+    settings = SkillSettings(
+        baseline,
+        scores,
+        floor,
+        confidence,
+        lag,
+        grouped=groups is not None or clusters is not None,
+        climatology=climatology is not None,
+        units=units is not None,
+    )
     settings.check_names([*named])
     parts = parts_of(named, y_true, {**reading, "sample_weight": sample_weight})
     n = parts[0].forecasts.n_rows
     pairing = Pairing(
         dict.fromkeys(named, np.arange(n)),
-        None if groups is None else group_numbers(groups, n),
         by=None if by is None else row_keys(by, n),
         climatology=None if climatology is None else row_keys(climatology, n),
+        **dependent_rows(n, groups, clusters, units),
     )
     return skilled(lambda: parts, lambda _: pairing, settings)
+
+
+def skill_rules(scores: Sequence[str]) -> list[str]:
+    """Name the rules, of those asked for, that a skill score can be of."""
+    return [rule.name for rule in map(score_named, scores) if rule.proper and not rule.larger_is_better]
 
 
 @dataclass(frozen=True)
@@ -143,10 +163,11 @@ class SkillSettings:
     lag: int | None = None
     grouped: bool = False
     climatology: bool = False
+    units: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no skill can be computed with, before any row is read."""
-        ComparisonSettings((), self.floor, self.confidence, self.lag, self.grouped)
+        check_lag(self.lag, self.grouped, self.units)
         check_floor(self.floor)
         checked_sampling(self.confidence, 0, 0)
         if self.climatology and self.baseline != BASE_RATE:
@@ -185,13 +206,12 @@ class _SkillRows:
     weights: Floats
     scores: Mapping[str, Mapping[str, Floats]]
     baseline: Mapping[str, Floats]
-    clusters: Ints | None
+    dependence: Dependence
     settings: SkillSettings
 
     def group(self, key: Key, rows: Ints) -> GroupSkill:
         """Give the skill in some of the rows; p-values are not adjusted yet."""
-        clusters = None if self.clusters is None else np.unique(self.clusters[rows], return_inverse=True)[1]
-        dependence = Dependence(clusters, self.settings.lag or 0)
+        dependence = self.dependence.at(rows)
         found = {
             name: {rule: self._score(values, self.baseline[rule], rows, dependence) for rule, values in of.items()}
             for name, of in self.scores.items()
@@ -215,7 +235,12 @@ class _SkillRows:
 
 def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
     """Read the forecasters' rows once, pair them and score them against the baseline."""
-    rows, at, pairing, notes = read_paired(parts, pair, settings.rules, settings.floor, least=1)
+    return skill_of(read_paired(parts, pair, settings.rules, settings.floor, least=1), settings)
+
+
+def skill_of(paired: PairedRows, settings: SkillSettings) -> Skill:
+    """Score forecasters' paired rows against the baseline; their scores have the settings' rules among them."""
+    rows, at, pairing, notes = paired
     settings.check_names([*rows])
     first = next(iter(rows.values()))
     some = np.flatnonzero(first.weights > 0)
@@ -233,10 +258,12 @@ def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
         against = climatological_scores(first, np.unique(place, return_inverse=True)[1], settings.rules, floor)
     else:
         against = rows.pop(settings.baseline).scores
-    clusters = None if pairing.groups is None else pairing.groups[at]
-    scored = _SkillRows(first.weights, {name: each.scores for name, each in rows.items()}, against, clusters, settings)
+    dependence = pairing.dependence(at, settings.lag)
+    rules = {rule.name: rule for rule in settings.rules}
+    own = {name: {rule: each.scores[rule] for rule in rules} for name, each in rows.items()}
+    scored = _SkillRows(first.weights, own, against, dependence, settings)
     whole = scored.group((), np.arange(at.size))
-    groups = [scored.group(key, of) for key, of in _groups(pairing.by, at)]
+    groups = [scored.group(key, of) for key, of in rows_by_group(pairing.by, at)]
     return Skill(
         baseline=_baseline_text(settings, pairing),
         whole=_adjusted([whole], settings.rules)[0],
@@ -246,7 +273,9 @@ def skilled(parts: Chunks, pair: Pair, settings: SkillSettings) -> Skill:
         n_classes=len(first.labels),
         labels=first.labels,
         weighted=first.tally.weighted,
-        n_clusters=None if clusters is None else np.unique(clusters).size,
+        n_clusters=None if dependence.groups is None else dependence.sizes(at.size)[0],
+        n_crossed=dependence.sizes(at.size)[1] if dependence.two_way else None,
+        n_units=dependence.n_units,
         lag=settings.lag,
         scored_floor=floor,
         confidence=settings.confidence,
@@ -269,7 +298,8 @@ def climatological_scores(rows: ScoredRows, place: Ints, rules: Sequence[Score],
     return {name: np.concatenate(values)[place, rows.truth] for name, values in found.items()}
 
 
-def _groups(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
+def rows_by_group(by: RowKeys | None, at: Ints) -> Iterator[tuple[Key, Ints]]:
+    """Give the groups that have some of the rows, in their order, and the places of their rows among these."""
     if by is None:
         return
     found = {key: rows for key, rows in replace(by, group=by.group[at]).groups() if rows.size}
@@ -317,10 +347,10 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
 
 def _few_units(scored: _SkillRows, pairing: Pairing, at: Ints) -> Iterator[str]:
     """Say where intervals are approximate for want of independent rows."""
-    what = "rows" if scored.clusters is None else "clusters"
+    what = "rows" if scored.dependence.groups is None else "clusters"
     few = 0
-    for _, rows in _groups(pairing.by, at) if pairing.by is not None else [((), np.arange(at.size))]:
-        few += (rows.size if scored.clusters is None else np.unique(scored.clusters[rows]).size) < _FEW
+    for _, rows in rows_by_group(pairing.by, at) if pairing.by is not None else [((), np.arange(at.size))]:
+        few += scored.dependence.at(rows).independent_units(rows.size) < _FEW
     if few:
         where = "" if pairing.by is None else f" in {number_of(few, 'group')}"
         yield f"fewer than {_FEW} {what}{where}: intervals and p-values are approximate there"

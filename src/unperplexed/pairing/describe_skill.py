@@ -7,15 +7,18 @@ import math
 import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, number_of, p_value_text, rule_text, short_name
-from ..assessment.findings_chart import MOST_DRAWN
 from ..forecasts.group_keys import key_text
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
+from ..scores.registry import LOG_LOSS
 from ..tally.describe import counted, notes_lines
+from .dependence import dependent_text
 from .skill_result import GroupSkill, Skill, SkillScore
-from .verdict import LOG_LOSS
+
+MOST_DRAWN = 30
+"""Lines that a chart has at most."""
 
 
 def verdict(s: Skill) -> str:
@@ -76,11 +79,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
 
 
 def _settings(s: Skill) -> str:
-    rows = "independent rows"
-    if s.n_clusters is not None:
-        rows = number_of(s.n_clusters, "cluster")
-    elif s.lag:
-        rows = f"rows up to {s.lag} apart dependent"
+    rows = dependent_text(s.n_clusters, s.n_crossed, s.lag, s.n_units)
     floor = f", log loss {at_floor_text(s.scored_floor)}" if s.scored_floor else ""
     return f"compared with {s.baseline}, paired by row, {rows}{floor}"
 
@@ -90,15 +89,9 @@ def _notes(s: Skill) -> list[str]:
     return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
 
 
-def _cells(group: GroupSkill, each: SkillScore) -> list[str]:
-    p = "–" if math.isnan(each.adjusted_p_value) else p_value_text(each.adjusted_p_value).removeprefix("p = ")
-    return [
-        number(each.skill),
-        between(*each.interval) or "–",
-        p.removeprefix("p "),
-        count(group.n_rows),
-        share(each.share),
-    ]
+def _p_value(each: SkillScore) -> str:
+    p = each.adjusted_p_value
+    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def skill_document(s: Skill, naming: Naming) -> Document:
@@ -127,23 +120,50 @@ def skill_document(s: Skill, naming: Naming) -> Document:
     )
 
 
+def skill_blocks(s: Skill) -> list[Block]:
+    """Give the skill scores as a part of another result: by every rule, or group by group."""
+    rules = [*next(iter(s.whole.scores.values()))]
+    tables: list[Block] = [skill_table(s, rule) for rule in rules] if s.groups else [_rules_table(s, rules)]
+    return [*tables, *(Prose(f"Warning: {line}.", quiet=True) for line in s.warnings)]
+
+
+def _rules_table(s: Skill, rules: list[str]) -> Table:
+    found = [(name, rule, s.whole.scores[name][rule]) for name in s.whole.scores for rule in rules]
+    several = len(s.whole.scores) > 1
+    return Table(
+        f"Skill against {s.baseline}: 1 is perfect, 0 as good as the baseline.",
+        [
+            *([Column("forecaster", [short_name(name) for name, *_ in found])] if several else []),
+            Column("score", [rule_text(rule) for _, rule, _ in found]),
+            *_estimates([each for *_, each in found]),
+        ],
+        notes=confidence_interval(s.confidence),
+    )
+
+
+def _estimates(found: list[SkillScore]) -> list[Column]:
+    return [
+        Column(
+            "skill score",
+            [number(each.skill) for each in found],
+            [between(*each.interval) for each in found],
+            meaning="1 minus the ratio of the two scores. Larger is better.",
+        ),
+        Column("adjusted p-value", [_p_value(each) for each in found]),
+        Column("mean score", [number(each.score) for each in found], detail=True),
+        Column("baseline's score", [number(each.baseline_score) for each in found], detail=True),
+    ]
+
+
 def skill_table(s: Skill, rule: str) -> Table:
     """Return the skill scores by a rule, all rows first."""
     lines = [(text, group, group.scores[name][rule]) for text, group, name in _names(s)]
     return Table(
-        f"Skill by {rule_text(rule)}.",
+        f"Skill against {s.baseline} by {rule_text(rule)}.",
         [
             Column("group", [text for text, _, _ in lines]),
             Column("rows", [count(group.n_rows) for _, group, _ in lines]),
-            Column(
-                "skill score",
-                [number(each.skill) for *_, each in lines],
-                [between(*each.interval) for *_, each in lines],
-                meaning="1 minus the ratio of the two scores. Larger is better.",
-            ),
-            Column("adjusted p-value", [_cells(group, each)[2] for _, group, each in lines]),
-            Column("score", [number(each.score) for *_, each in lines], detail=True),
-            Column("baseline's score", [number(each.baseline_score) for *_, each in lines], detail=True),
+            *_estimates([each for *_, each in lines]),
             Column("share of the total score", [share(each.share) for *_, each in lines]),
         ],
         sortable=True,

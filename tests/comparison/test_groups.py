@@ -1,0 +1,88 @@
+"""Comparisons group by group, beside a baseline, and from files: what the rows alone give."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unperplexed import compare, skill
+from unperplexed.cli.parser import main
+
+N = 240
+
+
+@pytest.fixture
+def data(rng):
+    y = rng.integers(2, size=N)
+    p = np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=N), 0.05, 0.95)
+    q = np.clip(p + 0.1 * rng.normal(size=N), 0.05, 0.95)
+    lead = np.array(["24 h", "48 h", "120 h"])[np.arange(N) % 3]
+    frame = {
+        "y": y,
+        "p": p,
+        "q": q,
+        "r": np.full(N, 0.4),
+        "lead": lead,
+        "wet": np.arange(N) % 4 > 0,
+        "id": np.arange(N) // 2,
+    }
+    return pl.DataFrame(frame).with_columns(id=np.arange(N) // 2, day=np.arange(N) % 40)
+
+
+def test_a_group_is_its_rows_alone_and_p_values_are_adjusted_for_all(data):
+    named = {name: data[name] for name in "pqr"}
+    found = compare(named, data["y"], by={"lead": data["lead"]}, groups=data["id"])
+    assert [group.key for group in found.groups] == [("24 h",), ("48 h",), ("120 h",)]
+    some = data.filter(pl.col("lead") == "48 h")
+    alone = compare({name: some[name] for name in "pqr"}, some["y"], groups=some["id"])
+    for pair in found.groups[1].pairs:
+        own = alone.between(pair.first, pair.second).differences["brier_score"]
+        mine = pair.differences["brier_score"]
+        same = pytest.approx((own.difference, own.p_value, *own.interval))
+        assert (mine.difference, mine.p_value, *mine.interval) == same
+    found_p = [pair.differences["log_loss"] for group in found.groups for pair in group.pairs]
+    p, adjusted = (np.sort([getattr(each, name) for each in found_p]) for name in ("p_value", "adjusted_p_value"))
+    assert adjusted == pytest.approx(np.minimum(np.maximum.accumulate(p * np.arange(9, 0, -1)), 1))
+    frame = found.frame("groups")
+    assert frame.height == 9 * len(found.pairs[0].differences)
+    assert frame.columns[:3] == ["lead", "rows", "row_share"]
+    assert found.to_dict()["groups"][0]["key"] == ["24 h"]
+    assert "Differences by lead" in found.to_html()
+
+
+def test_a_baseline_is_that_of_skill(data):
+    named, y, by = {name: data[name] for name in "pq"}, data["y"], {"lead": data["lead"]}
+    for baseline in ({"baseline": "base-rate"}, {"baseline": "q"}, {"climatology": by}):
+        assert compare(named, y, by=by, **baseline, resamples=0).skill == skill(named, y, by=by, **baseline)
+    assert compare(named, y, resamples=0).skill is None
+
+
+def run(capsys, *arguments):
+    code = main(["compare", *map(str, arguments), "--json", "-"])
+    out, err = capsys.readouterr()
+    return json.loads(out) if not code else err
+
+
+def test_files_give_what_arrays_give(data, tmp_path, capsys):
+    for name, write in (("f.csv", data.write_csv), ("f.parquet", data.write_parquet)):
+        write(tmp_path / name)
+        columns = (tmp_path / name, "--truth", "y", "--forecast", "p=p", "q=q")
+        found = run(capsys, *columns, "--by", "lead", "--where", "wet = true", "--baseline", "climatology:lead",
+                    "--cluster", "id", "day", "--resamples", "0")  # fmt: skip
+        some = data.filter("wet")
+        by = {"lead": some["lead"]}
+        own = compare({name: some[name] for name in "pq"}, some["y"], by=by, climatology=by, resamples=0,
+                      clusters=some.select("id", "day")).to_dict()  # fmt: skip
+        assert found["groups"] == json.loads(json.dumps(own["groups"], default=list))
+        assert found["skill"]["whole"] == json.loads(json.dumps(own["skill"]["whole"], default=list))
+        assert (found["n_groups"], found["n_crossed"]) == (some["id"].n_unique(), some["day"].n_unique())
+
+
+def test_what_does_not_go_together_is_refused(data, tmp_path, capsys):
+    data.write_csv(tmp_path / "f.csv")
+    columns = (tmp_path / "f.csv", "--truth", "y", "--forecast", "p=p", "q=q")
+    assert "neither 'base-rate' nor one of the forecasters" in run(capsys, *columns, "--baseline", "none")
+    assert "--by does not go with --sequential" in run(capsys, *columns, "--sequential", "--by", "lead")
+    assert "name how many with a lag" in run(capsys, *columns, "--unit", "id")
+    assert "--cluster and --groups" in run(capsys, *columns, "--cluster", "id", "--groups", "lead")

@@ -1,0 +1,100 @@
+"""Rows that depend on one another in two ways, or along the order of each unit: laws of the standard errors."""
+
+import numpy as np
+import pytest
+
+from unperplexed import InputError, compare, skill
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
+
+UNITS, TIMES = 8, 15
+N = UNITS * TIMES
+STATION, DATE = np.repeat(np.arange(UNITS), TIMES), np.tile(np.arange(TIMES), UNITS)
+
+
+@pytest.fixture
+def x(rng):
+    effects = rng.normal(size=UNITS)[STATION] + 2 * rng.normal(size=TIMES)[DATE]
+    return effects + rng.normal(size=N)
+
+
+@pytest.fixture
+def forecasts(rng):
+    y = rng.integers(2, size=N)
+    p = np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=N), 0.05, 0.95)
+    return y, {"a": p, "b": np.clip(p + 0.1 * rng.normal(size=N), 0.05, 0.95)}
+
+
+def error(x, w=None, **dependence):
+    return uncertain_mean(x, np.ones(x.size) if w is None else w, Dependence(**dependence)).standard_error
+
+
+def test_two_ways_are_the_sum_over_pairs_of_rows_that_share_either(x, rng):
+    w = rng.integers(1, 4, N).astype(float)
+    u = w / w.sum() * (x - np.average(x, weights=w))
+    station, date = (each[:, None] == each for each in (STATION, DATE))
+    product = np.outer(u, u)
+    factors = [n / (n - 1) for n in (UNITS, TIMES, N)]
+    each = [(product * shared).sum() for shared in (station, date, station & date)]
+    signs = np.array([1, 1, -1])
+    variance = error(x, w, groups=STATION, crossed=DATE) ** 2
+    assert variance == pytest.approx((signs * factors) @ each)
+    # Without the factors of few groups this is one sum over all pairs.
+    assert signs @ each == pytest.approx((product * (station | date)).sum())
+    assert uncertain_mean(x, np.ones(N), Dependence(STATION, crossed=DATE)).degrees == UNITS - 1
+
+
+def test_a_way_within_the_other_adds_nothing(x):
+    region = STATION // 2
+    wider = max(error(x, groups=region), error(x, groups=STATION))
+    assert error(x, groups=region, crossed=STATION) == pytest.approx(wider)
+    assert error(x, groups=STATION, crossed=DATE) == pytest.approx(error(x, groups=DATE, crossed=STATION))
+
+
+def test_two_ways_are_no_smaller_than_one(rng):
+    for _ in range(20):
+        z = rng.normal(size=N)
+        least = max(error(z, groups=STATION), error(z, groups=DATE))
+        assert error(z, groups=STATION, crossed=DATE) >= least * (1 - 1e-12)
+
+
+def test_a_lag_within_units_sums_products_of_rows_of_a_unit(x, rng):
+    lag, u = 3, (x - x.mean()) / N
+    apart = np.abs(DATE[:, None] - DATE)
+    kernel = np.where(STATION[:, None] == STATION, np.maximum(1 - apart / (lag + 1), 0), 0)
+    factor = (N + 1 - 2 * (lag + 1) + (lag + 1) * lag / N) / N
+    assert error(x, lag=lag, units=STATION) ** 2 == pytest.approx(u @ kernel @ u / factor)
+    by_time = np.argsort(DATE, kind="stable")  # as a file has them, the stations of a day together
+    assert error(x[by_time], lag=lag, units=STATION[by_time]) == pytest.approx(error(x, lag=lag, units=STATION))
+    assert error(x, lag=lag, units=np.zeros(N, int)) == pytest.approx(error(x, lag=lag))
+
+
+def test_compare_and_skill_take_them_alike(forecasts):
+    y, named = forecasts
+    of_both = {"station": STATION, "date": DATE}
+    for dependence in ({"clusters": of_both}, {"lag": 2, "units": STATION}):
+        of_compare = compare(named, y, **dependence).between("a", "b").differences["brier_score"]
+        of_skill = skill(named, y, baseline="b", **dependence).whole.scores["a"]["brier_score"]
+        assert of_compare.p_value == pytest.approx(of_skill.p_value)
+    found = compare(named, y, clusters=of_both)
+    assert (found.n_groups, found.n_crossed) == (UNITS, TIMES)
+    assert "8 clusters of dependent rows, 15 the other way" in " ".join(str(found).split())
+    in_order = " ".join(str(compare(named, y, lag=2, units=STATION)).split())
+    assert "rows dependent up to 2 apart in each of 8 units" in in_order
+    alone = compare(named, y, clusters=STATION, resamples=0).pairs[0].differences["log_loss"]
+    assert alone == compare(named, y, groups=STATION, resamples=0).pairs[0].differences["log_loss"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"units": STATION}, "name how many with a lag"),
+        ({"clusters": STATION, "lag": 1}, "name these as units"),
+        ({"clusters": STATION, "groups": DATE}, "leave one out"),
+        ({"clusters": np.stack([STATION, DATE, DATE], axis=1)}, "one column or two, such as station and date, not 3"),
+        ({"clusters": STATION[1:]}, "one for each of the 120 rows, got 119"),
+    ],
+)
+def test_what_is_refused(forecasts, settings, message):
+    y, named = forecasts
+    with pytest.raises(InputError, match=message):
+        compare(named, y, **settings)
