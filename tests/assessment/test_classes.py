@@ -493,7 +493,7 @@ class TestGaps:
         y, p = softmax_forecasts(rng, 500, 3)
         result = assess(y, p, view="each-class", resamples=0)
         assert re.match(
-            r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\), but so few rows show only large errors\. "
+            r"No evidence of miscalibration \(n = 500, p = 0\.\d{3}\), but so few rows can show only large errors\. "
             r".* 500 rows detect only a bias of .* \(80% power\)\.",
             " ".join(str(result).split()),
         )

@@ -177,7 +177,7 @@ class Described:
     def _verdict(self) -> str:
         """Give the verdict, which on few rows is no approval."""
         return (
-            f"{self.parts.verdict.removesuffix('.')}, but so few rows show only large errors."
+            f"{self.parts.verdict.removesuffix('.')}, but so few rows can show only large errors."
             if self._few
             else self.parts.verdict
         )

@@ -199,11 +199,8 @@ def rows_text(a: Assessment) -> Iterator[str]:
         return
     s, count = a.surprises, sum(round(f.parameter) for f in findings)
     assigned = dict(zip(s.row.tolist(), s.probability.tolist(), strict=True)) if len(set(s.source)) == 1 else {}
-    shown = [
-        f"{row:,} (assigned {assigned[row]:.2g})" if row in assigned else f"{row:,}"
-        for finding in findings
-        for row in finding.rows
-    ]
+    rows = sorted((row for finding in findings for row in finding.rows), key=lambda row: assigned.get(row, 1.0))
+    shown = [f"{row:,} (assigned {assigned[row]:.2g})" if row in assigned else f"{row:,}" for row in rows]
     if not shown and a.n_classes == 2:  # counts have no row numbers, but the most surprising rows are these
         several = len(set(s.source)) > 1
         shown = [
@@ -214,7 +211,7 @@ def rows_text(a: Assessment) -> Iterator[str]:
         more = count - len(shown[:_MOST_LISTED])
         which = "were certain and wrong" if findings[0].error == "certainty" else "carry the evidence"
         listed = f"{', '.join(shown[:_MOST_LISTED])}{f' and {more:,} more' if more > 0 else ''}"
-        yield f"Rows that {which}, counted from 0: {listed}."
+        yield f"Rows that {which}, the worst first, counted from 0: {listed}."
 
 
 _MOST_LISTED = 8

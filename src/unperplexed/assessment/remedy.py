@@ -235,8 +235,8 @@ def remaining_lines(gain: Gain | None, baseline: Baseline | None) -> Iterator[st
         yield "Better predictors may reduce the rest."
     elif base >= gain.recalibrated:
         yield (
-            f"A constant forecast of the base rate scores better {shown} than these forecasts, worse than the"
-            " recalibrated ones."
+            f"A constant forecast of the base rate scores better {shown} than these forecasts, but worse than"
+            " the recalibrated ones."
         )
     elif baseline.interval[1] < 0:
         yield (

@@ -230,6 +230,13 @@ def decide(arguments: argparse.Namespace) -> None:
     decide(arguments)
 
 
+def check(arguments: argparse.Namespace) -> int:
+    """Test requirements; returns the exit code."""
+    from .check import check
+
+    return check(arguments)
+
+
 def lm(arguments: argparse.Namespace) -> None:
     """Assess logs of language models."""
     from .lm import lm

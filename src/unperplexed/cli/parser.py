@@ -17,6 +17,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import printable
 from .._version import __version__
 from . import options
+from .check import add_check
 from .decide import add_decide
 from .lm import add_lm
 from .pool import add_pool
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 EXIT_CODES = """\
 exit codes:
   0    done, and every output written
+  1    check: done, and a requirement is not met
   2    input, arguments or output path that cannot be used: the message says why; nothing was written
   130  interrupted; nothing was half-written (143: terminated)
 """
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     try:
         _settle_streams()
-        _run(sys.argv[1:] if arguments is None else arguments)
+        return _run(sys.argv[1:] if arguments is None else arguments)
     except InputError as error:
         print_error(str(error))
         return 2
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(words: Sequence[str]) -> None:
+def _run(words: Sequence[str]) -> int:
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, _terminated)
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
@@ -69,9 +71,10 @@ def _run(words: Sequence[str]) -> None:
     parsed.words = list(words)
     from . import commands
 
-    getattr(commands, parsed.command)(parsed)
+    code: int | None = getattr(commands, parsed.command)(parsed)
     if sys.stdout is not None:  # closed by the caller
         sys.stdout.flush()
+    return code or 0
 
 
 def _settle_streams() -> None:
@@ -176,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     add_lm(
         _command(commands, "lm", "logs of language models: perplexity, bits per byte, questions, two models compared")
     )
+    add_check(_command(commands, "check", "a gate: exit code 1 where forecasts do not meet what is required of them"))
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(
         options.add_input, options.add_where, options.add_scores, options.add_counting, options.add_tally_output

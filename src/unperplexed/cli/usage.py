@@ -20,6 +20,10 @@ USAGE = {
         "--apply pool.json FILE --forecast A=COLUMN ... -o NEW",
     ],
     "decide": ["FILE --truth COLUMN --prob COLUMN --cost-fp 1 --cost-fn 9"],
+    "check": [
+        "FILE ... --truth COLUMN --prob COLUMN --require 'log_loss < 0.4'",
+        "today.tally --baseline yesterday.tally",
+    ],
     "lm": [
         "LOG ...",
         "LOG --compare OTHER_LOG",

@@ -16,7 +16,7 @@ MOST_NAMED = 3
 FLEXIBLE = "Recalibrate with a flexible curve fitted on held-out rows."
 """What mends an error that has no name."""
 
-HELD_OUT = "Fit it to rows that the forecaster was not trained on (to these, if so), and assess it on others."
+HELD_OUT = "Fit it to these rows only if the forecaster was not trained on them, and assess it on other rows."
 """Stands behind each remedy that is fitted."""
 
 

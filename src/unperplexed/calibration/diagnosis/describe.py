@@ -42,7 +42,7 @@ def _cost(d: Diagnosis, log_loss: float) -> Iterator[str]:
     cost = number(d.gain)
     parts = [f"{short(x)} {number(x.gain)}" for x in d.findings if x.gain > 0]
     each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-    apart = " This leaves out the rows predicted as certain." if "certainty" in d.errors else ""
+    apart = " Rows predicted as certain are left out of these costs." if "certainty" in d.errors else ""
     if 0 < log_loss < math.inf:
         share = _percent(d.gain / log_loss)
         yield f"Miscalibration causes {share} of the log loss: {cost} of {number(log_loss)} nats{each}.{apart}"

@@ -1,0 +1,133 @@
+"""Gates at the command line: requirements, and the exit code that says whether they are met."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..assessment.result import Assessment
+    from ..comparison.result import Comparison
+    from ..monitoring.flat import Figure
+
+FAILED = 1
+"""Exit code where a requirement is not met."""
+
+_DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
+"""What is required of the change from earlier forecasts, where nothing else is."""
+
+_NOW, _BEFORE = "now", "before"
+
+
+def add_check(command: argparse.ArgumentParser) -> None:
+    """Add input, requirements and outputs of the command."""
+    options.add_input(command)
+    options.add_where(command)
+    many = {"nargs": "+", "action": "extend", "default": []}
+    add = command.add_argument_group("requirements").add_argument
+    add(
+        "--require",
+        metavar="TEXT",
+        help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'; --json lists all names",
+        **many,  # type: ignore[arg-type]
+    )
+    add("--point", action="store_true", help="compare the figures as they are, without regard to chance")
+    text = "earlier forecasts, such as yesterday's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
+    add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
+    text = (
+        "columns that identify a row in FILE and in the baseline: the change is paired, and much smaller ones are seen"
+    )
+    add("--on", metavar="COLUMN", help=text, **many)  # type: ignore[arg-type]
+    options.add_groups(command)
+    options.add_floor(command)
+    text = "confidence level of the intervals (default: 0.9, so that a figure at its limit fails in 5%% of samples)"
+    command.add_argument("--confidence", type=float, default=0.9, metavar="P", help=text)
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    options.add_scores(command)
+    options.add_recalibration(command)
+    text = "write all figures flat: one number or null for each name; - prints them instead of the text"
+    command.add_argument("--json", metavar="PATH", help=text)
+    text = "write the table as Markdown, such as to $GITHUB_STEP_SUMMARY, at the end of the file if there is one"
+    command.add_argument("--summary", type=Path, metavar="PATH", help=text)
+    command.add_argument("--junit", type=Path, metavar="PATH", help="write the requirements as a JUnit file")
+    command.set_defaults(measured="shrunk-isotonic", view="auto", limit="floor", resamples=400, by=[])
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Test the requirements; returns the exit code."""
+    from .._lib.errors import InputError
+    from .._lib.output import check_output
+    from .._lib.serialize import json_text
+    from ..monitoring.gate import check as checked
+    from ..monitoring.requirements import Requirement
+    from .assessing import assessment_of
+    from .outputs import check_outputs, text_of, write_outputs
+    from .skill import skill_beside
+
+    a = arguments
+    check_outputs(a)
+    for path in (a.summary, a.junit):
+        if path is not None:
+            check_output(path)
+    wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
+    parsed = [Requirement.parse(text) for text in wanted]
+    if not parsed:
+        raise InputError("--require: nothing is required; name something, such as --require 'log_loss < 0.4'.")
+    if a.on and not a.baseline:
+        raise InputError("--on: pairs rows with those of a baseline; name its file with --baseline.")
+    if not a.baseline and any(each.name.startswith("change.") for each in parsed):
+        raise InputError("--require: a change is from earlier forecasts; name their file with --baseline.")
+    assessed = assessment_of(a)
+    if any(each.name.endswith("skill") for each in parsed):
+        assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
+    changes, against = _changes(a, assessed) if a.baseline else ({}, "")
+    found = checked(assessed, wanted, point=a.point, changes=changes, against=against)
+    outputs = {}
+    if a.summary is not None:
+        earlier = a.summary.read_bytes() if a.summary.is_file() else b""
+        outputs[a.summary] = earlier + found.to_markdown().encode()
+    if a.junit is not None:
+        outputs[a.junit] = found.to_junit().encode()
+    write_outputs(a, lambda: json_text(found.to_flat()), text_of(a, found), outputs)
+    return 0 if found else FAILED
+
+
+def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
+    """Give the change of every score from the baseline, and how it was found."""
+    from ..monitoring.changes import changes_of_pairs, changes_of_samples
+
+    if not a.on:
+        before = _assessed(a, a.baseline)
+        how = f"change from {a.baseline} ({before.n_rows:,} forecasts), as two independent samples; --on pairs rows"
+        return changes_of_samples(now, before), how
+    compared = _compared(a)
+    how = f"change from {a.baseline}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
+    return changes_of_pairs(compared, _NOW), how
+
+
+def _assessed(a: argparse.Namespace, path: str) -> Assessment:
+    from .assessing import assessment_of
+
+    return assessment_of(argparse.Namespace(**{**vars(a), "files": [path], "quiet": True}))
+
+
+def _compared(a: argparse.Namespace) -> Comparison:
+    from functools import partial
+
+    from ..comparison.compare import ComparisonSettings, compared
+    from ..comparison.files import PairingOptions, compared_files
+    from .counting import reading_of, selection_of
+    from .outputs import sayer
+
+    paired = argparse.Namespace(**{**vars(a), "command": "compare", "by": []})
+    options = PairingOptions(a.on, common=True, groups=a.groups, where=a.where or "")
+    settings = ComparisonSettings(a.scores, a.floor, a.confidence, None, bool(a.groups), 0, a.seed)
+    how = partial(compared, settings=settings)
+    files = {_NOW: list(a.files), _BEFORE: [a.baseline]}
+    return compared_files(files, options, selection_of(paired), reading_of(paired), how, sayer(a), progress=False)

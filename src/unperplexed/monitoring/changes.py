@@ -1,0 +1,68 @@
+"""Changes of mean scores from earlier forecasts: paired on the same rows, or of two samples."""
+
+from __future__ import annotations
+
+import math
+
+from .._lib.errors import InputError
+from ..assessment.result import Assessment
+from ..comparison.result import Comparison
+from ..statistics.intervals import Interval
+from ..statistics.means import t_quantile
+from .flat import Figure
+
+PREFIX = "change."
+"""Begins the names of changes: "change.log_loss" is that of the log loss, now minus before."""
+
+
+def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]:
+    """Give the change of each mean score between two independent samples, with Welch's confidence interval.
+
+    Parameters
+    ----------
+    now, before : Assessment
+        Of different rows; the interval has the confidence level of ``now``.
+
+    Returns
+    -------
+    dict of str to Figure
+        By ``"change.log_loss"`` and so on: now minus before.
+
+    Raises
+    ------
+    InputError
+        For other classes.
+
+    Examples
+    --------
+    >>> from unperplexed import assess
+    >>> from unperplexed.monitoring import changes_of_samples
+    >>> before, now = assess([1, 0] * 50, [0.8, 0.2] * 50), assess([1, 0] * 50, [0.7, 0.4] * 50)
+    >>> round(changes_of_samples(now, before)["change.log_loss"].value, 3)
+    0.211
+    """
+    if now.labels != before.labels:
+        raise InputError(
+            f"--baseline: its classes are {list(before.labels)}, not {list(now.labels)}; a change of scores is between"
+            " forecasts of the same classes."
+        )
+    found = {}
+    confidence = now.source.sampling.confidence
+    for name in now.scores.keys() & before.scores.keys():
+        parts = [(each.score_standard_errors[name], each.independent_rows - 1) for each in (now, before)]
+        variance = math.fsum(error**2 for error, _ in parts)
+        value = now.scores[name] - before.scores[name]
+        if not 0 < variance < math.inf or min(freedom for _, freedom in parts) <= 0 or not math.isfinite(value):
+            found[f"{PREFIX}{name}"] = Figure(value)
+            continue
+        freedom = variance**2 / math.fsum(error**4 / freedom for error, freedom in parts)
+        half = math.sqrt(variance) * float(t_quantile(confidence, freedom))
+        found[f"{PREFIX}{name}"] = Figure(value, Interval(value - half, value + half))
+    return {name: found[name] for name in sorted(found)}
+
+
+def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
+    """Give the change of each mean score between two forecasters of the same rows, with its paired interval."""
+    [pair] = compared.pairs
+    pair = pair if pair.first == now else pair.mirrored()
+    return {f"{PREFIX}{name}": Figure(each.difference, each.interval) for name, each in pair.differences.items()}

@@ -1,0 +1,262 @@
+"""A gate: which requirements forecasts meet, as far as chance lets one judge. `check` makes a `Check`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+from xml.etree import ElementTree
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.serialize import plain_values
+from .._version import __version__
+from ..assessment.result import Assessment
+from ..report.document import Action, Column, Document, Section, Table
+from ..report.numbers import between, count, number
+from ..report.result import JsonResult, Naming
+from ..statistics.intervals import Interval
+from .flat import Figure, NamedFigures, figures, verdict_words
+from .requirements import VERDICT, Requirement
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one requirement."""
+
+    requirement: str
+    passed: bool
+    value: float
+    """The figure, or the end of its interval that the requirement names; NaN for the verdict."""
+    interval: Interval
+    """Confidence interval of the figure; NaN where it was not used."""
+    words: str = ""
+    """The verdict, or a count."""
+
+    @property
+    def shown(self) -> str:
+        """The value in words or as a number."""
+        return self.words or number(self.value)
+
+
+@dataclass(frozen=True)
+class Check(JsonResult):
+    """Which requirements forecasts meet. Made by `check`; ``bool(found)`` is whether they meet all of them.
+
+    ``print`` it, or take it as ``.to_json()``, ``.to_markdown()`` for the summary of a job, or ``.to_junit()``.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    point: bool
+    """Whether figures were compared with their limits as they are, without regard to chance."""
+    n_rows: int
+    confidence: float
+    """Confidence level of the intervals; a figure fails if its interval lies beyond the limit altogether."""
+    against: str = ""
+    """How the change was measured against earlier forecasts; "" without any."""
+    version: str = __version__
+    _flat: Callable[[], dict[str, float | None]] = field(default=dict, repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        """Whether every requirement is met."""
+        return all(each.passed for each in self.outcomes)
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """Requirements that are not met."""
+        return tuple(each for each in self.outcomes if not each.passed)
+
+    def to_flat(self) -> dict[str, float | None]:
+        """Give all figures and whether the gate passed, one level deep: numbers or None by name."""
+        return {"passed": float(bool(self)), "failed_requirements": float(len(self.failed)), **self._flat()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the requirements with what became of them, and all figures, as plain Python values."""
+        plain: dict[str, Any] = plain_values(replace(self, _flat=dict))
+        del plain["_flat"]
+        return {**plain, "passed": bool(self), "figures": self._flat()}
+
+    def to_markdown(self) -> str:
+        """Give the table of requirements as Markdown, for the summary of a job."""
+        lines = [
+            f"**{self._headline()}**",
+            "",
+            f"| requirement | value | {self._level} | result |",
+            "|---|---|---|---|",
+        ]
+        for each in self.outcomes:
+            cells = (f"`{each.requirement}`", each.shown, between(*each.interval), _result(each))
+            lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+        return "\n".join([*lines, "", self._how(), ""])
+
+    def to_junit(self) -> str:
+        """Give the requirements as the test cases of a JUnit file."""
+        suite = ElementTree.Element(
+            "testsuite", name="unperplexed check", tests=str(len(self.outcomes)), failures=str(len(self.failed))
+        )
+        for each in self.outcomes:
+            case = ElementTree.SubElement(suite, "testcase", classname="unperplexed.check", name=each.requirement)
+            if not each.passed:
+                ElementTree.SubElement(case, "failure", message=self._failure(each))
+        ElementTree.indent(suite)
+        return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
+
+    @property
+    def _level(self) -> str:
+        return f"{100 * self.confidence:.6g}% CI"
+
+    def _headline(self) -> str:
+        failed, all_of = len(self.failed), number_of(len(self.outcomes), "requirement")
+        return f"Passed: {all_of}" if not failed else f"Failed: {failed} of {all_of}"
+
+    def _failure(self, each: Outcome) -> str:
+        ci = between(*each.interval)
+        return f"{each.requirement}: {each.shown}" + (f" ({self._level} {ci})" if ci else "")
+
+    def _how(self) -> str:
+        if self.point:
+            return "Figures are compared with their limits as they are, without regard to chance."
+        risk = f"{100 * (1 - self.confidence) / 2:.3g}%"
+        return (
+            f"A figure fails if its whole {self._level} lies beyond the limit, so that one exactly at its limit fails"
+            f" with probability {risk} at each look. A figure that passes need not be within its limit."
+        )
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        table = Table(
+            "",
+            [
+                Column("requirement", [each.requirement for each in self.outcomes]),
+                Column(
+                    "value",
+                    [each.shown for each in self.outcomes],
+                    words=any(math.isnan(o.value) for o in self.outcomes),
+                ),
+                Column(self._level, [between(*each.interval) for each in self.outcomes]),
+                Column("result", [_result(each) for each in self.outcomes], words=True),
+            ],
+        )
+        named = f"{naming.name}: " if naming.name else ""
+        return Document(
+            title="Gate",
+            facts=f"{named}{number_of(self.n_rows, 'forecast')}",
+            headline=self._headline(),
+            lead="; ".join(self._failure(each) for each in self.failed),
+            calm=bool(self),
+            actions=[Action("How it is decided", self._how(), "Rule")],
+            summary=[table],
+            sections=[] if brief else [Section("requirements", "Requirements", [table], "Requirements")],
+            settings=self.against,
+        )
+
+
+def _result(each: Outcome) -> str:
+    return "pass" if each.passed else "FAIL"
+
+
+def check(
+    assessment: Assessment,
+    requirements: str | Sequence[str],
+    *,
+    point: bool = False,
+    changes: Mapping[str, Figure] | None = None,
+    against: str = "",
+) -> Check:
+    """Test whether forecasts meet requirements. Requirements fail beyond chance only.
+
+    Parameters
+    ----------
+    assessment : Assessment
+        From `assess`. Its confidence level is that of the gate: at 0.9 a figure exactly at its limit fails in 5% of
+        samples.
+    requirements : str or sequence of str
+        Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of `figures`, or ``"verdict not in (WORD,
+        ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the confidence
+        interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks against it.
+    point : bool, default False
+        Compare the figures themselves with the limits, without regard to chance.
+    changes : mapping from name to Figure, optional
+        Further figures by name, such as differences from earlier forecasts.
+    against : str, optional
+        Words for what they are differences from.
+
+    Returns
+    -------
+    Check
+        Its truth value is whether all requirements are met.
+
+    Raises
+    ------
+    InputError
+        For text that is no requirement, a figure that there is not, or one without a confidence interval.
+
+    Notes
+    -----
+    The test is valid for one look. Forecasts that are tested again and again, until a figure fails, fail more often.
+
+    Examples
+    --------
+    >>> from unperplexed import assess
+    >>> from unperplexed.monitoring import check
+    >>> found = check(assess([1, 0, 1, 1] * 50, [0.8, 0.3, 0.6, 0.9] * 50), ["log_loss < 0.2", "accuracy > 0.5"])
+    >>> bool(found), [each.requirement for each in found.failed]
+    (False, ['log_loss < 0.2'])
+    """
+    texts = [requirements] if isinstance(requirements, str) else list(requirements)
+    wanted = [Requirement.parse(text) for text in texts]
+    if not wanted:
+        raise InputError("requirements: none; name at least one, such as 'log_loss < 0.4'.")
+    known = NamedFigures(assessment, changes or {})
+    outcomes = tuple(
+        _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point) for each in wanted
+    )
+    confidence = assessment.source.sampling.confidence
+    flat = partial(figures, assessment, changes)
+    return Check(outcomes, point, assessment.n_rows, confidence, against, _flat=flat)
+
+
+def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool) -> Outcome:
+    if each.name not in known:
+        raise InputError(
+            f"--require: {each.text!r}: there is no figure {each.name!r} here; {_others(each.name, known)}"
+        )
+    found = known[each.name]
+    low, high = found.interval
+    if each.end or found.counted or point:
+        value = {"lower": low, "upper": high, "": found.value}[each.end]
+        if math.isnan(value):
+            raise InputError(_unknown(each, "value" if not each.end else "confidence interval"))
+        words = count(value) if found.counted else ""
+        return Outcome(each.text, each.met_by(value), value, found.interval, words)
+    if math.isnan(found.value):
+        raise InputError(_unknown(each, "value"))
+    if math.isnan(low) or math.isnan(high):
+        if math.isinf(found.value):  # an outcome that was assigned probability 0: no chance makes it finite
+            return Outcome(each.text, each.met_by(found.value), found.value, found.interval)
+        raise InputError(f"{_unknown(each, 'confidence interval')} --point compares the figure itself.")
+    return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval)
+
+
+def _others(name: str, known: Mapping[str, Figure]) -> str:
+    """Name the figures that there are, the similar one first."""
+    if name.endswith("skill"):
+        return "skill needs a baseline (in Python: assess(..., baseline='base-rate')) and rows."
+    close = get_close_matches(name, known, 1)
+    return f"{f'is {close[0]} meant? There' if close else 'there'} are {', '.join(known)}."
+
+
+def _unknown(each: Requirement, what: str) -> str:
+    return f"--require: {each.text!r}: {each.name} has no {what} for these forecasts; require another figure."
+
+
+def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
+    d = assessment.diagnosis
+    if not d.made:
+        raise InputError(f"--require: {each.text!r}: there is no verdict. {d.verdict}")
+    found, words = verdict_words(d), set(each.words)
+    unnamed = found - {"miscalibrated"} or found
+    passed = not found & words if each.operator == "not in" else unnamed <= words
+    return Outcome(each.text, passed, math.nan, Interval(math.nan, math.nan), ", ".join(sorted(unnamed)) or "none")

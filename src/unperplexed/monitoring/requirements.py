@@ -1,0 +1,105 @@
+"""Requirements as they are written: ``log_loss < 0.4``, ``verdict not in (overconfident, biased)``."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from .._lib.errors import InputError
+
+VERDICT = "verdict"
+_ENDS = ("lower", "upper")
+_FORM = re.compile(r"\s*([A-Za-z_][\w.()-]*)\s*(<=|>=|<|>|not\s+in\b|in\b)\s*(.+?)\s*")
+_HOW = (
+    "write NAME < NUMBER, NAME > NUMBER (or <=, >=), such as 'log_loss < 0.4' or 'skill.lower > 0', or"
+    " 'verdict not in (overconfident, biased)'"
+)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One requirement. Made by `Requirement.parse`.
+
+    Examples
+    --------
+    >>> Requirement.parse("skill.lower >= 0")
+    Requirement(text='skill.lower >= 0', name='skill', end='lower', operator='>=', limit=0.0, words=())
+    """
+
+    text: str
+    name: str
+    """The figure, as `figures` calls it, or "verdict"."""
+    end: str
+    """"lower" or "upper" for an end of the figure's confidence interval; "" for the figure itself."""
+    operator: str
+    """"<", "<=", ">" or ">="; "in" or "not in" for the verdict."""
+    limit: float
+    """NaN for the verdict."""
+    words: tuple[str, ...] = ()
+    """The words of the verdict that are allowed, or forbidden."""
+
+    @classmethod
+    def parse(cls, text: str) -> Requirement:
+        """Read a requirement.
+
+        Raises
+        ------
+        InputError
+            For what is none, which names the form.
+        """
+        found = _FORM.fullmatch(text)
+        if found is None:
+            raise InputError(f"--require: {text!r} is not a requirement; {_HOW}.")
+        name, operator, value = found[1], " ".join(found[2].split()), found[3]
+        if (name == VERDICT) != operator.endswith("in"):
+            raise InputError(f"--require: {text!r}: words are for the verdict, numbers for figures; {_HOW}.")
+        if name == VERDICT:
+            return cls(text.strip(), name, "", operator, math.nan, _words(text, value))
+        name, dot, end = name.rpartition(".") if name.endswith(tuple(f".{each}" for each in _ENDS)) else (name, "", "")
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = math.nan
+        if not math.isfinite(limit):
+            raise InputError(f"--require: {text!r}: {value!r} is not a number; {_HOW}.")
+        return cls(text.strip(), name, end if dot else "", operator, limit)
+
+    @property
+    def upward(self) -> bool:
+        """Whether larger figures meet it."""
+        return self.operator.startswith(">")
+
+    def met_by(self, value: float) -> bool:
+        """Whether a number meets it."""
+        return {
+            "<": value < self.limit,
+            "<=": value <= self.limit,
+            ">": value > self.limit,
+            ">=": value >= self.limit,
+        }[self.operator]
+
+    def refuted_by(self, low: float, high: float) -> bool:
+        """Whether no number of an interval meets it."""
+        return not self.met_by(high if self.upward else low)
+
+
+WORDS = {
+    "biased": "bias",
+    "overconfident": "confidence",
+    "underconfident": "confidence",
+    "extremes-overstated": "extremes overstated",
+    "extremes-understated": "extremes understated",
+    "asymmetric": "asymmetry",
+    "certain-and-wrong": "certainty",
+    "miscalibrated": "any error, named or not",
+}
+"""Words of the verdict, and the errors that they stand for."""
+
+
+def _words(text: str, value: str) -> tuple[str, ...]:
+    words = tuple(re.sub(r"[\s_]+", "-", word.strip(" '\"")).lower() for word in value.strip("()[]").split(","))
+    for word in words:
+        if word not in WORDS and word != "none":
+            raise InputError(f"--require: {text!r}: no verdict is called {word!r}; there are none, {', '.join(WORDS)}.")
+    return words

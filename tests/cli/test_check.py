@@ -1,0 +1,77 @@
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+from unperplexed.cli.parser import main
+
+READ = ["--truth", "y", "--prob", "p"]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The same rows by a good and by a worse forecaster, and other rows by the good one."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    s, t = rng.normal(0, 1.5, (2, 1500))
+    y, z = rng.random(1500) < expit(s), rng.random(1500) < expit(t)
+    table = pl.DataFrame({"id": np.arange(1500), "y": y.astype(int), "p": expit(s)})
+    table.write_csv("good.csv")
+    table.with_columns(p=pl.Series(expit(1.3 * s))).write_csv("worse.csv")
+    pl.DataFrame({"id": np.arange(1500), "y": z.astype(int), "p": expit(t)}).write_csv("other.csv")
+    return tmp_path
+
+
+def test_the_exit_code_says_whether_requirements_are_met(files, capsys):
+    assert main(["check", "good.csv", *READ, "--require", "log_loss < 0.7", "skill.lower > 0"]) == 0
+    assert capsys.readouterr().out.startswith("Passed: 2 requirements.")
+    assert main(["check", "good.csv", *READ, "--require", "log_loss < 0.3"]) == 1
+    assert capsys.readouterr().out.startswith("Failed: 1 of 1 requirement.")
+    assert main(["check", "good.csv", *READ, "--require", "loss < 0.3"]) == 2
+    assert "there is no figure 'loss'" in capsys.readouterr().err
+
+
+def test_outputs_are_written_whether_it_passes_or_not(files, capsys):
+    (files / "summary.md").write_text("# Job\n\n")
+    outputs = ["--summary", "summary.md", "--junit", "gate.xml", "--json", "gate.json"]
+    assert main(["check", "good.csv", *READ, "--require", "log_loss < 0.3", *outputs]) == 1
+    summary = (files / "summary.md").read_text()
+    assert summary.startswith("# Job\n\n**Failed: 1 of 1 requirement**")
+    assert ElementTree.parse(files / "gate.xml").getroot().get("failures") == "1"
+    flat = json.loads((files / "gate.json").read_text())
+    assert flat["passed"] == 0
+    assert flat["failed_requirements"] == 1
+    assert all(value is None or isinstance(value, float | int) for value in flat.values())
+    assert "log_loss < 0.3" in capsys.readouterr().out
+
+
+def test_a_baseline_that_is_not_passed_beyond_chance(files, capsys):
+    assert main(["tally", "other.csv", *READ, "-o", "other.tally", "-q"]) == 0
+    assert main(["check", "good.csv", *READ, "--baseline", "other.csv"]) == 0
+    assert "as two independent samples" in capsys.readouterr().out
+    assert main(["tally", "good.csv", *READ, "-o", "good.tally", "-q"]) == 0
+    assert main(["check", "good.tally", "--baseline", "other.tally"]) == 0
+
+
+def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):
+    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv"]) == 0
+    capsys.readouterr()
+    assert main(["check", "worse.csv", *READ, "--baseline", "good.csv", "--on", "id"]) == 1
+    assert "paired by id (1,500 rows)" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--require", "change.log_loss < 0"], "name their file with --baseline"),
+        (["--on", "id", "--require", "log_loss < 1"], "name its file with --baseline"),
+        ([], "nothing is required"),
+        (["--require", "log_loss < 1", "--summary", "good.csv/x.md"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(files, capsys, words, says):
+    assert main(["check", "good.csv", *READ, *words]) == 2
+    assert says in capsys.readouterr().err

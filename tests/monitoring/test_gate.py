@@ -1,0 +1,187 @@
+import json
+import math
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+
+from unperplexed import InputError, Tally, assess
+from unperplexed.monitoring import changes_of_samples, check, figures
+
+
+def forecasts(n, slope=1.0, bias=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    s = rng.normal(0, 1.5, n)
+    return (rng.random(n) < expit(s)).astype(int), expit(slope * s + bias)
+
+
+@pytest.fixture(scope="module")
+def overconfident():
+    return assess(*forecasts(3000, slope=2), confidence=0.9, resamples=0, baseline="base-rate")
+
+
+TRUE_LOSS = 0.5274144
+"""Expected log loss of calibrated forecasts whose log-odds are normal with a standard deviation of 1.5."""
+
+
+def test_the_true_loss_is_right():
+    s = np.linspace(-12, 12, 200_001)
+    p = expit(s)
+    loss = -(p * np.log(p) + (1 - p) * np.log1p(-p))
+    assert (norm.pdf(s, scale=1.5) * loss).sum() * (s[1] - s[0]) == pytest.approx(TRUE_LOSS, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_a_figure_at_its_limit_fails_in_one_sample_of_twenty():
+    """Binomial: 10 expected of 200; 2 to 20 hold 99.7%."""
+    failed = 0
+    for seed in range(200):
+        found = assess(*forecasts(200, seed=seed), confidence=0.9, resamples=0)
+        failed += not check(found, f"log_loss < {TRUE_LOSS}")
+    assert 2 <= failed <= 20
+
+
+@pytest.mark.slow
+def test_a_change_of_nothing_fails_in_one_pair_of_samples_of_twenty():
+    failed = 0
+    for seed in range(150):
+        now, before = (
+            assess(*forecasts(n, seed=10_000 + 2 * seed + at), confidence=0.9, resamples=0)
+            for at, n in enumerate((150, 400))
+        )
+        failed += not check(now, "change.log_loss <= 0", changes=changes_of_samples(now, before))
+    assert 1 <= failed <= 16
+
+
+def test_what_is_clearly_missed_fails_and_what_holds_passes(overconfident):
+    found = check(overconfident, ["log_loss < 0.5", "accuracy > 0.6", "calibration_slope > 0.9", "rows >= 3000"])
+    assert [each.passed for each in found.outcomes] == [False, True, False, True]
+    assert not found
+    assert [each.requirement for each in found.failed] == ["log_loss < 0.5", "calibration_slope > 0.9"]
+
+
+def test_ends_of_intervals_are_compared_as_they_are(overconfident):
+    interval = overconfident.intervals["log_loss"]
+    limit = (interval.low + interval.high) / 2
+    tests = ["log_loss < {}", "log_loss > {}", "log_loss.upper < {}", "log_loss.lower < {}"]
+    found = check(overconfident, [each.format(limit) for each in tests])
+    assert [each.passed for each in found.outcomes] == [True, True, False, True]
+
+
+def test_with_point_chance_is_left_out(overconfident):
+    above = overconfident.scores["log_loss"] - 1e-6
+    assert check(overconfident, f"log_loss < {above}")
+    assert not check(overconfident, f"log_loss < {above}", point=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("verdict not in (overconfident)", False),
+        ("verdict not in (biased, underconfident)", True),
+        ("verdict not in (miscalibrated)", False),
+        ("verdict in (none)", False),
+        ("verdict in (none, overconfident)", True),
+    ],
+)
+def test_verdicts(overconfident, text, passed):
+    found = check(overconfident, text)
+    assert bool(found) is passed
+    assert found.outcomes[0].words == "overconfident"
+
+
+def test_calibrated_forecasts_have_no_verdict():
+    found = check(assess(*forecasts(2000), resamples=0), "verdict in (none)")
+    assert found
+    assert found.outcomes[0].words == "none"
+
+
+def test_skill_is_against_the_baseline(overconfident):
+    skill = overconfident.skill.whole.scores["forecasts"]["log_loss"]
+    found = check(overconfident, "skill > 0.5")
+    assert not found
+    assert found.outcomes[0].value == skill.skill
+    assert found.outcomes[0].interval == skill.interval
+
+
+def test_infinite_log_loss_fails():
+    found = check(assess([1, 0, 1], [0.0, 0.2, 0.9], floor=0, resamples=0), "log_loss < 5")
+    assert not found
+    assert figures(assess([1, 0, 1], [0.0, 0.2, 0.9], floor=0, resamples=0))["log_loss"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("logloss < 1", "is log_loss meant?"),
+        ("auc > 0.5", "there is no figure 'auc' here"),
+        ("skill > 0", "skill needs a baseline"),
+    ],
+)
+def test_figures_that_there_are_not(text, says):
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    with pytest.raises(InputError) as caught:
+        check(assess(np.arange(200) % 3, p, resamples=0), text)
+    assert says in str(caught.value)
+
+
+def test_without_an_interval_nothing_is_judged():
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
+    found = assess(np.arange(200) % 3, p, groups=np.arange(200) // 4, resamples=0)
+    with pytest.raises(InputError, match=r"calibration_error has no confidence interval .* --point compares"):
+        check(found, "calibration_error < 0.1")
+    assert not check(found, "calibration_error < 0.1", point=True)
+
+
+def test_nothing_required_is_refused(overconfident):
+    with pytest.raises(InputError, match="name at least one"):
+        check(overconfident, [])
+
+
+def test_figures_are_flat_numbers_and_those_of_the_assessment(overconfident):
+    flat = figures(overconfident)
+    assert all(value is None or (type(value) is float and math.isfinite(value)) for value in flat.values())
+    assert flat["log_loss"] == overconfident.scores["log_loss"]
+    assert (flat["auc.lower"], flat["auc.upper"]) == overconfident.metrics.auc.interval
+    assert (flat["overconfident"], flat["biased"], flat["miscalibrated"]) == (1, 0, 1)
+    assert flat["skill"] == overconfident.skill.whole.scores["forecasts"]["log_loss"].skill
+
+
+def test_a_tally_has_the_figures_of_its_rows():
+    y, p = forecasts(500)
+    rows, tally = figures(assess(y, p, resamples=0)), figures(assess(Tally.of(y, p), resamples=0))
+    assert rows == pytest.approx(tally)
+
+
+def test_json_has_the_requirements_and_all_figures(overconfident):
+    found = check(overconfident, ["log_loss < 0.5"])
+    plain = json.loads(found.to_json())
+    assert plain["passed"] is False
+    assert plain["outcomes"][0]["requirement"] == "log_loss < 0.5"
+    assert plain["figures"] == figures(overconfident)
+    assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **figures(overconfident)}
+
+
+def test_changes_are_of_the_same_classes():
+    now, other = assess([0, 1], [0.2, 0.7], resamples=0), assess(["a", "b"], [0.2, 0.7], labels=["a", "b"], resamples=0)
+    with pytest.raises(InputError, match="forecasts of the same classes"):
+        changes_of_samples(now, other)
+
+
+def test_text_markdown_and_junit_say_the_same(overconfident):
+    found = check(overconfident, ["log_loss < 0.5", "accuracy > 0.6", "verdict in (none)"])
+    text, markdown, junit = str(found), found.to_markdown(), ElementTree.fromstring(found.to_junit())
+    assert text.startswith("Failed: 2 of 3 requirements.")
+    assert "**Failed: 2 of 3 requirements**" in markdown
+    assert (junit.get("tests"), junit.get("failures")) == ("3", "2")
+    names = [case.get("name") for case in junit if len(case)]
+    assert names == ["log_loss < 0.5", "verdict in (none)"] == [each.requirement for each in found.failed]
+    assert re.findall(r"^\| `([^`]+)` .* \| (pass|FAIL) \|$", markdown, re.MULTILINE) == [
+        ("log_loss < 0.5", "FAIL"),
+        ("accuracy > 0.6", "pass"),
+        ("verdict in (none)", "FAIL"),
+    ]
+    assert "fails with probability 5%" in markdown
