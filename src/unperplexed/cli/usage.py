@@ -21,7 +21,7 @@ USAGE = {
     ],
     "decide": ["FILE --truth COLUMN --prob COLUMN --cost-fp 1 --cost-fn 9"],
     "check": [
-        "FILE ... --truth COLUMN --prob COLUMN --require 'log_loss < 0.4'",
+        "FILE --truth COLUMN --prob COLUMN --require 'auc > 0.8'",
         "today.tally --baseline yesterday.tally",
     ],
     "lm": [
