@@ -230,6 +230,13 @@ def decide(arguments: argparse.Namespace) -> None:
     decide(arguments)
 
 
+def ordered(arguments: argparse.Namespace) -> None:
+    """Assess forecasts of ordered classes."""
+    from .ordered import ordered
+
+    ordered(arguments)
+
+
 def lm(arguments: argparse.Namespace) -> None:
     """Assess logs of language models."""
     from .lm import lm
