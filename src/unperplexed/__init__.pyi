@@ -15,6 +15,7 @@ from .assessment.assess import assess as assess
 from .assessment.breakdown import assess_by as assess_by
 from .assessment.decision_curve import decision_curve as decision_curve
 from .assessment.decisions import decide as decide
+from .assessment.ordered import assess_ordered as assess_ordered
 from .assessment.risk_profile import decisiveness as decisiveness
 from .assessment.risk_profile import geometric_accuracy as geometric_accuracy
 from .assessment.risk_profile import risk_profile as risk_profile

@@ -11,6 +11,7 @@ from unperplexed import (
     Tally,
     assess,
     assess_by,
+    assess_ordered,
     calibration_errors,
     calibration_test,
     compare,
@@ -35,11 +36,16 @@ def labelled(y):
     return np.where(y == 1, HOSTILE, "b")
 
 
+def ordered(p):
+    return np.stack([1 - p, p * 0.9, p * 0.1], axis=1)
+
+
 RESULTS = {
     "assess": (lambda y, p: assess(labelled(y), p, pos_label=HOSTILE, resamples=0), "observed frequency"),
     "assess_by": (lambda y, p: assess_by(y, p, by=labelled(y), resamples=0), "miscalibration"),
     "compare": (lambda y, p: compare({HOSTILE: p, "b": p**2}, y, resamples=0), "Paired differences"),
     "compare_sequentially": (lambda y, p: compare_sequentially({HOSTILE: p, "b": p**2}, y), "e-value"),
+    "assess_ordered": (lambda y, p: assess_ordered(y, ordered(p), labels=range(3)), "PIT"),
     "skill": (lambda y, p: skill({HOSTILE: p}, y, by=labelled(y)), "skill score"),
     "Tally": (lambda y, p: Tally.of(labelled(y), p, pos_label=HOSTILE, source=HOSTILE), "distinct probabilities"),
     "calibration_errors": (lambda y, p: calibration_errors(y, p)["each-class"], "smooth ECE"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from real_data import DATA
-from unperplexed import skill
+from unperplexed import assess_ordered, skill
 
 
 def test_influenza_by_horizon_against_the_base_rate_and_another_team():
@@ -26,3 +26,15 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
         assert [each.skill for each in scores] == pytest.approx(expected)
         assert found.n_clusters == 29
         assert all(each.interval.low < each.skill < each.interval.high for each in scores)
+
+
+def test_influenza_forecasts_are_too_wide():
+    with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
+        y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
+    found = assess_ordered(y, p, labels=range(27), groups=week, renormalize=True)
+    p = p / p.sum(axis=1, keepdims=True)
+    below = np.hstack([np.zeros((y.size, 1)), p.cumsum(axis=1)])
+    low, high = below[np.arange(y.size), y], below[np.arange(y.size), y + 1]
+    assert found.location.value == pytest.approx(((low + high) / 2).mean(), abs=1e-6)
+    assert found.verdict.startswith("Forecasts are too wide")
+    assert found.n_clusters == 29

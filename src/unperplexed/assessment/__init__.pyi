@@ -17,6 +17,10 @@ from .decision_result import Share as Share
 from .group_remedies import GroupRemedy as GroupRemedy
 from .measured_profile import DivergenceProfile as DivergenceProfile
 from .net_benefit import NetBenefit as NetBenefit
+from .ordered_result import OrderedAssessment as OrderedAssessment
+from .ordered_result import PitHistogram as PitHistogram
+from .ordered_result import PitMoment as PitMoment
+from .ordered_result import Threshold as Threshold
 from .remedy import Remedy as Remedy
 from .result import Assessment as Assessment
 from .risk_profile import MeasuredProfile as MeasuredProfile

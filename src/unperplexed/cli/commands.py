@@ -237,6 +237,13 @@ def check(arguments: argparse.Namespace) -> int:
     return check(arguments)
 
 
+def ordered(arguments: argparse.Namespace) -> None:
+    """Assess forecasts of ordered classes."""
+    from .ordered import ordered
+
+    ordered(arguments)
+
+
 def lm(arguments: argparse.Namespace) -> None:
     """Assess logs of language models."""
     from .lm import lm

@@ -20,6 +20,7 @@ from . import options
 from .check import add_check
 from .decide import add_decide
 from .lm import add_lm
+from .ordered import add_ordered
 from .pool import add_pool
 from .skill import add_skill
 from .terminal import print_error
@@ -170,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
         options.add_report,
     )
     add_skill(_command(commands, "skill", "skill scores against a baseline, with paired intervals, also by group"))
+    add_ordered(_command(commands, "ordered", "ordered classes: each threshold as an event, PIT histogram, rank skill"))
     recalibrate = _command(commands, "recalibrate", "fit a recalibration map, or apply one to forecasts")
     recalibrate.having(
         partial(options.add_input, engine=False), options.add_groups, options.add_recalibrate, options.add_json

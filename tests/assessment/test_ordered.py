@@ -1,0 +1,128 @@
+"""Ordered classes: laws of thresholds and of the PIT histogram, the level of its tests, real forecasts, refusals."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import softmax_forecasts
+from unperplexed import InputError, assess, assess_ordered
+from unperplexed.assessment.ordered import _moments, _pit
+from unperplexed.cli.parser import main
+from unperplexed.scores import ranked_probability_score
+from unperplexed.statistics.standard_errors import Dependence
+
+N = 300
+
+
+def normal_bins(centre, width, classes=9):
+    """Probabilities of bins one wide, the outer ones open."""
+    from scipy.stats import norm
+
+    edges = np.concatenate([[-np.inf], np.arange(classes - 1) - (classes - 2) / 2, [np.inf]])
+    return np.diff(norm.cdf((edges - centre[:, None]) / width), axis=1)
+
+
+@pytest.fixture
+def data(rng):
+    return softmax_forecasts(rng, N, 4)
+
+
+def test_a_threshold_is_the_event_and_the_ranked_score_is_their_sum(data):
+    y, p = data
+    groups, w = np.arange(N) // 3, np.arange(N) % 3 + 1.0
+    found = assess_ordered(y, p, labels=range(4), groups=groups, sample_weight=w)
+    assert [each.label for each in found.thresholds] == [1, 2, 3]
+    total = 0.0
+    for k, each in enumerate(found.thresholds, start=1):
+        q = p[:, k:].sum(axis=1)
+        assert each.mean_prediction == pytest.approx(np.average(q, weights=w))
+        assert each.excess == pytest.approx(np.average((y >= k) - q, weights=w))
+        own = assess(y >= k, q, groups=groups, sample_weight=w, resamples=0)
+        assert each.assessment.scores == pytest.approx(own.scores)
+        total += each.assessment.scores["brier_score"] / 2  # which counts both classes of an event
+    rule = "ranked_probability_score"
+    assert total == pytest.approx(ranked_probability_score(y, p, labels=range(4), sample_weight=w))
+    assert found.skill.whole.scores["forecasts"][rule].score == pytest.approx(total)
+
+
+def test_the_histogram_is_the_mean_of_random_ones(data, rng):
+    y, p = data
+    below = np.hstack([np.zeros((N, 1)), p.cumsum(axis=1)])
+    low, high = below[np.arange(N), y], below[np.arange(N), y + 1]
+    found = assess_ordered(y, p, labels=range(4))
+    drawn = low + (high - low) * rng.random((4000, N))
+    share = np.histogram(drawn, bins=10, range=(0, 1))[0] / drawn.size
+    assert found.pit.share == pytest.approx(share, abs=0.002)
+    assert found.pit.share.sum() == pytest.approx(1)
+    assert found.location.value == pytest.approx(drawn.mean(), abs=0.002)
+    assert found.spread.value == pytest.approx(12 * ((drawn - 0.5) ** 2).mean(), abs=0.01)
+
+
+def test_outcomes_that_were_assigned_zero_are_at_one_place():
+    p = [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]]
+    found = assess_ordered([1, 0, 2, 2], p, labels=range(3))
+    assert found.pit.share == pytest.approx([0.25, 0, 0, 0, 0.05, 0.05 + 0.25 - 0.05, 0.05, 0.05, 0.05, 0.3], abs=0.051)
+    assert found.pit.share.sum() == pytest.approx(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shift", "width", "words"),
+    [
+        (0.0, 0.5, "forecasts are too narrow"),
+        (0.0, 2.0, "forecasts are too wide"),
+        (0.8, 1.0, "outcomes are higher than predicted"),
+        (-0.8, 1.0, "outcomes are lower than predicted"),
+        (0.0, 1.0, "no evidence of miscalibration"),
+    ],
+)
+def test_what_is_wrong_is_named(shift, width, words):
+    rng = np.random.default_rng(6)
+    centre = rng.normal(size=500)
+    y = np.clip(np.floor(centre + shift + rng.normal(size=500) + 4.5), 0, 8).astype(int)
+    found = assess_ordered(y, normal_bins(centre, width), labels=range(9))
+    assert found.verdict.lower().startswith(words)
+
+
+@pytest.mark.slow
+def test_the_level_of_both_tests_is_theirs():
+    rng, rejected, runs = np.random.default_rng(1), np.zeros(3), 1000
+    for _ in range(runs):
+        p = rng.dirichlet(np.full(6, 0.7), size=100)
+        below = np.hstack([np.zeros((100, 1)), p.cumsum(axis=1)])
+        y = (rng.random(100)[:, None] > below[:, 1:-1]).sum(axis=1)
+        low, high = below[np.arange(100), y], below[np.arange(100), y + 1]
+        sample, w = Dependence(), np.ones(100)
+        location, spread = _moments(low, high, w, sample, 0.95)
+        bins = _pit(low, high, w, sample, 0.95)
+        outside = (bins.lower > 0.1) | (bins.upper < 0.1)
+        rejected += [not location.interval.low < 0.5 < location.interval.high,
+                     not spread.interval.low < 1 < spread.interval.high, outside.mean()]  # fmt: skip
+    assert rejected / runs == pytest.approx(0.05, abs=0.02)  # standard error .007
+
+
+@pytest.mark.slow
+def test_files_give_what_arrays_give(data, tmp_path, capsys):
+    y, p = data
+    frame = pl.DataFrame({"y": y, **{str(k): p[:, k] for k in range(4)}, "week": np.arange(N) // 5})
+    frame.write_parquet(tmp_path / "f.parquet")
+    columns = [str(tmp_path / "f.parquet"), "--truth", "y", "--prob", "0", "1", "2", "3", "--groups", "week"]
+    outputs = ["--json", "-", "--plot", str(tmp_path / "p.svg"), "--report", str(tmp_path / "r.html")]
+    assert main(["ordered", *columns, *outputs]) == 0, capsys.readouterr().err
+    found = json.loads(capsys.readouterr().out)
+    own = assess_ordered(y, p, groups=frame["week"])
+    assert found["pit"]["share"] == pytest.approx(own.pit.share.tolist())
+    assert [each["excess"] for each in found["thresholds"]] == pytest.approx(own.frame()["excess"].to_list())
+    assert "Where outcomes fall in their forecasts" in (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_what_is_refused(tmp_path, capsys):
+    with pytest.raises(InputError, match="at least three, here 2"):
+        assess_ordered([0, 1], [0.2, 0.7])
+    with pytest.raises(InputError, match=r"a sum of 0\.8"):
+        assess_ordered([0, 1], [[0.2, 0.3, 0.3], [0.1, 0.1, 0.8]], labels=range(3))
+    (tmp_path / "t.tally").write_bytes(b"")
+    assert main(["ordered", str(tmp_path / "t.tally")]) == 2
+    assert "give the file that the tally came from" in capsys.readouterr().err
