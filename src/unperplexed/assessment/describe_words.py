@@ -139,25 +139,20 @@ MEANS = {
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
     """Give a mean, reported or measured, and its interval."""
-    return _corrected(a, f"{kind}_{name}", getattr(getattr(a, kind), name))
+    return estimate(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"], most=4)
 
 
 def metric_and_interval(a: Assessment, name: str) -> tuple[str, str]:
     """Give a metric, such as the slope of the averages, and its interval."""
-    return _corrected(a, name, getattr(a, name))
-
-
-def _corrected(a: Assessment, key: str, value: float) -> tuple[str, str]:
-    return estimate(a.uncertainty.corrected.get(key, value), a.intervals[key], most=4)
+    return estimate(getattr(a, name), a.intervals[name], most=4)
 
 
 def remarks(a: Assessment) -> Iterator[str]:
     """Say what to think of before one relies on the figures."""
     yield from a.uncertainty.warnings
-    if a.uncertainty.corrected:
-        figures = a.figures()
-        own = ", ".join(f"{name.replace('_', ' ')} {figure(figures[name])}" for name in a.uncertainty.corrected)
-        yield f"some values are corrected for the bias of {a.estimator}; uncorrected: {own}"
+    if a.uncertainty.debiased:
+        without = ", ".join(f"{name.replace('_', ' ')} {figure(x)}" for name, x in a.uncertainty.debiased.items())
+        yield f"the estimator {a.estimator} is biased on such data; without the estimated bias: {without}"
     if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
         name, right = class_name(a.labels[1], 1), figure(a.prediction_accuracy)
         yield f"the more probable outcome was observed in {right} of the rows only: is '{name}' the positive label?"
