@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from .._lib.formatting import number_of, printable, short_name
+from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.result import ROWS
 from ..report.numbers import between, estimate, figure, number, share
 from ..statistics.intervals import wilson
@@ -201,6 +202,8 @@ def rows_text(a: Assessment) -> Iterator[str]:
     ]
     if not shown and a.n_classes == 2:  # counts have no row numbers, but the most surprising rows are these
         several = len(set(s.source)) > 1
+        if findings[0].error == "certainty":  # weighted counts are fewer than rows
+            count = max(count, int((s.probability < CERTAIN / a.n_rows).sum()))
         shown = [
             f"{int(row):,}{f' of {printable(source)}' if several else ''} (assigned {p:.2g})"
             for row, source, p in list(zip(s.row, s.source, s.probability, strict=True))[:count]
@@ -235,7 +238,12 @@ def clusters_text(a: Assessment) -> str:
 
 
 def dependence_text(a: Assessment) -> str:
-    """Say whether rows depend on one another or differ in weight, and give the effective sample size."""
+    """Say whether rows depend on one another or differ in weight, and give the effective sample size.
+
+    Clusters that share a shard count as one in it.
+    """
     if a.grouped:
-        return f"{clusters_text(a)}, effective sample size {a.independent_rows:,.4g}"
+        shards, d = a.source.tally.shards, a.diagnosis
+        alone = shards is not None and d.by == ROWS and d.n_clusters == shards.rows.key.size
+        return f"{clusters_text(a)}, effective sample size {'' if alone else 'at least '}{a.independent_rows:,.4g}"
     return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"
