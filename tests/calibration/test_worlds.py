@@ -13,7 +13,16 @@ from unperplexed.calibration.design_effect import influences
 from unperplexed.calibration.resampling import shown_counts
 from unperplexed.calibration.sampled_rows import ClassRows
 from unperplexed.calibration.world_cells import world_cells
-from unperplexed.calibration.worlds import Counts, Deviation, deviation, drawn_rows, hull, log_means, two_curves
+from unperplexed.calibration.worlds import (
+    Counts,
+    Deviation,
+    bias_beyond_chance,
+    deviation,
+    drawn_rows,
+    hull,
+    log_means,
+    two_curves,
+)
 from unperplexed.statistics.means import means_of_points
 
 
@@ -64,12 +73,22 @@ def test_a_deviation_counts_what_is_lost(rng):
 def test_the_hull_holds_what_either_world_needs():
     one, two = (Deviation(np.array([b]), np.array([s]), np.zeros(1)) for b, s in ((0.1, 0.2), (-0.3, 0.1)))
     low, high = hull(np.array([1.0]), [one, two], 2.0, np.ones(1))
-    known = math.hypot(0.1, (0.3 - 0.1) / 3)  # the second bias is more than a standard deviation
-    assert (low[0], high[0]) == pytest.approx((1 - 0.1 - 0.4, 1 + 0.3 + 2 * known))
+    unsure = math.hypot(0.1, (0.3 - 0.1) * math.sqrt(0.5))  # the second bias is more than a standard deviation
+    assert (low[0], high[0]) == pytest.approx((1 - 0.1 - 0.4, 1 + 0.3 + 2 * unsure))
     wider = hull(np.array([1.0]), [one, two], 2.0, np.full(1, 1.5))
     assert wider[0] < low < high < wider[1]
     lost = one._replace(lost=np.array([0.3]))
     assert hull(np.array([1.0]), [lost, two], 2.0, np.ones(1))[0] == -math.inf
+
+
+def test_a_figure_lies_inside_its_interval_however_large_the_bias():
+    for size in (0, 0.5, 1, 2, 3, 5, 30):
+        world = Deviation(np.array([size, -size]), np.ones(2), np.zeros(2))
+        low, high = hull(np.zeros(2), [world, world], 1.96, np.ones(2))
+        assert (np.minimum(-low, high) > 0.05 * (high - low)).all()
+        assert (bias_beyond_chance([world, world], 1.96, np.ones(2)) == (world.bias if size > 1.96 else 0)).all()
+        other = Deviation(-world.bias, world.spread, world.lost)  # worlds that disagree tell no bias
+        assert not bias_beyond_chance([world, other], 1.96, np.ones(2)).any()
 
 
 @pytest.mark.slow
@@ -139,16 +158,27 @@ def test_a_bias_shows_in_the_positive_class_alone():
         assert result.verdict.startswith("Overpredicts 'True' (mean prediction 50.0%, observed frequency 30.9%)")
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "shrunk-isotonic"])
-def test_other_estimators_have_figures_less_their_bias(rng, name):
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_figures_of_every_estimator_lie_inside_with_and_without_their_bias(rng, name):
     odds = rng.normal(0, 2, 500)
     result = assess(rng.random(500) < expit(odds), expit(odds), measured=name, resamples=60, view="each-class")
-    corrected = result.uncertainty.corrected
-    assert set(corrected) == set(SAMPLED)
-    for figure, value in corrected.items():
+    debiased = result.uncertainty.debiased
+    for figure in SAMPLED:
         low, high = result.intervals[figure]
-        assert low < value < high, figure
-    assert assess([1, 0] * 50, [0.8, 0.3] * 50, resamples=40).uncertainty.corrected == {}
+        assert low < result.figures()[figure] < high, figure
+        assert low < debiased.get(figure, (low + high) / 2) < high, figure
+    assert assess([1, 0] * 50, [0.8, 0.3] * 50, resamples=40).uncertainty.debiased == {}
+
+
+def test_a_bias_beyond_chance_is_named_and_shown_nowhere_else(rng):
+    """The isotonic curve follows chance, so that calibrated forecasts seem to lose by miscalibration."""
+    odds = rng.normal(0, 2, 2000)
+    result = assess(rng.random(2000) < expit(odds), expit(odds), measured="isotonic", resamples=60)
+    without = result.uncertainty.debiased["divergence_probability"]
+    assert result.divergence_probability < without
+    assert abs(without - 1) < abs(result.divergence_probability - 1)
+    remark = "the estimator isotonic is biased on such data; without the estimated bias:"
+    assert f"{remark} divergence probability {without:.3f}" in " ".join(str(result).split())
 
 
 def test_what_was_not_seen_among_the_extremes_is_warned_about():

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from unperplexed import Tally, assess, assess_by, calibration_test, compare, diagnose
 from unperplexed.cli.parser import main
-from unperplexed.report.numbers import figure, number, share_estimate
+from unperplexed.report.numbers import estimate, figure, number, share_estimate
 
 
 def forecasts(rng, bias=0.0, confidence=0.0, n=1500):
@@ -178,3 +178,47 @@ def test_a_comparison_says_of_each_forecaster_what_its_assessment_says(rng):
         verdict = assess(y, of, resamples=0).verdict
         assert c.forecasters[name].assessment.verdict == verdict
         assert said["forecasters"][name]["assessment"]["verdict"] == verdict
+
+
+def lapses(rng, n=5000):
+    """Half a per cent of outcomes are drawn at random, where the estimator's divergence is biased."""
+    s = rng.normal(0, 3, n)
+    return (rng.random(n) < 0.995 * expit(s) + 0.0025).astype(int), expit(s)
+
+
+def flat_then_steep(rng, n=10_000):
+    """Between log-odds of -2 and 2 the prediction says little: the estimator's slope and robustness are biased."""
+    s = rng.normal(0, 2, n).round(1)
+    beyond = np.sign(s) * np.maximum(np.abs(s) - 2, 0)
+    return (rng.random(n) < expit(0.2 * (s - beyond) + 2.5 * beyond)).astype(int), expit(s)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "seed"), [(lapses, 2), (flat_then_steep, 11)])
+def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is_biased(make, seed, tmp_path, capsys):
+    y, p = make(np.random.default_rng(seed))
+    a = assess(y, p)
+    assert a.uncertainty.debiased
+    for name, (low, high) in a.intervals.items():  # neither outside nor on the end
+        assert min(a.figures()[name] - low, high - a.figures()[name]) > 0.01 * (high - low), name
+    by = assess_by(y, p, by={"group": np.zeros(y.size)})
+    compared = compare({"a": p, "b": p**1.1}, y)
+    pl.DataFrame({"y": y, "p": p}).write_csv(tmp_path / "f.csv")
+    command = ["assess", str(tmp_path / "f.csv"), "--truth", "y", "--prob", "p", "--json", str(tmp_path / "r.json")]
+    assert main(command) == 0
+    written, printed = json.loads((tmp_path / "r.json").read_text()), capsys.readouterr().out
+    of_a = json.loads(compared.to_json())["forecasters"]["a"]["assessment"]
+    documents = [json.loads(a.to_json()), written, of_a, json.loads(by.to_json())["groups"][0]]
+    rows = [a.frame(), by.frame(), compared.frame().filter(pl.col("forecaster") == "a")]
+    at = a.divergence_profile.orders.tolist().index(0.0)
+    assert a.divergence_profile.values[at] == pytest.approx(np.log(a.divergence_probability))
+    for name, title in (("slope", "slope of the averages"), ("divergence_probability", "divergence probability")):
+        value = getattr(a, name)
+        assert [each[name] for each in documents] == pytest.approx([value] * 4, rel=1e-12)
+        assert [each[name][0] for each in rows] == pytest.approx([value] * 3, rel=1e-12)
+        shown, limits = estimate(value, a.intervals[name], most=4)
+        for text in (str(a), printed):
+            assert f"{title} {shown} (95% CI {limits};" in " ".join(text.lower().split()).replace("ci", "CI")
+        assert shown in plain(a.to_html())
+    for page in (by, compared):
+        assert number(a.slope) in plain(page.to_html())

@@ -1,7 +1,7 @@
 """Figures of real forecasts that pages of the documentation state; collected only where UNPERPLEXED_DATA is set."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from real_data import DATA
+from real_data import DATA, SETS
 from unperplexed import Recalibrator, assess, compare
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
@@ -36,7 +36,8 @@ def limits(result, figure, digits):
 
 def in_words(number):
     """As pages write it."""
-    words = {2: "two", 3: "three", 6: "six", 7: "seven", 12: "twelve", 13: "thirteen", 14: "fourteen"}
+    words = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
+    words |= {12: "twelve", 13: "thirteen", 14: "fourteen"}
     return words.get(number, f"{number:,}")
 
 
@@ -354,3 +355,67 @@ def test_language_models_zeros_and_floors(answers):
     means = assess(parsed["right"], parsed["confidence_level"], resamples=0).floor_sensitivity
     default, high, low = (means[floor].geometric_accuracy for floor in (0.005, 0.05, 0.001))
     states("language-models", f"is {default:.3f} at the floor of 0.005, {high:.3f} at 0.05 and {low:.3f} at 0.001")
+
+
+REVIEWS = DATA / "fte_review_2018/forecast_results_2018.csv"
+
+
+def house(version):
+    frame = pl.read_csv(REVIEWS).filter((pl.col("uncalled") == 0) & (pl.col("version") == version))
+    return frame["Democrat_Won"].to_numpy(), frame["Democrat_WinProbability"].to_numpy()
+
+
+def all_language_models():
+    columns = ["confidence_level", "grade"]
+    frame = pl.concat(pl.read_parquet(path, columns=columns) for path in sorted((DATA / "llm_mcqa").glob("*.parquet")))
+    frame = frame.filter((pl.col("grade") != "Unparseable") & pl.col("confidence_level").is_between(0, 1))
+    return (frame["grade"] == "Correct").to_numpy(), frame["confidence_level"].to_numpy()
+
+
+DIAGNOSED = {
+    "WideResNet, CIFAR-10": SETS["wideresnet"],
+    "DenseNet, CIFAR-100": SETS["densenet"],
+    "LeNet-5, CIFAR-100": SETS["lenet"],
+    "VGG16, CIFAR-10": SETS["vgg16"],
+    "NBA games": SETS["nba"],
+    "NFL games": SETS["nfl"],
+    "World Cup, before matches": SETS["world cup"],
+    "World Cup, during matches": SETS["world cup in game"],
+    "tennis brackets": SETS["brackets"],
+    "replication markets": SETS["markets"],
+    "replication survey": SETS["survey"],
+    **{f"FluSight, {team}": SETS[team] for team in TEAMS},
+    **{f"House 2018, {version}": partial(house, version) for version in ("classic", "deluxe", "lite")},
+    "14 language models": all_language_models,
+}
+"""The forecasts in the table of docs/diagnosis.md, which has no others."""
+
+
+def rows_of_table():
+    """The table of the diagnosis on real forecasts, by name."""
+    text = (DOCS / "diagnosis.md").read_text(encoding="utf-8").split("## Real forecasts")[1].split("## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {row[0]: row[1:] for row in rows[2:]}
+
+
+def test_the_table_of_real_forecasts_has_all_of_them():
+    assert set(rows_of_table()) == set(DIAGNOSED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DIAGNOSED)
+def test_the_table_of_real_forecasts_has_todays_conclusions(name):
+    y, p = DIAGNOSED[name]()
+    classes = {"labels": range(p.shape[1])} if p.ndim == 2 and np.ndim(y) == 1 else {}
+    a = assess(y, p, **classes)
+    size, before, headline, floor, why = rows_of_table()[name]
+    assert (size, headline) == (f"{a.n_rows:,} × {a.n_classes}", a.diagnosis.headline)
+    assert floor == f"{a.floor:.2g}"
+    assert a.view == ("each-class" if a.n_classes == 2 else "all-classes")
+    if found := re.search(r"(\w+) biased classes", why):  # three are named, and so many more
+        more = int(re.search(r"(\d+) more class(es)? (is|are) biased", a.verdict)[1])
+        assert found[1].lower() == in_words(3 + more)
+    if found := re.search(r"(\w+) (wrong rows|rows assigned 0|certain and wrong)", why):
+        count = round(a.diagnosis.findings[a.diagnosis.errors.index("certainty")].parameter)
+        assert found[1] == in_words(count)
+    assert before

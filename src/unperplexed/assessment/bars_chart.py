@@ -44,7 +44,7 @@ def bars_chart(a: Assessment) -> Chart:
     ]
     slope = "" if math.isnan(a.slope) else f"Slope {number(a.slope, 2)}"
     interval = a.intervals["slope"]
-    limits = between(*interval, lambda value: number(value, 2)) if interval.low <= a.slope <= interval.high else ""
+    limits = between(*interval, lambda value: number(value, 2))
     about = f"{number_of(len(a.bins), 'bin')} of {a.estimator}"
     return Chart(
         title=_title(a, slope, limits),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -58,6 +58,10 @@ from .familiar import FamiliarMetrics
 from .python_call import assess_call
 from .result import Assessment
 
+_ONE_OUTCOME = (
+    "All rows have the same outcome, so that neither skill nor a recalibration can be judged. Assess rows with other"
+    " outcomes too."
+)
 _FEW_ROWS = 1000
 _SHORT_CLASSES = 10
 """Classes, the most miscalibrated, that a short form shows."""
@@ -235,7 +239,9 @@ class Described:
         d = self.a.diagnosis
         if d.findings:
             advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
-            against = "" if advised else against_reference(self.event, self.familiar.reference_log_loss)
+            against = (
+                "" if advised or self.a.one_outcome else against_reference(self.event, self.familiar.reference_log_loss)
+            )
             cost = " ".join(filter(None, [self.parts.cost, against, wrong_predictions(self.event)]))
             if cost:
                 yield Action("What it costs", cost, "Cost")
@@ -256,6 +262,8 @@ class Described:
 
     def _what_to_do(self) -> str:
         """Give the remedy with its gain, or without one those of the findings."""
+        if self.a.one_outcome:
+            return " ".join([*self._advice_on_rows(), _ONE_OUTCOME])
         remedy, untried = self.a.remedy, self.a.untried_remedy
         if untried is not None:
             return f"{untried.words} {HELD_OUT}"
@@ -266,7 +274,7 @@ class Described:
         return " ".join([*advice, *rest])
 
     def _remedy_command(self, recalibrate: str) -> Code | None:
-        if not self.a.diagnosis.findings:
+        if not self.a.diagnosis.findings or self.a.one_outcome:
             return None
         if recalibrate:
             return Code(recalibrate, "Command that fits the recalibration")
@@ -280,8 +288,10 @@ class Described:
 
     def _rows_and_advice(self) -> str:
         """Name these rows, with what to do about them."""
-        advice = (f.remedy for f in self.a.diagnosis.findings if f.error in ("certainty", "rows"))
-        return " ".join(filter(None, [self._rows_to_look_at(), *dict.fromkeys(advice)]))
+        return " ".join(filter(None, [self._rows_to_look_at(), *self._advice_on_rows()]))
+
+    def _advice_on_rows(self) -> Iterable[str]:
+        return dict.fromkeys(f.remedy for f in self.a.diagnosis.findings if f.error in ("certainty", "rows"))
 
     def _findings(self) -> Section | None:
         d = self.a.diagnosis

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from .._lib.formatting import number_of, printable, short_name
+from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.result import ROWS
 from ..report.numbers import between, estimate, figure, number, share
 from ..statistics.intervals import wilson
@@ -139,25 +140,20 @@ MEANS = {
 
 def mean_and_interval(a: Assessment, kind: str, name: str) -> tuple[str, str]:
     """Give a mean, reported or measured, and its interval."""
-    return _corrected(a, f"{kind}_{name}", getattr(getattr(a, kind), name))
+    return estimate(getattr(getattr(a, kind), name), a.intervals[f"{kind}_{name}"], most=4)
 
 
 def metric_and_interval(a: Assessment, name: str) -> tuple[str, str]:
     """Give a metric, such as the slope of the averages, and its interval."""
-    return _corrected(a, name, getattr(a, name))
-
-
-def _corrected(a: Assessment, key: str, value: float) -> tuple[str, str]:
-    return estimate(a.uncertainty.corrected.get(key, value), a.intervals[key], most=4)
+    return estimate(getattr(a, name), a.intervals[name], most=4)
 
 
 def remarks(a: Assessment) -> Iterator[str]:
     """Say what to think of before one relies on the figures."""
     yield from a.uncertainty.warnings
-    if a.uncertainty.corrected:
-        figures = a.figures()
-        own = ", ".join(f"{name.replace('_', ' ')} {figure(figures[name])}" for name in a.uncertainty.corrected)
-        yield f"some values are corrected for the bias of {a.estimator}; uncorrected: {own}"
+    if a.uncertainty.debiased:
+        without = ", ".join(f"{name.replace('_', ' ')} {figure(x)}" for name, x in a.uncertainty.debiased.items())
+        yield f"the estimator {a.estimator} is biased on such data; without the estimated bias: {without}"
     if a.n_classes == 2 and a.intervals["prediction_accuracy"][1] < _GUESSING:
         name, right = class_name(a.labels[1], 1), figure(a.prediction_accuracy)
         yield f"the more probable outcome was observed in {right} of the rows only: is '{name}' the positive label?"
@@ -203,6 +199,8 @@ def rows_text(a: Assessment) -> Iterator[str]:
     shown = [f"{row:,} (assigned {assigned[row]:.2g})" if row in assigned else f"{row:,}" for row in rows]
     if not shown and a.n_classes == 2:  # counts have no row numbers, but the most surprising rows are these
         several = len(set(s.source)) > 1
+        if findings[0].error == "certainty":  # weighted counts are fewer than rows
+            count = max(count, int((s.probability < CERTAIN / a.n_rows).sum()))
         shown = [
             f"{int(row):,}{f' of {printable(source)}' if several else ''} (assigned {p:.2g})"
             for row, source, p in list(zip(s.row, s.source, s.probability, strict=True))[:count]
@@ -237,7 +235,12 @@ def clusters_text(a: Assessment) -> str:
 
 
 def dependence_text(a: Assessment) -> str:
-    """Say whether rows depend on one another or differ in weight, and give the effective sample size."""
+    """Say whether rows depend on one another or differ in weight, and give the effective sample size.
+
+    Clusters that share a shard count as one in it.
+    """
     if a.grouped:
-        return f"{clusters_text(a)}, effective sample size {a.independent_rows:,.4g}"
+        shards, d = a.source.tally.shards, a.diagnosis
+        alone = shards is not None and d.by == ROWS and d.n_clusters == shards.rows.key.size
+        return f"{clusters_text(a)}, effective sample size {'' if alone else 'at least '}{a.independent_rows:,.4g}"
     return f"weighted, effective sample size {a.effective_rows:,.4g}" if a.weighted else "independent rows"

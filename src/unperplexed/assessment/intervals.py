@@ -19,12 +19,12 @@ from .._lib.progress import steps
 from .._lib.typing import Floats
 from ..calibration.clustered_test import independent_share
 from ..calibration.design_effect import Influences, growth, influences
-from ..calibration.estimators import Estimator, is_default, measured_of_samples
+from ..calibration.estimators import Estimator, measured_of_samples
 from ..calibration.null_samples import calibrated
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
 from ..calibration.world_cells import WorldCells, world_cells
 from ..calibration.world_samples import Logs, WorldSamples, world_samples
-from ..calibration.worlds import Counts, hull
+from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..scores.registry import score_named, score_reach
 from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import Band, Interval, Sampling, wilson
@@ -56,8 +56,8 @@ class Sampled:
     """Where the measured probability may lie."""
     consistent: Callable[[], Band | None] | None = None
     """Finds where it would be measured if the forecasts were calibrated; None of rows in groups or with weights."""
-    corrected: dict[str, float] = field(default_factory=dict)
-    """Measured figures minus their bias; for the default estimator those alone that neither world explains."""
+    debiased: dict[str, float] = field(default_factory=dict)
+    """Measured figures minus the bias of the estimator, where it is beyond chance in both worlds."""
     doubtful: tuple[str, ...] = ()
     """Figures that depend on how rare the errors are that were not seen."""
 
@@ -144,29 +144,28 @@ def sampled(
     point = np.array([figures[name] for name in SAMPLED])
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(point)
-        low, high = np.exp(hull(log, off, draws.reach, _growth_of_figures(draws)))
+        grown = _growth_of_figures(draws)
+        low, high = np.exp(hull(log, off, draws.reach, grown))
+        bias = bias_beyond_chance(off, draws.reach, grown)
+        without = np.exp(log - bias)
     highest = np.exp([_quantiles(each, ndtr(np.array([draws.reach])))[0] for each in logs]).max(axis=0)
     if not point[-1] > 0:  # what was predicted with probability 0 occurred: no other sample tells more
         highest[-1] = math.nan
-    plain = is_default(estimator)
     intervals = {
-        name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most, plain)
+        name: _interval(float(point[at]), float(low[at]), float(high[at]), float(highest[at]), most)
         for at, (name, most) in enumerate(SAMPLED.items())
     }
-    bias = np.mean([each.bias for each in off], axis=0)
-    # A figure of the default estimator is nearer to the truth than without its bias, unless neither world explains it.
-    biased = ~((low <= point) & (point <= high)) if plain else np.ones(point.size, dtype=bool)
-    corrected = {
-        name: float(min(np.exp(log[at] - bias[at]), most))
+    debiased = {
+        name: min(float(without[at]), most)
         for at, (name, most) in enumerate(SAMPLED.items())
-        if biased[at] and not math.isnan(intervals[name].low) and math.isfinite(log[at] - bias[at])
+        if bias[at] and math.isfinite(without[at]) and not math.isnan(intervals[name].low)
     }
     bands = [_band(draws.reported, world.curves, sampling.confidence) for world in draws.worlds]
     curve = Band(draws.reported, np.min([x.low for x in bands], axis=0), np.max([x.high for x in bands], axis=0))
     consistent = partial(_consistent, tally, draws.cells, counts, estimator, floor, sampling)
     apart = np.abs(off[0].bias - off[1].bias) > off[0].spread
     doubtful = tuple(name for name, is_ in zip(SAMPLED, apart, strict=True) if is_ and name in _OF_TAILS)
-    return Sampled(intervals, curve, consistent, corrected, doubtful)
+    return Sampled(intervals, curve, consistent, debiased, doubtful)
 
 
 class Draws(NamedTuple):
@@ -249,19 +248,15 @@ def _log_figures(logs: Logs) -> Floats:
         )
 
 
-def _interval(figure: float, low: float, high: float, highest: float, most: float, shown: bool) -> Interval:
-    """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm.
-
-    Where the figure is shown as it is, not less its bias, the interval holds it.
-    """
+def _interval(figure: float, low: float, high: float, highest: float, most: float) -> Interval:
+    """Interval of a figure within its possible values; ``highest`` is its upper end where it has no logarithm."""
     if not 0 <= figure < math.inf:
         return Interval(math.nan, math.nan)
     if figure == 0:
         return Interval(0.0, min(highest, most)) if math.isfinite(highest) else Interval(math.nan, math.nan)
     if not (math.isfinite(high) and low < high):  # nothing tells how much others vary
         return Interval(math.nan, math.nan)
-    low, high = min(low, most), min(high, most)
-    return Interval(min(low, figure), max(high, figure)) if shown else Interval(low, high)
+    return Interval(min(low, figure), max(min(high, most), figure))  # but for the rounding of logarithms
 
 
 def _quantiles(samples: Floats, shares: Floats) -> Floats:

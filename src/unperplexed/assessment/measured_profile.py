@@ -8,7 +8,7 @@ import numpy as np
 
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, ReadOnlyArrays
-from ..calibration.estimators import Estimator, is_default
+from ..calibration.estimators import Estimator
 from ..calibration.world_samples import Logs
 from ..calibration.worlds import hull
 from ..statistics.intervals import Sampling
@@ -63,21 +63,19 @@ def profiles_of(
     pooled = view == "all-classes" or tally.n_classes == 2
     if pooled and sampling.resamples and tally.independent_rows >= LEAST_WORTH:
         draws, _ = draw(tally, estimator, view, orders, floor, limit, sampling)
-        limits = _limits(draws, logs, is_default(estimator))
+        limits = _limits(draws, logs)
         limits[:, ~np.isfinite(orders)] = np.nan
     low, high = np.exp(limits[0]), np.minimum(np.exp(limits[1]), 1.0)
     return MeasuredProfile(orders, values, low, high), DivergenceProfile(orders, logs[1], *limits[2:])
 
 
-def _limits(draws: Draws, logs: Floats, shown: bool) -> Floats:
+def _limits(draws: Draws, logs: Floats) -> Floats:
     """Lower and upper limits of the logarithms of measured means, then of reported over measured ones."""
     pairs = []
     for at, figures in enumerate((_measured, _divergence)):
         with np.errstate(invalid="ignore"):
             off = [world.deviation(figures) for world in draws.worlds]
             low, high = hull(logs[at], off, draws.reach, _growth(draws, at == 1))
-        if shown:  # as it is, not less its bias
-            low, high = np.fmin(low, logs[at]), np.fmax(high, logs[at])
         none = ~np.isfinite(logs[at]) | ~np.isfinite(high)
         pairs += [np.where(none, np.nan, low), np.where(none, np.nan, high)]
     return np.array(pairs)

@@ -13,7 +13,7 @@ from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
 from .._lib.typing import Floats
 from .._version import __version__
-from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
+from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
 from ..calibration.estimators import Estimator
@@ -261,15 +261,32 @@ class Assessment(JsonResult):
         return self._source.diagnosis()
 
     @cached_property
+    def one_outcome(self) -> bool:
+        """Whether all rows are known to have the same outcome, so that no skill nor recalibration can be judged."""
+        if self.bias is not None:
+            return self.bias.frequency in (0, 1)
+        chunks = self.source.chunks
+        if chunks is None or not self.diagnosis.findings:
+            return False
+        first = None
+        for block in rows_of(chunks)():
+            first = block.truth[0] if first is None and block.truth.size else first
+            if (block.truth != first).any():
+                return False
+        return True
+
+    @cached_property
     def remedy(self) -> Remedy | None:
         """Recalibration with the gain it is expected to bring; made when first asked for.
 
-        None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, for
-        forecasts that point away from the outcomes, and with more than two classes without rows at hand or with over
-        500,000 probabilities.
+        None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, where all
+        rows have the same outcome, for forecasts that point away from the outcomes, and with more than two classes
+        without rows at hand or with over 500,000 probabilities.
         """
         source = self._source
         assert source is not None
+        if self.one_outcome:
+            return None
         return remedy_of(self.diagnosis, source.tally, source.chunks, source.commands, self.floor, self.limit)
 
     @cached_property

@@ -35,9 +35,9 @@ class Uncertainty:
     """Lower and upper limit of each figure, by the names of ``Assessment.figures()``."""
     curve: Band | None
     """Confidence band of the measured probability."""
-    corrected: dict[str, float]
-    """Measured metrics, slope and divergence minus the bias of the estimator; for the default estimator, whose own are
-    nearer to the truth, only those that would lie outside their intervals otherwise."""
+    debiased: dict[str, float]
+    """Measured metrics, slope and divergence minus the estimated bias of the estimator, where it is beyond chance. They
+    are named in a remark; whatever shows a metric shows the value with its bias."""
     warnings: tuple[str, ...]
     """Why intervals may be too narrow, if they may."""
     confidence: float
@@ -91,7 +91,7 @@ def uncertainty(
     return Uncertainty(
         intervals=ordered,
         curve=found.curve,
-        corrected=found.corrected,
+        debiased=found.debiased,
         warnings=(*_warnings(tally, headline), *_warnings_of_samples(found)),
         confidence=sampling.confidence,
         resamples=sampling.resamples if found.intervals else 0,

@@ -26,8 +26,9 @@ _LOST = 1e6
 _ROUNDING, _AFRESH = 1e-12, 16
 """Steps between orders that differ by less are equal; after so many products powers are taken afresh."""
 
-_KNOWN = 3.0
-"""What a bias exceeds a standard deviation by is known to a third of itself: so far worlds and truth were apart."""
+_UNKNOWN = math.sqrt(0.5)
+"""What a bias exceeds a standard deviation by is uncertain by so much of itself: then an interval of 95% reaches beyond
+the figure that it is the bias of."""
 
 _NEAR_ZERO = 0.05
 """Orders nearer to 0 than this lose digits in (mean of f^r)^(1/r)."""
@@ -138,19 +139,26 @@ def hull(figure: Floats, worlds: list[Deviation], reach: float, scale: Floats) -
     """Lower and upper ends of the figures' logarithms: whatever either world needs, so many standard deviations off.
 
     ``scale`` is by how much more a figure varies than in independent rows. A bias beyond one standard deviation is
-    itself uncertain and widens the interval. A figure whose logarithm is minus infinity in more samples than may lie
-    beyond an end has no lower one.
+    itself uncertain and widens the interval, which holds the figure at any confidence. A figure whose logarithm is
+    minus infinity in more samples than may lie beyond an end has no lower one.
     """
     beyond = np.array([each.lost for each in worlds]) > 0.5 * _outside(reach)
     half = [reach * _uncertainty(each, scale) for each in worlds]
-    low = np.min([figure - each.bias - h for each, h in zip(worlds, half, strict=True)], axis=0)
-    high = np.max([figure - each.bias + h for each, h in zip(worlds, half, strict=True)], axis=0)
+    low = np.min([figure - np.maximum(each.bias + h, 0) for each, h in zip(worlds, half, strict=True)], axis=0)
+    high = np.max([figure - np.minimum(each.bias - h, 0) for each, h in zip(worlds, half, strict=True)], axis=0)
     return np.where(beyond.any(axis=0), -np.inf, low), high
+
+
+def bias_beyond_chance(worlds: list[Deviation], reach: float, scale: Floats) -> Floats:
+    """Mean bias of each figure where it is more than so many standard deviations in either world, else 0."""
+    bias = np.array([each.bias for each in worlds])
+    limit = reach * scale * np.array([each.spread for each in worlds])
+    return np.where((bias > limit).all(axis=0) | (bias < -limit).all(axis=0), bias.mean(axis=0), 0.0)
 
 
 def _uncertainty(world: Deviation, scale: Floats) -> Floats:
     spread = scale * world.spread
-    return np.asarray(np.hypot(spread, np.maximum(np.abs(world.bias) - spread, 0.0) / _KNOWN))
+    return np.asarray(np.hypot(spread, _UNKNOWN * np.maximum(np.abs(world.bias) - spread, 0.0)))
 
 
 def _outside(reach: float) -> float:

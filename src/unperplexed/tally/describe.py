@@ -69,7 +69,7 @@ def _held(tally: Tally) -> Iterator[tuple[str, str]]:
     if tally.weighted:
         yield "total weight", f"{tally.weight:,.6g}"
     if tally.grouped:
-        yield "clusters", f"effective sample size {tally.independent_rows:,.4g}"
+        yield "clusters", f"effective sample size at least {tally.independent_rows:,.4g}"
     yield "scores", ", ".join(tally.scores) or "none"
     yield "parts", ", ".join(tally.parts) or "none"
     for name, rows in tally.sources.items():

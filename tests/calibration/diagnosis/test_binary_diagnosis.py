@@ -401,3 +401,28 @@ def test_a_bias_that_the_slope_offsets_states_it(rng):
     mean = f"{p.mean():.1%}"
     assert bias.words.endswith(f" too low near 50%; the other errors offset it: mean {mean}, observed {mean})")
     assert "biased" in found.headline.split(", ")
+
+
+def test_weighted_rows_that_were_certain_and_wrong_are_counted_and_listed(rng):
+    s = rng.normal(0, 2, 800)
+    p, w = expit(s), rng.exponential(size=800) + 0.05
+    y = (rng.random(800) < p).astype(int)
+    p[:30], y[:30], y[:6] = 1e-9, 0, 1
+    result = assess(y, p, sample_weight=w, resamples=0)
+    assert result.verdict == diagnose(y, p, sample_weight=w).verdict
+    assert result.verdict.startswith("Certain and wrong 6 times (3e-08 expected in 30 rows predicted as certain)")
+    counted = assess(Tally.of(y, p, sample_weight=w, parts=["surprises"]), resamples=0)
+    assert "effective numbers of weighted rows" in counted.verdict  # which sums of weights give
+    assert all(f" {row} (assigned 1e-09)" in " ".join(str(counted).split()) for row in range(6))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_of_one_outcome_neither_skill_nor_a_recalibration_is_judged(rng, classes):
+    p = rng.dirichlet(np.ones(classes), 300)
+    result = assess(np.ones(300, dtype=int), p, labels=range(classes), resamples=0)
+    assert result.one_outcome
+    assert result.remedy is None
+    for text in (str(result), result.to_html()):
+        assert "All rows have the same outcome, so that neither skill nor a" in " ".join(text.split())
+        assert "no skill" not in text
+        assert "Recalibrator" not in text

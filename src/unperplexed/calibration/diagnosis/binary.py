@@ -23,6 +23,7 @@ from ...statistics.log_odds_maps import NAMES, features
 from .binary_clusters import Uncertain, effects_alone, uncertain
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
+from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
 from .result import (
@@ -46,9 +47,6 @@ from .words import (
 LEVEL = 0.05
 """Significance level of the gate."""
 
-_CERTAIN = 0.01
-"""So many errors are expected of all rows predicted as certain together, at most."""
-
 _MOST_ERRORS = 3
 _LEAST_INFORMATION = 0.05
 
@@ -65,7 +63,7 @@ class BinaryData:
 
     rows: Scored
     counts: Floats
-    """How many rows there are at each."""
+    """How many rows there are at each; of weighted counts, how many of equal weight they are worth."""
     counts_positive: Floats
     n: float
     """All rows, those of weight 0 not among them."""
@@ -76,6 +74,8 @@ class BinaryData:
     clusters: Callable[[np.ndarray], ClusterSums] | None = None
     """Given which entries are kept, sums over clusters of dependent rows."""
     by: str = "rows"
+    weighted_counts: bool = False
+    """Whether weights are known by their sums alone, so that rows cannot be counted."""
     rows_at: Callable[[np.ndarray, bool], tuple[int, ...]] | None = None
     """Numbers of the rows at some entries with one outcome, where they are known."""
 
@@ -91,7 +91,7 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
 
 def _diagnosed(data: BinaryData) -> Diagnosis:
     s, n = data.rows.s, data.n
-    certain = np.abs(s) > math.log(n / _CERTAIN)
+    certain = np.abs(s) > math.log(n / CERTAIN)
     sure = _certainty(data, certain)
     kept = ~certain
     rows = data.rows.only(kept)
@@ -134,7 +134,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
                              data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
     return Finding(
         "certainty",
-        certainty_words(round(m), expected, round(float(counts.sum()))),
+        certainty_words(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),
         parameter=m,
         # Rows of a cluster may err together: then the chance is that of at least one error.
         p_value=float(pdtrc(0 if data.clusters else m - 1, expected)) if expected > 0 else 0.0,

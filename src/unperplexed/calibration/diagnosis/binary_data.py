@@ -108,6 +108,7 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
         frequency=columns.frequency,
         clusters=clusters,
         by="values" if tally.exact else "cells",
+        weighted_counts=tally.uneven,
     )
 
 

@@ -257,11 +257,15 @@ def _digits(x: float) -> int:
     return 2 if not 0 < abs(x) < 0.01 else min(1 - math.floor(math.log10(abs(x))), 9)
 
 
-def certainty_words(count: int, expected: float, rows: int) -> str:
-    """Say how often outcomes that were predicted as certain did not occur."""
+def certainty_words(count: int, expected: float, rows: int, exact: bool = True) -> str:
+    """Say how often outcomes that were predicted as certain did not occur.
+
+    Sums of weights give numbers of rows of equal weight, not ``exact`` ones.
+    """
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
     among = f"{rows:,} row{'s' if rows != 1 else ''} predicted as certain"
-    return f"certain and wrong {times} ({expected:.2g} expected in {among})"
+    effective = "" if exact else "; effective numbers of weighted rows"
+    return f"certain and wrong {times} ({expected:.2g} expected in {among}{effective})"
 
 
 def rows_words(probabilities: Sequence[float]) -> str:
