@@ -5,10 +5,13 @@ import math
 import os
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from unperplexed.cli import main
 from unperplexed.language_models import (
+    GradedAnswers,
     Question,
     Remarks,
     Text,
@@ -16,10 +19,13 @@ from unperplexed.language_models import (
     assess_questions,
     assess_texts,
     compare_texts,
+    leaderboard,
     read_items,
 )
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 SAMPLES = Path(os.environ["UNPERPLEXED_DATA"]).parent / "language_models" / "samples"
+ANSWERS = Path(os.environ["UNPERPLEXED_DATA"]) / "llm_mcqa" / "llm_mcqa_mmlu.parquet"
 EXPECTED = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
 RUNS = [
     (run, task, {name.partition(",")[0]: value for name, value in found.items() if "_stderr" not in name})
@@ -165,3 +171,25 @@ def test_one_command_for_each_log(tmp_path, capsys):
         printed = capsys.readouterr()
         assert " read as " in printed.err
         assert printed.out
+
+
+@pytest.mark.slow
+def test_no_map_of_confidences_that_rank_nothing_beats_the_base_rate():
+    """Falcon-7b's: neither the leaderboard's maps nor one of ten groups in any order, fitted to other questions."""
+    table = pl.read_parquet(ANSWERS).filter((pl.col("model") == "Falcon-7b") & (pl.col("grade") != "Unparseable"))
+    y, p, question = (np.asarray(table[name]) for name in ("grade", "confidence_level", "row"))
+    y = (y == "Correct").astype(float)
+    [entry] = leaderboard(GradedAnswers({"grade": y}, {"stated": p}, question, [""] * y.size)).entries
+    assert (entry.auc_interval.low < 0.5, entry.auc_interval.high < 0.51) == (True, True)
+    assert entry.gain_interval.high < 1e-4
+    assert "No evidence" in entry.finding
+    gain = np.empty(y.size)
+    for fold in range(5):
+        held = question % 5 == fold
+        mean, ends = y[~held].mean(), np.quantile(p[~held], np.arange(0.1, 0.95, 0.1))
+        group = np.searchsorted(ends, p)
+        right, n = (np.bincount(group[~held], weights, minlength=10) for weights in (y[~held], None))
+        q = ((right + 20 * mean) / (n + 20))[group]
+        gain[held] = np.log(np.where(y == 1, q / mean, (1 - q) / (1 - mean)))[held]
+    found = uncertain_mean(gain, np.ones(y.size), Dependence(question))
+    assert found.mean + found.half_width(0.95) < 2e-4
