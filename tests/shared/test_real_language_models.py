@@ -1,5 +1,6 @@
 """Logs that evaluation tools wrote for two tiny models, beside the tools' own figures."""
 
+import importlib.util
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from unperplexed.language_models import (
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 SAMPLES = Path(os.environ["UNPERPLEXED_DATA"]).parent / "language_models" / "samples"
+ROOT = Path(__file__).parents[2]
 ANSWERS = Path(os.environ["UNPERPLEXED_DATA"]) / "llm_mcqa" / "llm_mcqa_mmlu.parquet"
 EXPECTED = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
 RUNS = [
@@ -162,15 +164,21 @@ def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_one_command_for_each_log(tmp_path, capsys):
-    logs = [path for path in SAMPLES.rglob("*") if path.is_file() and "recipe" not in path.parts]
-    logs = [path for path in logs if path.name not in ("README.md", "expected.json") and "results" not in path.name]
+def test_one_command_for_each_log_has_the_metrics_of_its_host(tmp_path, capsys):
+    """The lines of the table in the documentation."""
+    spec = importlib.util.spec_from_file_location("host_figures", ROOT / "benchmarks" / "host_figures.py")
+    study = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(study)
+    logs = [*study.logs(SAMPLES)]
     assert len(logs) == 26
+    compared = 0
     for path in logs:
         assert main(["lm", str(path), "--resamples", "0", "--report", str(tmp_path / "report.html")]) == 0
-        printed = capsys.readouterr()
-        assert " read as " in printed.err
-        assert printed.out
+        assert " read as " in capsys.readouterr().err
+        line = study.line(path)
+        assert line.difference < 1e-12, line
+        compared += len(line.metrics)
+    assert compared == 83
 
 
 @pytest.mark.slow
