@@ -96,7 +96,7 @@ def test_texts_without_tokens_have_no_frequencies_and_reports_have_them(rng, tmp
 @pytest.mark.slow
 def test_intervals_cover_the_expected_loss(rng):
     """Documents are dealt into groups, which are the clusters."""
-    covered, runs = np.zeros(2), 200
+    covered, runs = np.zeros(2), 120
     for _ in range(runs):
         texts, mean = zipf_texts(rng, 80)
         pieces = [each for text in texts for each in text.pieces]
@@ -107,5 +107,5 @@ def test_intervals_cover_the_expected_loss(rng):
             each = found[first]
             truth = mean[(of >= first) & (of <= each.last)].mean() / math.log(2)
             covered[at] += each.interval.low <= truth <= each.interval.high
-    assert (0.92 * runs <= covered).all(), covered / runs
-    assert (covered <= 0.985 * runs).all(), covered / runs
+    assert (0.89 * runs <= covered).all(), covered / runs
+    assert (covered <= 0.995 * runs).all(), covered / runs
