@@ -200,4 +200,10 @@ def test_no_map_of_confidences_that_rank_nothing_beats_the_base_rate():
         q = ((right + 20 * mean) / (n + 20))[group]
         gain[held] = np.log(np.where(y == 1, q / mean, (1 - q) / (1 - mean)))[held]
     found = uncertain_mean(gain, np.ones(y.size), Dependence(question))
-    assert found.mean + found.half_width(0.95) < 2e-4
+    half = found.half_width(0.95)
+    assert found.mean + half < 2e-4
+    page = " ".join((ROOT / "docs" / "language-model-confidences.md").read_text("utf-8").split())
+    low, high = entry.auc_interval
+    assert f"(AUC {entry.auc:.3f}, 95% CI {low:.3f} to {high:.3f})" in page
+    gains = (f"{each:z.4f}".replace("-", "−") for each in (found.mean, found.mean - half, found.mean + half))
+    assert "(gain {}, 95% CI {} to {})".format(*gains) in page
