@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,9 @@ def test_figures_are_those_of_lm_evaluation_harness(run, task, expected):
 @pytest.mark.parametrize(("run", "task"), [("plug_b", "upx_b"), ("plug_d", "upx_d")])
 def test_tasks_with_functions_of_their_own_hold_the_same_questions(run, task):
     plain = assess_questions(read_items(samples("gpt2", "up_mc_plain")), resamples=0).metrics
-    own = assess_questions(read_items(samples(run, task)), resamples=0).metrics
+    remarks = Remarks()
+    own = assess_questions(read_items(samples(run, task), remarks=remarks), resamples=0).metrics
+    assert ("aggregates brier_score by a function of its own" in " ".join(remarks.sentences())) == (task == "upx_b")
     assert {name: each.value for name, each in own.items()} == pytest.approx(
         {name: each.value for name, each in plain.items()}, rel=1e-6
     )
@@ -147,6 +150,15 @@ def test_runs_of_two_models_are_compared_on_the_same_questions(capsys):
     for name in ("acc", "acc_norm", "acc_bytes", "brier_score"):
         own = [EXPECTED["lm_eval"][run]["up_mc_plain"][f"{name},none"] for run in ("gpt2", "llama")]
         assert [found["metrics"][name][side] for side in ("first", "second")] == pytest.approx(own, rel=1e-12)
+
+
+def test_models_are_named_by_the_folders_that_the_tool_made_of_their_paths(capsys, tmp_path):
+    logs = []
+    for run, folder in (("gpt2", ".__tiny-gpt2"), ("llama_nobos", "__models__tiny-llama")):
+        (tmp_path / folder).mkdir()
+        logs.append(str(shutil.copy(samples(run, "up_roll"), tmp_path / folder / "samples_up_roll.jsonl")))
+    assert main(["lm", logs[0], "--compare", logs[1], "--json", "-", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == ["tiny-gpt2", "models__tiny-llama"]
 
 
 @pytest.mark.slow

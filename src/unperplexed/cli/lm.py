@@ -170,6 +170,10 @@ _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
 """What lm-evaluation-harness puts behind the names of a run's files."""
 
 
+_PATH = re.compile(r"^\.?__(?=.)")
+"""What it makes of ./ or / before the name of a model, which is then that of a folder."""
+
+
 def _names(first: str, second: str) -> tuple[str, str]:
     """Name two models by their files, or by the first folder in which their paths differ."""
     one, two = (Path(_STAMP.sub("", each)) for each in (first, second))
@@ -177,7 +181,7 @@ def _names(first: str, second: str) -> tuple[str, str]:
         return one.stem, two.stem
     for a, b in zip(reversed(one.absolute().parts), reversed(two.absolute().parts), strict=False):
         if a != b:
-            return a, b
+            return _PATH.sub("", a), _PATH.sub("", b)
     return "first", "second"
 
 
