@@ -1,6 +1,6 @@
 """Whether the interval of a difference in bits per byte covers, where the true difference is known.
 
-    python benchmarks/paired_texts.py [--runs R]
+    python benchmarks/paired_texts.py [--runs R] [--csv FILE]
 
 A table in Markdown, that of docs/language-models.md; about a minute on one core. Each figure is the share of R corpora
 (500) whose 95% interval contains the true difference. A corpus has documents of lognormal length. Two models cut them
@@ -14,7 +14,9 @@ two models, times the document's difficulty, which is common to both, times a fa
 from __future__ import annotations
 
 import argparse
+import csv
 import math
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,12 +71,18 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=500)
-    runs = parser.parse_args().runs
+    parser.add_argument("--csv", type=Path, help="write the shares to this file too")
+    given = parser.parse_args()
+    names, rows = ("jackknife", "bootstrap", "tokens"), []
     print("| documents | spread of log length | jackknife over documents | bootstrap over documents | tokens |")
     print("|---|---|---|---|---|")
     for n, spread in ((12, 0.5), (12, 1.0), (40, 0.5), (40, 1.0), (40, 1.5), (200, 1.0)):
-        shares = held(n, spread, runs)
-        print(f"| {n} | {spread} |{''.join(f' {100 * share:.1f}% |' for share in shares)}")
+        shares = held(n, spread, given.runs)
+        rows.append([n, spread, given.runs, *shares])
+        print(f"| {n} | {spread} |{''.join(f' {100 * share:.1f}% |' for share in shares)}", flush=True)
+    if given.csv:
+        with given.csv.open("w", newline="") as file:
+            csv.writer(file).writerows([["documents", "spread", "corpora", *names], *rows])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Hooks of evaluation tools for language models, in the tools themselves, on random models without downloads."""
 
+import json
 from types import SimpleNamespace
 
 import evaluate
@@ -13,9 +14,10 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from lm_eval.api.registry import get_aggregation
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
+from unperplexed.cli import main
 from unperplexed.integrations import evaluate_metric, lm_eval, trainer
 from unperplexed.integrations.inspect_ai import stated
-from unperplexed.language_models import assess_answers, read_items
+from unperplexed.language_models import answer_agreement, assess_answers, read_items
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -54,6 +56,29 @@ def test_inspect_and_its_log(tmp_path):
     assert next(value for name, value in metrics.items() if "stated_brier" in name) == pytest.approx(brier)
     found = assess_answers(read_items(tmp_path, stated="metadata.confidence"), resamples=0)
     assert found.metrics["brier_score"].value == pytest.approx(brier)
+
+
+def test_epochs_of_inspect_agree_as_their_answers_do(tmp_path, capsys):
+    said = {"a": ["yes 90%"] * 3 + ["no 60%"], "b": ["blue 75%"] * 4, "c": ["1 50%", "2 50%", "3 50%", "4 50%"]}
+    left = {question: iter(each) for question, each in said.items()}
+
+    def reply(messages, *_):
+        found = ModelOutput.from_content("mockllm/model", next(left[messages[-1].text]))
+        found.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return found
+
+    samples = [Sample(id=each, input=each, target=t) for each, t in (("a", "yes"), ("b", "blue"), ("c", "2"))]
+    model = get_model("mockllm/model", custom_outputs=reply)
+    [log] = run(Task(dataset=samples, scorer=stated()), model=model, epochs=4, log_dir=str(tmp_path), display="none")
+    assert log.status == "success", log.error
+    command = ["lm", str(tmp_path), "--answer", "output.completion", "--stated", "metadata.confidence"]
+    assert main([*command, "--json", "-", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    entries = {each["confidence"]: each for each in found["entries"]}
+    assert entries["agreement"]["n"] == entries["stated"]["n"] == 12
+    expected = answer_agreement(["a"] * 4 + ["b"] * 4 + ["c"] * 4, [text for each in said.values() for text in each])
+    assert entries["agreement"]["mean_confidence"] == pytest.approx(expected.probability.mean())
+    assert entries["stated"]["mean_confidence"] == pytest.approx((2.7 + 0.6 + 3 + 2) / 12)
 
 
 def test_the_trainer_gives_the_loss_of_all_tokens(tmp_path):

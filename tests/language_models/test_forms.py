@@ -395,7 +395,7 @@ def test_logs_of_inspect(tmp_path):
         (b'{"doc": "a", "bytes": "x", "logprobs": [-1]}', {}, "bytes: expected a whole number"),
         (b'{"doc": "a", "text": 1, "logprobs": [-1]}', {}, "text: expected a string"),
         (b'{"doc": "a", "logprobs": [-1]}', {"form": "lm-eval"}, "not in the form lm-eval"),
-        (b'{"doc": "a", "logprobs": [-1]}', {"form": "helm"}, "form 'helm': known are"),
+        (b'{"doc": "a", "logprobs": [-1]}', {"form": "other"}, "form 'other': known are"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, content, options, message):

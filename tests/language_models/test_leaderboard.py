@@ -145,3 +145,33 @@ def test_empty_cells_are_a_value_of_their_own(tmp_path):
     found = read_answers(path, ["g"], question=["part", "q"], model=["m"])
     assert found.question[0] == found.question[2] != found.question[1]
     assert found.model == ["x", "(missing)", "x"]
+
+
+def test_confidences_that_rank_nothing_are_no_case_for_a_map(rng):
+    grade = (rng.random(2000) < 0.3).astype(float)
+    kinds = {
+        "noise": rng.random(2000),
+        "constant": np.full(2000, 0.9),
+        "doubt": 0.5 - 0.1 * grade + 0.2 * rng.random(2000),
+    }
+    found = leaderboard(GradedAnswers({"g": grade}, kinds, np.arange(2000), [""] * 2000))
+    of = {each.confidence: each for each in found.entries}
+    for name in ("noise", "constant"):
+        assert not of[name].beats
+        assert of[name].gain_interval.high < 0.002
+        assert of[name].finding.startswith("No evidence that right answers have higher confidences")
+        assert f"Forecast the share of right answers, {grade.mean():.1%}" in of[name].remedy
+    assert of["doubt"].auc_interval.high < 0.5
+    assert "uncertainty" in of["doubt"].remedy
+    printed = " ".join(str(found).split())
+    assert (
+        f"no higher confidences than wrong ones: {', '.join(_with_auc(of[name]) for name in ('noise', 'constant'))}"
+        in printed
+    )
+    assert "swapped" not in printed
+
+
+def _with_auc(each):
+    low, high = each.auc_interval
+    limits = "" if each.confidence == "constant" else f", 95% CI {low:.3f} to {high:.3f}"
+    return f"{each.confidence} (AUC {each.auc:.3f}{limits})"

@@ -1,14 +1,19 @@
 """Logs that evaluation tools wrote for two tiny models, beside the tools' own figures."""
 
+import importlib.util
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from unperplexed.cli import main
 from unperplexed.language_models import (
+    GradedAnswers,
     Question,
     Remarks,
     Text,
@@ -16,10 +21,14 @@ from unperplexed.language_models import (
     assess_questions,
     assess_texts,
     compare_texts,
+    leaderboard,
     read_items,
 )
+from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
 SAMPLES = Path(os.environ["UNPERPLEXED_DATA"]).parent / "language_models" / "samples"
+ROOT = Path(__file__).parents[2]
+ANSWERS = Path(os.environ["UNPERPLEXED_DATA"]) / "llm_mcqa" / "llm_mcqa_mmlu.parquet"
 EXPECTED = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
 RUNS = [
     (run, task, {name.partition(",")[0]: value for name, value in found.items() if "_stderr" not in name})
@@ -56,7 +65,9 @@ def test_figures_are_those_of_lm_evaluation_harness(run, task, expected):
 @pytest.mark.parametrize(("run", "task"), [("plug_b", "upx_b"), ("plug_d", "upx_d")])
 def test_tasks_with_functions_of_their_own_hold_the_same_questions(run, task):
     plain = assess_questions(read_items(samples("gpt2", "up_mc_plain")), resamples=0).metrics
-    own = assess_questions(read_items(samples(run, task)), resamples=0).metrics
+    remarks = Remarks()
+    own = assess_questions(read_items(samples(run, task), remarks=remarks), resamples=0).metrics
+    assert ("aggregates brier_score by a function of its own" in " ".join(remarks.sentences())) == (task == "upx_b")
     assert {name: each.value for name, each in own.items()} == pytest.approx(
         {name: each.value for name, each in plain.items()}, rel=1e-6
     )
@@ -141,6 +152,15 @@ def test_runs_of_two_models_are_compared_on_the_same_questions(capsys):
         assert [found["metrics"][name][side] for side in ("first", "second")] == pytest.approx(own, rel=1e-12)
 
 
+def test_models_are_named_by_the_folders_that_the_tool_made_of_their_paths(capsys, tmp_path):
+    logs = []
+    for run, folder in (("gpt2", ".__tiny-gpt2"), ("llama_nobos", "__models__tiny-llama")):
+        (tmp_path / folder).mkdir()
+        logs.append(str(shutil.copy(samples(run, "up_roll"), tmp_path / folder / "samples_up_roll.jsonl")))
+    assert main(["lm", logs[0], "--compare", logs[1], "--json", "-", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == ["tiny-gpt2", "models__tiny-llama"]
+
+
 @pytest.mark.slow
 def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
     folder = str(SAMPLES / "lm_eval" / "gpt2")
@@ -156,12 +176,46 @@ def test_a_folder_of_a_run_holds_several_tasks(capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_one_command_for_each_log(tmp_path, capsys):
-    logs = [path for path in SAMPLES.rglob("*") if path.is_file() and "recipe" not in path.parts]
-    logs = [path for path in logs if path.name not in ("README.md", "expected.json") and "results" not in path.name]
+def test_one_command_for_each_log_has_the_metrics_of_its_host(tmp_path, capsys):
+    """The lines of the table in the documentation."""
+    spec = importlib.util.spec_from_file_location("host_figures", ROOT / "benchmarks" / "host_figures.py")
+    study = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(study)
+    logs = [*study.logs(SAMPLES)]
     assert len(logs) == 26
+    compared = 0
     for path in logs:
         assert main(["lm", str(path), "--resamples", "0", "--report", str(tmp_path / "report.html")]) == 0
-        printed = capsys.readouterr()
-        assert " read as " in printed.err
-        assert printed.out
+        assert " read as " in capsys.readouterr().err
+        line = study.line(path)
+        assert line.difference < 1e-12, line
+        compared += len(line.metrics)
+    assert compared == 83
+
+
+@pytest.mark.slow
+def test_no_map_of_confidences_that_rank_nothing_beats_the_base_rate():
+    """Falcon-7b's: neither the leaderboard's maps nor one of ten groups in any order, fitted to other questions."""
+    table = pl.read_parquet(ANSWERS).filter((pl.col("model") == "Falcon-7b") & (pl.col("grade") != "Unparseable"))
+    y, p, question = (np.asarray(table[name]) for name in ("grade", "confidence_level", "row"))
+    y = (y == "Correct").astype(float)
+    [entry] = leaderboard(GradedAnswers({"grade": y}, {"stated": p}, question, [""] * y.size)).entries
+    assert (entry.auc_interval.low < 0.5, entry.auc_interval.high < 0.51) == (True, True)
+    assert entry.gain_interval.high < 1e-4
+    assert "No evidence" in entry.finding
+    gain = np.empty(y.size)
+    for fold in range(5):
+        held = question % 5 == fold
+        mean, ends = y[~held].mean(), np.quantile(p[~held], np.arange(0.1, 0.95, 0.1))
+        group = np.searchsorted(ends, p)
+        right, n = (np.bincount(group[~held], weights, minlength=10) for weights in (y[~held], None))
+        q = ((right + 20 * mean) / (n + 20))[group]
+        gain[held] = np.log(np.where(y == 1, q / mean, (1 - q) / (1 - mean)))[held]
+    found = uncertain_mean(gain, np.ones(y.size), Dependence(question))
+    half = found.half_width(0.95)
+    assert found.mean + half < 2e-4
+    page = " ".join((ROOT / "docs" / "language-model-confidences.md").read_text("utf-8").split())
+    low, high = entry.auc_interval
+    assert f"(AUC {entry.auc:.3f}, 95% CI {low:.3f} to {high:.3f})" in page
+    gains = (f"{each:z.4f}".replace("-", "−") for each in (found.mean, found.mean - half, found.mean + half))
+    assert "(gain {}, 95% CI {} to {})".format(*gains) in page

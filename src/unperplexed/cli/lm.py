@@ -21,8 +21,8 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
     add = command.add_argument_group("logs").add_argument
     text = (
-        "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi or lighteval (default: recognised by"
-        " the first record)"
+        "form of the logs: plain, lm-eval, inspect, openai, llama.cpp, sglang, tgi, lighteval or helm (default:"
+        " recognised by the first record)"
     )
     add("--form", metavar="NAME", help=text)
     text = "logs of a second model, to be compared on the same texts, in bits per byte, or on the same questions"
@@ -54,7 +54,10 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     add("--truth", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
     text = "columns that name the question; answers to the same question are a cluster"
     add("--question", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
-    text = "column of the answers: agreement among repeated samples is a confidence"
+    text = (
+        "column of the answers, or their place in logs of Inspect (answer, output.completion): agreement among repeated"
+        " samples, there epochs, is a confidence"
+    )
     add("--answer", metavar="COLUMN", help=text)
     add("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that name the model")
     text = "grades that count as wrong, such as Unparseable, which are left out by default"
@@ -74,6 +77,9 @@ def lm(arguments: argparse.Namespace) -> None:
     check_outputs(a)
     if a.truth:
         found = _graded(a, files, Remarks())
+    elif a.answer and not a.compare:
+        _refuse_table(a)
+        found = _epochs(a, files, Remarks())
     else:
         _refuse_table(a)
         found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
@@ -84,7 +90,7 @@ def _refuse_table(a: argparse.Namespace) -> None:
     """Refuse options of tables without grades, and several places in logs."""
     from .._lib.errors import InputError
 
-    for name in ("question", "answer", "by", "wrong"):
+    for name in ("question", "by", "wrong", *(["answer"] if a.compare else [])):
         if getattr(a, name):
             raise InputError(f"--{name}: is for tables of graded answers; name the column of grades with --truth.")
     if len(a.stated) > 1:
@@ -119,11 +125,28 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
     return leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
 
 
+def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
+    """Judge the confidences in answers that a log has several samples of, their agreement among them."""
+    from .._lib.errors import InputError
+    from ..language_models.graded import epoch_answers
+    from ..language_models.items import Answer
+    from ..language_models.ranking import leaderboard
+
+    answers = [each for each in _items(a, files, remarks) if isinstance(each, Answer)]
+    if not any(each.text for each in answers):
+        raise InputError(
+            f"--answer {a.answer}: no answer at this place; it is for logs of Inspect, such as answer or"
+            " output.completion. For tables name the column of grades with --truth."
+        )
+    return leaderboard(epoch_answers(answers), confidence=a.confidence, seed=a.seed, remarks=remarks)
+
+
 def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Iterator[Item]:
     from ..language_models.reading import read_items
     from .outputs import sayer
 
-    return read_items(files, form=a.form, stated=(a.stated or [""])[0], scale=a.scale, remarks=remarks, say=sayer(a))
+    places = {"stated": (a.stated or [""])[0], "answer": a.answer or ""}
+    return read_items(files, form=a.form, scale=a.scale, remarks=remarks, say=sayer(a), **places)
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
@@ -147,6 +170,10 @@ _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
 """What lm-evaluation-harness puts behind the names of a run's files."""
 
 
+_PATH = re.compile(r"^\.?__(?=.)")
+"""What it makes of ./ or / before the name of a model, which is then that of a folder."""
+
+
 def _names(first: str, second: str) -> tuple[str, str]:
     """Name two models by their files, or by the first folder in which their paths differ."""
     one, two = (Path(_STAMP.sub("", each)) for each in (first, second))
@@ -154,7 +181,7 @@ def _names(first: str, second: str) -> tuple[str, str]:
         return one.stem, two.stem
     for a, b in zip(reversed(one.absolute().parts), reversed(two.absolute().parts), strict=False):
         if a != b:
-            return a, b
+            return _PATH.sub("", a), _PATH.sub("", b)
     return "first", "second"
 
 

@@ -95,7 +95,10 @@ def risk_coverage(
     points = tuple(ranked.kept(coverage, at, level) for coverage in COVERAGES)
     half, mean, counts = area.half_width(level), float(wrong.mean()), np.arange(1, p.size + 1)
     best = float((np.maximum(counts - (1 - wrong).sum(), 0) / counts).mean())
-    return RiskCoverage(p.size, points, area.mean, Interval(area.mean - half, area.mean + half), mean, best)
+    limits = Interval(math.nan, math.nan)
+    if not math.isnan(half):
+        limits = Interval(max(area.mean - half, 0.0), min(area.mean + half, 1.0))
+    return RiskCoverage(p.size, points, area.mean, limits, mean, best)
 
 
 def _vector(name: str, given: Any) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .._lib.formatting import confidence_interval, number_of, short_name
 from ..report.document import Block, Column, Document, Section, Table
 from ..report.numbers import between, number, share, signed
@@ -22,7 +24,7 @@ def leaderboard_document(found: Leaderboard) -> Document:
     """
     models = {each.model for each in found.entries}
     kinds = list(dict.fromkeys(each.confidence for each in found.entries))
-    beaten = [each for each in found.entries if each.gain_interval.low > 0]
+    beaten = [each for each in found.entries if each.beats]
     judged = [each for each in found.entries if each.gain == each.gain]
     of = "confidences" if len(models) == 1 else "models' confidences"
     first = found.entries[0]
@@ -54,6 +56,21 @@ def leaderboard_document(found: Leaderboard) -> Document:
     )
 
 
+def _without_rank(found: Leaderboard) -> str:
+    """Say which confidences cannot beat the base rate, since they do not rank answers."""
+    said = []
+    for each in found.entries:
+        if not (each.beats or each.ranks or math.isnan(each.gain)):
+            limits = between(*each.auc_interval)
+            limits = f", {confidence_interval(found.confidence)} {limits}" if limits else ""
+            said.append(f"{_name(each)} (AUC {number(each.auc)}{limits})")
+    if not said:
+        return ""
+    return (
+        f" No gain is to be expected where right answers have no higher confidences than wrong ones: {', '.join(said)}."
+    )
+
+
 def _name(each: Entry) -> str:
     return short_name(each.model, 24) if each.model else each.confidence
 
@@ -80,7 +97,7 @@ def score_table(found: Leaderboard) -> Table:
                 [between(*each.accuracy.interval, share) for each in rows],
             ),
             Column("mean confidence", [share(each.mean_confidence) for each in rows]),
-            Column("AUC", [number(each.auc) for each in rows]),
+            Column("AUC", [number(each.auc) for each in rows], [between(*each.auc_interval) for each in rows]),
         ],
         notes=confidence_interval(found.confidence),
     )
@@ -91,7 +108,7 @@ def gain_table(found: Leaderboard) -> Table:
     rows = found.entries
     return Table(
         "Log loss; smaller is better. Base rate and recalibrated are of held-out answers; the gain is their difference"
-        " (above 0: recalibrated confidences beat the base rate).",
+        f" (above 0: recalibrated confidences beat the base rate).{_without_rank(found)}",
         [
             *_names(found),
             Column("as stated", [number(each.log_loss) for each in rows]),

@@ -33,6 +33,7 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
     totals = [number_of(found.n_documents, "document")]
     totals += [number_of(round(each.total), unit) for unit, each in found.rates.items() if unit != "document"]
     where: list[Block] = [position_table(found)] if found.positions else []
+    where += [frequency_table(found)] if found.frequencies else []
     where += [document_table(found)]
     where += [token_table(found)] if found.tokens else []
     notes: list[Block] = [Prose(f"Settings: {_settings(found)}.", quiet=True)]
@@ -56,6 +57,7 @@ def text_document(found: TextAssessment, *, name: str = "", command: str = "") -
             rate_table(found),
             profile_table(found, (ROBUST, 0.0, 1.0)),
             *([position_table(found)] if len(found.positions) > 1 else []),
+            *([frequency_table(found)] if len(found.frequencies) > 1 else []),
             *([token_table(found, 5)] if found.tokens else []),
         ],
         settings=_settings(found),
@@ -144,7 +146,31 @@ def position_text(each: PositionLoss) -> str:
     """Name positions: "1", "5 to 8", "4,194,305 and later"."""
     if each.last is None:
         return f"{each.first:,} and later"
-    return f"{each.first:,}" if each.last == each.first else f"{each.first:,} to {each.last:,}"
+    return _range_text(each.first, each.last)
+
+
+def _range_text(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+
+
+def frequency_table(found: TextAssessment) -> Table:
+    """Return the loss of rare and of frequent tokens."""
+    rows = found.frequencies
+    return Table(
+        "Loss by token frequency: how often the distinct token occurs in these texts.",
+        [
+            Column("occurrences", [_range_text(each.first, each.last) for each in rows]),
+            Column("distinct tokens", [count(each.distinct) for each in rows]),
+            Column("tokens", [count(each.tokens) for each in rows]),
+            Column(
+                "bits per token",
+                [number(each.bits_per_token) for each in rows],
+                [between(*each.interval) for each in rows],
+            ),
+            Column("share of the loss", [share(each.share) for each in rows]),
+        ],
+        notes=confidence_interval(found.confidence),
+    )
 
 
 def document_table(found: TextAssessment) -> Table:

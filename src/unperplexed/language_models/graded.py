@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from ..sources.columns import check_column
 from ..sources.files import named
 from ..sources.readers import Options, Wanted
 from ..sources.readers.formats import found_files, open_source
-from .items import Remarks
+from .items import Answer, Remarks
 from .stated import stated_confidence
 
 GRADES = {
@@ -140,6 +140,34 @@ def read_answers(
         [""] * table.height if models is None else [model_names[at] for at in models.group.tolist()],
         table[answer].fill_null("").to_list() if answer else None,
     )
+
+
+def epoch_answers(answers: Iterable[Answer]) -> GradedAnswers:
+    """Make a table of the answers in a log, a row for each sample of a question, graded by one or several scorers."""
+    rows: dict[tuple[str, str, int], list[Answer]] = {}
+    for each in answers:
+        rows.setdefault((each.model, each.name, each.epoch), []).append(each)
+    first = [some[0] for some in rows.values()]
+    graders = sorted({each.grader for some in rows.values() for each in some})
+    grades = {name: np.full(len(rows), np.nan) for name in graders}
+    for at, some in enumerate(rows.values()):
+        for each in some:
+            grades[each.grader][at] = each.grade
+    kinds = {
+        "stated": np.array([_known(each.confidence for each in some) for some in rows.values()]),
+        "tokens": np.array([_known(each.per_token for each in some) for some in rows.values()]),
+    }
+    return GradedAnswers(
+        grades,
+        {name: each for name, each in kinds.items() if not np.isnan(each).all()},
+        np.unique([each.name for each in first], return_inverse=True)[1].reshape(-1),
+        [each.model for each in first],
+        [each.text for each in first],
+    )
+
+
+def _known(values: Iterable[float | None]) -> float:
+    return next((each for each in values if each is not None), math.nan)
 
 
 def _table(files: Sequence[str], names: Sequence[str], say: Callable[[str], None]) -> pl.DataFrame:

@@ -165,6 +165,12 @@ class Answer:
     """Stated probability of being right, from 0 to 1."""
     grader: str = ""
     epoch: int = 1
+    """Number of the sample, counted from 1, where the question was asked several times."""
+    text: str = ""
+    """The answer itself, where its place was named: by it repeated samples agree."""
+    model: str = ""
+    per_token: float | None = None
+    """Geometric mean of the probabilities of the tokens that the model generated."""
 
 
 Item = Text | Question | Answer

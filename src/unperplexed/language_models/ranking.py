@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
+from ..assessment.result import Assessment
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
+from ..report.numbers import share
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, uncertain_mean
@@ -44,7 +46,8 @@ class Entry:
     """Share of right answers. Larger is better."""
     mean_confidence: float
     auc: float
-    """Probability that a right answer has a higher confidence than a wrong one. Larger is better."""
+    """Probability that a right answer has a higher confidence than a wrong one. Larger is better; 0.5 is chance."""
+    auc_interval: Interval
     log_loss: float
     """Of the confidences as they are; infinite where one was certain and wrong. Smaller is better."""
     base_rate: float
@@ -58,7 +61,17 @@ class Entry:
     finding: str
     """What is wrong with the confidences."""
     remedy: str
-    """Map that mends them."""
+    """Map that mends them, or what to do instead where none does."""
+
+    @property
+    def beats(self) -> bool:
+        """Whether recalibrated confidences beat the base rate on held-out answers."""
+        return self.gain_interval.low > 0
+
+    @property
+    def ranks(self) -> bool:
+        """Whether right answers have higher confidences than wrong ones, as far as the interval of the AUC says."""
+        return not (self.auc <= 0.5 or self.auc_interval.low <= 0.5)
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,7 @@ class Leaderboard(JsonResult):
                 {"model": each.model, "confidence": each.confidence, "n": each.n, "accuracy": each.accuracy.value}
                 | {"accuracy_lower": each.accuracy.interval.low, "accuracy_upper": each.accuracy.interval.high}
                 | {name: getattr(each, name) for name in plain}
+                | {"auc_lower": each.auc_interval.low, "auc_upper": each.auc_interval.high}
                 | {"gain_lower": each.gain_interval.low, "gain_upper": each.gain_interval.high}
                 | {"area": each.risk_coverage.area, "finding": each.finding, "remedy": each.remedy}
                 for each in self.entries
@@ -219,23 +233,21 @@ class _Model:
             return None
         groups = cluster if cluster.max() + 1 < y.size else None
         labels = ["answer is wrong", "answer is correct"]
-        found = assess(np.array(labels)[y], p, labels=labels, groups=groups, resamples=0)
+        found = assess(np.array(labels)[y], p, labels=labels, groups=groups, resamples=0, confidence=self.level)
         fit = Recalibrator(seed=self.seed).fit(y, p, groups=cluster) if y.size >= _FEWEST else None
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
         nan, base, held, limits = math.nan, math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.recalibrated, Interval(*baseline.interval)
         auc = found.metrics.auc
-        mends = [
-            each.remedy.replace(f" {HELD_OUT}", "").rstrip(".") for each in found.diagnosis.findings if each.remedy
-        ]
-        return Entry(
+        entry = Entry(
             self.name,
             kind,
             int(y.size),
             mean_of(y.astype(np.float64), self.level, True, cluster),
             float(p.mean()),
             nan if auc is None else auc.value,
+            Interval(nan, nan) if auc is None else auc.interval,
             found.scores["log_loss"],
             base,
             held,
@@ -243,8 +255,9 @@ class _Model:
             limits,
             risk_coverage(y, p, cluster, level=self.level),
             found.diagnosis.headline,
-            ". ".join(dict.fromkeys(mends)),
+            _mends(found),
         )
+        return entry if entry.ranks else _ranks_nothing(entry)
 
     def differences(self, kinds: dict[str, Floats]) -> Iterator[ConfidenceDifference]:
         """Compare each two kinds of confidences on the answers that have all of them."""
@@ -276,3 +289,26 @@ class _Model:
                     area,
                     Interval(area - room, area + room),
                 )
+
+
+def _mends(found: Assessment) -> str:
+    mends = [each.remedy.replace(f" {HELD_OUT}", "").rstrip(".") for each in found.diagnosis.findings if each.remedy]
+    return ". ".join(dict.fromkeys(mends))
+
+
+def _ranks_nothing(entry: Entry) -> Entry:
+    """Say what confidences are for that do not rank right answers above wrong ones: no map of them mends this."""
+    if entry.auc < 0.5 and not entry.auc_interval.high >= 0.5:
+        return replace(
+            entry,
+            finding="Right answers have lower confidences than wrong ones",
+            remedy="Check that the column is a confidence and no uncertainty, and that its rows belong to the grades",
+        )
+    if entry.beats or math.isnan(entry.gain):
+        return entry
+    return replace(
+        entry,
+        finding="No evidence that right answers have higher confidences than wrong ones",
+        remedy="No recalibration that keeps the order of the confidences can help. Forecast the share of right answers,"
+        f" {share(entry.accuracy.value)}, or obtain another confidence",
+    )

@@ -17,6 +17,7 @@ def read_items(
     form: str | None = None,
     stated: str = "",
     scale: float | None = None,
+    answer: str = "",
     remarks: Remarks | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Iterator[Item]:
@@ -29,12 +30,15 @@ def read_items(
         folders of these.
     form : str, optional
         Form of the logs: ``"plain"``, ``"lm-eval"``, ``"inspect"``, ``"openai"``, ``"llama.cpp"``, ``"sglang"``,
-        ``"tgi"`` or ``"lighteval"``; by default it is recognised.
+        ``"tgi"``, ``"lighteval"`` or ``"helm"``; by default it is recognised.
     stated : str, default ""
         Place of the stated confidence within a score or sample of Inspect, such as ``"metadata.confidence"`` or
         ``"output.completion"``. Texts are read by `stated_confidence`.
     scale : float, optional
         Highest value of a stated confidence, such as 10 or 100.
+    answer : str, default ""
+        Place of the answer itself within a score or sample of Inspect, such as ``"answer"`` or ``"output.completion"``,
+        for the agreement among epochs.
     remarks : Remarks, optional
         Takes up what is found in the logs: what was left out, and traps.
     say : callable, optional
@@ -64,7 +68,7 @@ def read_items(
     say = say or (lambda _: None)
     paths = log_files([str(each) for each in ([files] if isinstance(files, str | Path) else files)], say)
     for path in paths:
-        log = Log(path, remarks, stated, scale)
+        log = Log(path, remarks, stated, scale, answer)
         chosen = forms()[form] if form else None
         for place, record in records(path):
             if chosen is None:

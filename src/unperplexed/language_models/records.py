@@ -26,6 +26,9 @@ _PACKED = tuple(each.suffix for each in COMPRESSIONS)
 SUFFIXES = (*_TEXT, *(text + packed for text in _TEXT for packed in _PACKED), ".parquet", ".eval")
 """What is taken from a folder."""
 
+HELM = "per_instance_stats.json"
+"""The file of a run of HELM that is read; those beside it are not."""
+
 _ZSTANDARD = 93
 _BUFFER = 1 << 20
 _LONGEST = 1 << 26
@@ -45,6 +48,8 @@ def log_files(names: Sequence[str], say: Any) -> list[Path]:
             continue
         inside = sorted(each for each in path.rglob("*") if each.is_file() and each.name.endswith(SUFFIXES))
         inside = [each for each in inside if not each.name.startswith("results")]
+        of_helm = {each.parent for each in inside if each.name == HELM}
+        inside = [each for each in inside if each.name == HELM or each.parent not in of_helm]
         hidden = [each for each in inside if any(part.startswith(".") for part in each.relative_to(path).parts[:-1])]
         if hidden:
             folder = hidden[0].parent

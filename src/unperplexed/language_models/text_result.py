@@ -22,6 +22,7 @@ from .items import Item, Remarks, Text
 from .metric_means import Mean, mean_of_sums
 from .reading import read_items
 from .text_tally import DOCUMENT_UNITS, ORDERS, UNITS, SurprisingToken, TextTally, WorstDocument
+from .token_frequency import MOST_TOKENS, FrequencyLoss
 
 FEW_DOCUMENTS = 20
 
@@ -90,6 +91,8 @@ class TextAssessment(JsonResult):
     document_profile: tuple[ProfilePoint, ...]
     """Generalized means of the geometric accuracies per byte of the documents with bytes; per token if none has."""
     positions: tuple[PositionLoss, ...]
+    frequencies: tuple[FrequencyLoss, ...]
+    """Loss of rare and of frequent tokens, where the logs have the tokens."""
     documents: tuple[WorstDocument, ...]
     """The documents with the most bits per byte, among those with bytes; per token if none has."""
     tokens: tuple[SurprisingToken, ...]
@@ -226,10 +229,11 @@ def _assessed(tally: TextTally, confidence: float, remarks: Remarks) -> TextAsse
         _profile("token", sums, confidence),
         _profile(f"document {shown}", sums, confidence),
         _positions(sums, confidence),
+        tally.distinct.losses(confidence),
         tuple(sized or tally.documents),
         tuple(tally.tokens),
         confidence,
-        (*remarks.sentences(), *_without_bytes(tally)),
+        (*remarks.sentences(), *_without_bytes(tally), *_without_frequencies(tally)),
     )
 
 
@@ -243,6 +247,13 @@ def _without_bytes(tally: TextTally) -> list[str]:
     return [
         f"{unknown:,} of {tally.n_documents:,} documents {have} no bytes: figures per byte are of the other {known:,}"
     ]
+
+
+def _without_frequencies(tally: TextTally) -> list[str]:
+    """Say that there are too many distinct tokens for the loss by frequency."""
+    if not tally.distinct.too_many:
+        return []
+    return [f"the tokens have more than {MOST_TOKENS:,} distinct texts; the loss by token frequency was left out"]
 
 
 def _mapped(interval: Interval, function: Any) -> Interval:

@@ -1,10 +1,10 @@
-"""The mergeable state of scored texts: sums over documents, of a size that does not grow with them."""
+"""The mergeable state of scored texts: sums over documents and tokens, of a size that does not grow with them."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._lib.typing import Floats
 from ..statistics.means import ROBUST
 from .clustered_ratios import RatioSums
 from .items import Text
+from .token_frequency import TokenSums
 
 ORDERS = (-2.0, -1.0, ROBUST, -1 / 3, 0.0, 1 / 3, 2 / 3, 1.0, 2.0)
 """Orders of the risk profiles."""
@@ -56,7 +57,7 @@ class SurprisingToken(NamedTuple):
 class TextTally:
     """Counts of scored texts, which add up: ``a + b`` is the tally of both, to the last digit in any order and split.
 
-    Its size does not grow with the number of documents or tokens.
+    Its size does not grow with the number of documents or tokens, only with the vocabulary where tokens are known.
 
     Examples
     --------
@@ -75,6 +76,8 @@ class TextTally:
     documents: list[WorstDocument] = field(default_factory=list)
     """Those with the most bits per byte; documents without bytes come after these, by bits per token."""
     tokens: list[SurprisingToken] = field(default_factory=list)
+    distinct: TokenSums = field(default_factory=TokenSums)
+    """Sums of each distinct token."""
 
     @staticmethod
     def count(texts: Iterable[Text]) -> TextTally:
@@ -89,12 +92,13 @@ class TextTally:
         -------
         TextTally
         """
-        tally, rows = TextTally(), _Rows()
+        tally, rows, distinct = TextTally(), _Rows(), TokenSums()
         for text in texts:
             rows.add(text)
+            distinct.add(text)
             if rows.n == _BATCH:
                 tally, rows = tally + rows.tally(), _Rows()
-        return tally + rows.tally()
+        return replace(tally + rows.tally(), distinct=distinct)
 
     def __add__(self, other: TextTally) -> TextTally:
         """Add the counts of other texts."""
@@ -106,6 +110,7 @@ class TextTally:
             {name: sums[name] for name in sorted(sums)},
             heapq.nlargest(KEPT, [*self.documents, *other.documents], key=_density),
             heapq.nlargest(KEPT, [*self.tokens, *other.tokens]),
+            self.distinct + other.distinct,
         )
 
     def total(self, unit: str) -> float:

@@ -25,6 +25,8 @@ class Log:
     """Where a stated confidence is, such as ``metadata.confidence``; "" for nowhere."""
     scale: float | None = None
     """Highest value of a stated confidence that is a bare number."""
+    answer: str = ""
+    """Where the answer itself is, such as ``answer`` or ``output.completion``; "" where it is not asked for."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What a form keeps from one record to the next."""
 

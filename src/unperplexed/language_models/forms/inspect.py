@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ..items import UNREAD, Answer, Item
+from ..items import UNREAD, Answer, Item, Text
 from ..stated import stated_confidence
 from ..tokens import text_of_tokens, token
 from . import Form, Log, Record
@@ -15,7 +16,7 @@ from .openai import GENERATED
 UNFINISHED = "the log's status is {status}, not success: samples may be missing"
 EPOCHS = (
     "{count} from later epochs: each epoch counts as an answer of its own; the log's own metrics take metadata, such as"
-    " a confidence, from the first epoch alone"
+    " a confidence, from the first epoch alone. --answer answer measures their agreement"
 )
 FAILED = "{count} left out: the sample ended with an error"
 NO_CONFIDENCE = "{count}: without a stated confidence at the place named"
@@ -37,17 +38,28 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
             continue
         if epoch > 1:
             log.remarks.add(EPOCHS, "answer")
+        texts = [*_generated(f"{name}/{epoch}", sample, log)]
+        per_token = _per_token(texts[0]) if len(texts) == 1 else None
         for scorer, score in (sample.get("scores") or {}).items():
-            yield _answer(name, epoch, scorer, {**sample, **score}, log)
-        for choice in (sample.get("output") or {}).get("choices") or ():
-            entries = (choice.get("logprobs") or {}).get("content") or ()
-            if not entries:
-                continue
-            tokens = [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries]
-            found = text_of_tokens(f"{name}/{epoch}", tokens, _content(choice["message"]["content"]), log.remarks)
-            if found is not None:
-                log.remarks.add(GENERATED)
-                yield found
+            found = _answer(name, epoch, scorer, {**sample, **score}, log)
+            yield replace(found, model=str(record["eval"].get("model", "")), per_token=per_token)
+        yield from texts
+
+
+def _generated(name: str, sample: Mapping[str, Any], log: Log) -> Iterator[Text]:
+    for choice in (sample.get("output") or {}).get("choices") or ():
+        entries = (choice.get("logprobs") or {}).get("content") or ()
+        if not entries:
+            continue
+        tokens = [token(each.get("token"), each.get("logprob"), each.get("bytes")) for each in entries]
+        found = text_of_tokens(name, tokens, _content(choice["message"]["content"]), log.remarks)
+        if found is not None:
+            log.remarks.add(GENERATED)
+            yield found
+
+
+def _per_token(text: Text) -> float | None:
+    return math.exp(min(text.log_probability, 0.0) / text.tokens) if text.tokens else None
 
 
 def _content(content: Any) -> str:
@@ -60,7 +72,9 @@ def _answer(name: str, epoch: int, scorer: str, score: Mapping[str, Any], log: L
     confidence = _stated(score, log) if log.stated else None
     if log.stated and confidence is None:
         log.remarks.add(NO_CONFIDENCE, "answer")
-    return Answer(name, _grade(score.get("value")), confidence, scorer, epoch)
+    found = _at(score, log.answer) if log.answer else None
+    text = str(found) if isinstance(found, str | int | float) else ""
+    return Answer(name, _grade(score.get("value")), confidence, scorer, epoch, text)
 
 
 def _grade(value: Any) -> float:
@@ -71,14 +85,19 @@ def _grade(value: Any) -> float:
 
 def _stated(score: Mapping[str, Any], log: Log) -> float | None:
     """Follow a path such as metadata.confidence, value.confidence, or output.completion, which is read as a text."""
-    found: Any = score
-    for key in log.stated.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
+    found = _at(score, log.stated)
     if isinstance(found, str):
         return stated_confidence(found, scale=log.scale)
     if not isinstance(found, int | float) or isinstance(found, bool):
         return None
     return float(found) / (log.scale or 1.0)
+
+
+def _at(score: Mapping[str, Any], path: str) -> Any:
+    found: Any = score
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 FORMS = (Form("inspect", "logs of Inspect", _recognizes, _items),)

@@ -19,6 +19,9 @@ SCORED_TWICE = (
     " have read this token twice, and its log-probability may be counted with the text; run again with"
     " add_bos_token=False"
 )
+OWN_AGGREGATION = (
+    "the task aggregates {metric} by a function of its own; the {metric} here is the ordinary one, not that of the run"
+)
 LATER_FILTER = "{count} left out: the same document after another filter"
 NO_GOLD = "{count} left out: the log does not contain which option is correct"
 OWN_BYTES = "{count}: bytes are those that the task counted, which are not those of the scored text"
@@ -128,6 +131,11 @@ def _question(
     delimiter = config.get("target_delimiter", " ")
     if all(each.startswith(delimiter) for each in texts):
         texts = [each[len(delimiter) :] for each in texts]
+    if "aggregation" not in log.facts:
+        log.facts["aggregation"] = True
+        for each in config.get("metric_list", ()):
+            if "def " in str(each.get("aggregation")) and each["metric"] in ("acc", "acc_norm", "brier_score"):
+                log.remarks.add(OWN_AGGREGATION.replace("{metric}", each["metric"]))
     if isinstance(record.get("brier_score"), list | tuple) and isinstance(record["brier_score"][-1], str):
         log.remarks.add(PRINTED, "question")
     correct = _correct(record, texts, log_probs)
