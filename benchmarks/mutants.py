@@ -45,6 +45,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tally/limits.py": _TALLY,
     "scores/rules.py": ("scores/test_scores.py",),
     "calibration/estimators/curves.py": ("calibration/test_estimators.py", "kernels/test_isotonic.py"),
+    "calibration/clustered_test.py": ("calibration/test_clustered_test.py", "assessment/test_intervals.py"),
     "theory/coupled.py": ("theory/test_coupled.py",),
     "forecasts/labels.py": ("forecasts", "tally/test_columns.py"),
     "calibration/diagnosis/binary_data.py": _BINARY,

@@ -19,7 +19,7 @@ if find_spec("hypothesis"):  # the minimal install has none
 
     # As many as find what a change breaks; .ci/run asks for more by --hypothesis-profile thorough.
     settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=20)
-    settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=50)
+    settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=30)
     settings.load_profile("fixed")
 
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.

@@ -33,11 +33,11 @@ from .recalibration.pools import pool as pool
 from .recalibration.recalibrator import Recalibrator as Recalibrator
 from .recalibration.refinement import refinement_loss as refinement_loss
 from .scores.registry import SCORES as SCORES
-from .sources.dask import tally_dask as tally_dask  # extra: dask
-from .sources.dask import tally_dask_by as tally_dask_by  # extra: dask
+from .sources.engines.dask import tally_dask as tally_dask  # extra: dask
+from .sources.engines.dask import tally_dask_by as tally_dask_by  # extra: dask
+from .sources.engines.spark import tally_spark as tally_spark  # extra: pyspark
+from .sources.engines.spark import tally_spark_by as tally_spark_by  # extra: pyspark
 from .sources.local import tally_files as tally_files
 from .sources.local import tally_files_by as tally_files_by
-from .sources.spark import tally_spark as tally_spark  # extra: pyspark
-from .sources.spark import tally_spark_by as tally_spark_by  # extra: pyspark
 from .tally.tallies import Tallies as Tallies
 from .tally.tally import Tally as Tally

@@ -12,7 +12,7 @@ from unperplexed.statistics.means import ROBUST
 
 pytestmark = pytest.mark.slow
 
-RUNS = 100
+RUNS = 60
 
 
 def softmax(z):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from unperplexed import calibration_test
 from unperplexed.calibration.clustered_test import CalibratedShardSums, independent_share
 from unperplexed.calibration.resampling import CellCounts, Sample
 
@@ -72,3 +73,12 @@ def test_cells_are_in_the_neighbourhood_of_their_middle():
     assert share(0, 1, 2) == pytest.approx(share(0), rel=1e-12)
     weight[0] = 100.0  # then the others are in the second
     assert abs(share(0, 1, 2) - share(0)) > 1e-4
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_what_was_called_impossible_and_came_is_overconfidence_without_end(outcome):
+    """In clusters as anywhere: no other sample of calibrated forecasts has as much."""
+    y, p = np.tile([0, 1], 20), np.tile([0.3, 0.7], 20)
+    p[outcome] = 1.0 - outcome
+    found = calibration_test(y, p, groups=np.arange(40) // 4, test="resampled", resamples=99)
+    assert (found.statistic, found.p_value) == (-np.inf, 0.02)

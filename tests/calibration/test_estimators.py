@@ -349,11 +349,12 @@ def log_odds(p):
     return np.log(p) - np.log1p(-p)
 
 
-def test_logistic_is_the_likelihoods_own_maximum(rng):
-    """Against statsmodels-free truth: at the maximum, with the two added pairs, both score equations hold."""
-    p = np.sort(rng.uniform(0.001, 0.999, 300))
-    total = rng.integers(1, 40, 300).astype(float)
-    happened = rng.binomial(total.astype(int), 1 / (1 + np.exp(0.4 - 0.6 * log_odds(p)))).astype(float)
+@pytest.mark.parametrize(("highest", "level", "steepness"), [(0.999, -0.4, 0.6), (0.05, 2.5, 0.4), (0.05, 4.5, 1.2)])
+def test_logistic_is_the_likelihoods_own_maximum(rng, highest, level, steepness):
+    """At the maximum, with the two added pairs, both score equations hold; far from the forecasts as well."""
+    p = np.sort(rng.uniform(1e-3, highest, 300))
+    total = rng.integers(1, 400, 300).astype(float)
+    happened = rng.binomial(total.astype(int), expit(level + steepness * log_odds(p))).astype(float)
     measured = logistic.measure(p, happened, total).measured
     line = np.polynomial.Polynomial.fit(log_odds(p), log_odds(measured), 1)
     assert line(log_odds(p)) == pytest.approx(log_odds(measured), abs=1e-9)
@@ -363,8 +364,8 @@ def test_logistic_is_the_likelihoods_own_maximum(rng):
     leverage = information / information.sum() + information * place**2 / (information @ place**2)
     assert leverage.sum() == pytest.approx(2)
     residual = (happened + leverage * p) - (total + leverage) * measured
-    assert residual.sum() == pytest.approx(0, abs=1e-6)
-    assert residual @ x == pytest.approx(0, abs=1e-5)
+    assert residual.sum() == pytest.approx(0, abs=1e-7)
+    assert residual @ x == pytest.approx(0, abs=1e-7)
 
 
 @pytest.mark.parametrize(("level", "steepness"), [(0.0, 1.0), (0.4, 0.6), (-1.0, 1.7), (0.2, -0.5)])
@@ -394,6 +395,12 @@ def test_shrunk_isotonic_lies_between_the_line_and_the_blocks(rng):
     shrunk = shrunk_isotonic.measure(p, happened, total).measured
     assert (shrunk >= np.minimum(line, blocks) - 1e-12).all()
     assert (shrunk <= np.maximum(line, blocks) + 1e-12).all()
+
+
+def test_shrunk_isotonic_of_certain_forecasts_is_the_curve_alone():
+    found = shrunk_isotonic.measure(np.array([0.0, 1.0]), np.array([1.0, 7.0]), np.array([10.0, 10.0]))
+    assert found.measured.tolist() == [0.1, 0.7]
+    assert found.settings == {"share_of_isotonic": 1.0}
 
 
 def test_shrunk_isotonic_is_the_line_with_few_rows_and_the_curve_with_many(rng):

@@ -25,7 +25,7 @@ from unperplexed.forecasts.forecasts import Forecasts
 from unperplexed.kernels.compiled import KERNEL
 from unperplexed.report.numbers import share
 from unperplexed.scores import row_scores
-from unperplexed.sources.engine import ENGINES
+from unperplexed.sources.engines import ENGINES
 from unperplexed.tally.tally import CLASS_PARTS, PARTS, VIEWS
 
 
@@ -327,15 +327,15 @@ def test_several_files_and_standard_input(forecasts, tmp_path, capsys, monkeypat
         (["--scheduler", "tcp://10.0.0.1:8786"], "(--scheduler) is for engine='dask' (--engine dask), not 'local'"),
         (["--engine", "spark", "--scheduler", "x"], "(--scheduler) is for engine='dask' (--engine dask), not 'spark'"),
         (["--engine", "dask", "--master", "local"], "(--master) is for engine='spark' (--engine spark), not 'dask'"),
-        (["--engine", "dask"], "unperplexed.sources.dask needs Dask: pip install 'unperplexed[dask]'"),
-        (["--engine", "spark"], "unperplexed.sources.spark needs PySpark: pip install 'unperplexed[spark]'"),
+        (["--engine", "dask"], "The engine 'dask' needs Dask: pip install 'unperplexed[dask]'"),
+        (["--engine", "spark"], "The engine 'spark' needs PySpark: pip install 'unperplexed[spark]'"),
     ],
 )
 @pytest.mark.parametrize("command", ["assess", "profile", "scores", "calibration", "tally"])
 def test_an_engine_that_cannot_count(forecasts, tmp_path, capsys, monkeypatch, command, engine, message):
     for library, module in (("dask", "dask"), ("py4j", "spark")):
         monkeypatch.setitem(sys.modules, library, None)
-        monkeypatch.delitem(sys.modules, f"unperplexed.sources.{module}", raising=False)
+        monkeypatch.delitem(sys.modules, f"unperplexed.sources.engines.{module}", raising=False)
     output = ["-o", tmp_path / "t.tally"] if command == "tally" else []
     assert run(command, forecasts[0], "--truth", "happened", "--prob", "probability", *engine, *output) == 2
     out, err = capsys.readouterr()

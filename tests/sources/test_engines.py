@@ -182,7 +182,7 @@ def test_a_worker_that_is_killed(mortal, folder, monkeypatch, tmp_path, times):
 
 def test_weights_add_up_in_the_same_tree(engine, folder, monkeypatch):
     """To rounding as in one pass, and in every engine and every run the same."""
-    monkeypatch.setattr(f"unperplexed.sources.{engine.name}.FAN_IN", 2)
+    monkeypatch.setattr(f"unperplexed.sources.engines.{engine.name}.FAN_IN", 2)
     paths = [str(path) for path in sorted(folder.glob("[01]*.parquet"))[:5]]
     files = ForecastFiles(paths, Selection(["y"], COLUMNS["prob"], weight="w"), FileReading(CLASSES))
 

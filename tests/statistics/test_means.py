@@ -17,6 +17,7 @@ from unperplexed.statistics.means import (
     DEFAULT_ORDERS,
     GEOMETRIC,
     ROBUST,
+    effective_number,
     floor_for,
     means_of_points,
     means_of_runs,
@@ -168,6 +169,7 @@ def test_floor_and_limit():
         (([0.5], 1, [0.0]), "total weight"),
         (([0.5], 1, [-1.0]), "negative"),
         (([0.5], 1, [np.inf]), "out of scale"),
+        (([0.5], 1, [1e-120]), "out of scale .* 1e-120. Weights are 0 or from 1e-100 to 1e\\+100"),
         (([0.5], 1, [1.0, 1.0]), "shape"),
         (([], 1), "total weight"),
         ((["a"], 1), "not a number at row 0"),
@@ -192,6 +194,14 @@ def test_order_and_coupling_are_inverse(coupling, d, alpha):
     assert coupling_from_order(order_from_coupling(coupling, d=d, alpha=alpha), d=d, alpha=alpha) == pytest.approx(
         coupling, abs=1e-9
     )
+
+
+def test_effective_number_of_weights():
+    """Kish (1965): that of equal ones is theirs, whatever their scale; one that outweighs all others is alone."""
+    assert effective_number(np.full(7, 1e-90)) == pytest.approx(7)
+    assert effective_number(np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 14)
+    assert effective_number(np.array([1.0, 1e90])) == pytest.approx(1)
+    assert effective_number(np.zeros(3)) == effective_number(np.zeros(0)) == 0
 
 
 def test_conjugate_orders():
@@ -258,6 +268,6 @@ def test_the_floor_of_many_classes_and_the_couplings_of_many_dimensions():
     assert [floor_for("auto", n) for n in (2, 4, 1000)] == [0.005, 0.0025, 0.00001]
     assert floor_for(0.1, 4) == 0.1
     for d in (1, 2, 5):
-        with pytest.raises(InputError, match="above -1/d"):
+        with pytest.raises(InputError, match=rf"above -1/d = {-1 / d:g}, got"):
             order_from_coupling(-1 / d, d=d)
         assert order_from_coupling(-0.999 / d, d=d) > 0

@@ -101,7 +101,7 @@ def test_slope_tells_the_side(case, overconfident, view):
     assert (TwoClassModel(SOURCE, CASES[case]).averages(view).slope < 1) == overconfident
 
 
-SLOW = [pytest.param(r, marks=pytest.mark.slow) for r in (1, 1e-9, -1e-9, -0.009, 2.5)]
+SLOW = [pytest.param(r, marks=pytest.mark.slow) for r in (1, -1e-9, 2.5)]
 
 
 @pytest.mark.slow

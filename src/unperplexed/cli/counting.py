@@ -9,7 +9,7 @@ from typing import Any
 
 from .._lib.errors import InputError
 from ..forecasts.forecasts import Forecasts
-from ..sources.engine import Engine
+from ..sources.engines import Engine
 from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..sources.engine import ENGINES
+from ..sources.engines import ENGINES
 
 FLAGS = {
     "renormalize": "divide each row by its sum, and report it",
@@ -105,7 +105,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
         "--engine",
         choices=ENGINES,
         default="local",
-        help="count in this process, or on workers of Dask or Spark (default: %(default)s)",
+        help="count in this process (local), or on the workers of an engine (default: %(default)s)",
     )
     add("--jobs", type=int, metavar="N", help="number of threads that count; -1: one for each processor (default: 1)")
     add(

@@ -16,7 +16,7 @@ from ..forecasts.reading import Reading
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Counting, Tally
 from .arguments import described, names
-from .engine import Engine
+from .engines import Engine
 from .files import FileReading, ForecastBatch, ForecastFiles, Selection
 from .map_reduce import (
     Accumulator,
@@ -89,8 +89,8 @@ def tally_files(
         As in `Tally.of`. One thread more reads.
     progress : bool, default False
         Show a bar on a terminal if it takes over a second, for the engine "local".
-    engine : {"local", "dask", "spark"}, default "local"
-        What counts them: this process; or Dask or Spark, a file at a time on each of their workers.
+    engine : str, default "local"
+        What counts them: this process; or an engine, "dask" or "spark", a file at a time on each of its workers.
     scheduler : str, optional
         Address of a Dask scheduler, such as "tcp://10.0.0.1:8786". Without it Dask's client counts them if there is
         one, or else a cluster of processes that is started on this machine.
@@ -231,7 +231,7 @@ def counted_files(
         if file.copied:
             raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
     try:
-        module = import_module(f".{engine.name}", __package__)
+        module = import_module(f".engines.{engine.name}", __package__)
     except ImportError as error:
         raise InputError(str(error)) from None
     found: Result = module.counted_files(files, accumulator, engine)

@@ -78,9 +78,10 @@ def brackets(sf, k, x, q, upper):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", REFERENCED)
+@pytest.mark.parametrize("k", [k for k in COUPLINGS if k not in DEAR or k == -1e-6])
 @pytest.mark.parametrize("case", CASES)
 def test_quantiles_against_50_digits(case, k):
+    """Next to 0 on either side once: they are inverse to what is held to its digits at every coupling."""
     family, _, _, sf = CASES[case]
     ours = family(coupling=k)
     slow = case == "gaussian" and 0 < abs(k) < 0.002  # the reference is a quadrature there

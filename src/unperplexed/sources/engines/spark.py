@@ -13,12 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._lib.errors import InputError
-from ..tally.tallies import MOST_GROUPS, Tallies
-from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
-from .engine import Engine
-from .files import ForecastFiles
-from .map_reduce import (
+from ..._lib.errors import InputError
+from ...tally.tallies import MOST_GROUPS, Tallies
+from ...tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from ..files import ForecastFiles
+from ..map_reduce import (
     FAN_IN,
     Accumulator,
     Found,
@@ -30,7 +29,8 @@ from .map_reduce import (
     counted,
     rows_of_frame,
 )
-from .records import records_source
+from ..records import records_source
+from . import Engine
 
 try:
     from py4j.protocol import Py4JError, Py4JJavaError
@@ -40,7 +40,7 @@ try:
     from pyspark.sql.functions import col, floor
     from pyspark.sql.types import BooleanType, NumericType
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("unperplexed.sources.spark needs PySpark: pip install 'unperplexed[spark]'") from error
+    raise ImportError("The engine 'spark' needs PySpark: pip install 'unperplexed[spark]'") from error
 
 _FOUND = "number long, found binary"
 """What mapInArrow gives: the number of a part, or of a group of them, and what was found in it."""

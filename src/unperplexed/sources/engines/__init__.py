@@ -1,22 +1,14 @@
-"""Which engine counts files, and where."""
+"""Which engine counts files, and where; each module of this folder is one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pkgutil import iter_modules
 
-from .._lib.errors import InputError, check_choice
-from .._lib.public_names import listed
+from ..._lib.errors import InputError, check_choice
 
-
-def _engines() -> tuple[str, ...]:
-    """Name the modules of this folder that public functions come from: each is an engine."""
-    homes = {home for home, _ in listed("unperplexed").values() if home.startswith(".sources.")}
-    names = sorted(home.removeprefix(".sources.") for home in homes)
-    return "local", *(name for name in names if name != "local")
-
-
-ENGINES = _engines()
-"""The engine of this process, and the modules of the others by name."""
+ENGINES = ("local", *sorted(module.name for module in iter_modules(__path__)))
+"""That of this process, and the modules of this folder: each counts files, by a function `counted_files`."""
 
 
 @dataclass(frozen=True)

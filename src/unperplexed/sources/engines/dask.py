@@ -8,12 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._lib.errors import InputError
-from ..tally.tallies import MOST_GROUPS, Tallies
-from ..tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
-from .engine import Engine
-from .files import ForecastFiles
-from .map_reduce import (
+from ..._lib.errors import InputError
+from ...tally.tallies import MOST_GROUPS, Tallies
+from ...tally.tally import EXACT_LIMIT, FRACTION_BITS, Tally
+from ..files import ForecastFiles
+from ..map_reduce import (
     FAN_IN,
     Accumulator,
     Found,
@@ -25,8 +24,9 @@ from .map_reduce import (
     counted,
     rows_of_frame,
 )
-from .readers import Source
-from .records import records_source
+from ..readers import Source
+from ..records import records_source
+from . import Engine
 
 try:
     import dask
@@ -35,7 +35,7 @@ try:
     from distributed import Client, KilledWorker, LocalCluster, default_client
     from distributed.comm import get_address_host_port
 except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("unperplexed.sources.dask needs Dask: pip install 'unperplexed[dask]'") from error
+    raise ImportError("The engine 'dask' needs Dask: pip install 'unperplexed[dask]'") from error
 
 
 def tally_dask(
