@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,22 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
+from .._lib.typing import Floats, Ints
 from ..assessment.remedy import remaining_lines
 from ..forecasts.forecasts import Forecasts
+from ..recalibration.group_recalibrator import GroupRecalibrator
 from ..recalibration.recalibrator import Recalibrator
+from ..recalibration.saved import GROUPS_FORMAT, loaded
+from ..sources.chosen_rows import group_columns
+from ..sources.derived_columns import derived
+from ..sources.readers import Batch
 from ..sources.readers.formats import matching
 from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.row_filter import RowFilter
 from ..sources.writers import TABLES
 from ..tally.tally import Tally
 from .classes import refuse_other_classes
-from .counting import file_chunks, naming_files, reading_of, refuse_reading, tally_names
+from .counting import file_chunks, grouped_chunks, naming_files, reading_of, refuse_reading, tally_names
 from .new_rows import unit_of
 from .outputs import check_outputs, print_text, report_bytes, sayer, shown, write_outputs
 from .recalibrated_rows import RecalibratedRows
@@ -34,6 +40,7 @@ _FITTING: dict[str, Any] = {
     "truth": [],
     "weight": None,
     "groups": [],
+    "by": [],
     "method": "auto",
     "single": False,
     "folds": None,
@@ -57,6 +64,9 @@ def _fit(arguments: argparse.Namespace) -> None:
     if arguments.suffix:
         raise InputError("--suffix names new columns; it goes with --apply MAP.")
     check_outputs(arguments, MAPS)
+    if arguments.by:
+        _fit_groups(arguments)
+        return
     made = Recalibrator(arguments.method, single=arguments.single, folds=arguments.folds, seed=arguments.seed)
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
@@ -82,6 +92,25 @@ def _fit(arguments: argparse.Namespace) -> None:
     write_outputs(arguments, partial(json_text, made.to_dict()), text, outputs)
 
 
+def _fit_groups(arguments: argparse.Namespace) -> None:
+    """Fit one map to all rows and a map to each group."""
+    for name in ("method", "single", "report"):
+        if getattr(arguments, name) != _FITTING[name]:
+            raise InputError(f"--{name}: the maps of groups are averages; leave it out with --by.")
+    if tallies := tally_names(matching(arguments.files), arguments):
+        raise InputError(f"{tallies[0]}: --by needs rows; name the file that the tally was counted from.")
+    for key in map(derived, arguments.by):
+        if key.needs_all:
+            raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
+    made = GroupRecalibrator(folds=arguments.folds, seed=arguments.seed)
+    try:
+        made.fit_chunks(grouped_chunks(arguments))
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
+    outputs = {arguments.output: (json_text(made.to_dict()) + "\n").encode()}
+    write_outputs(arguments, partial(json_text, made.to_dict()), str(made), outputs)
+
+
 def _report(arguments: argparse.Namespace, made: Recalibrator) -> dict[Path, bytes]:
     """Make the page of the forecasts before and after."""
     from .advice import apply_command
@@ -104,13 +133,21 @@ def _apply(arguments: argparse.Namespace) -> None:
     if len(arguments.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
     check_outputs(arguments, tuple(TABLES))
-    recalibrator = Recalibrator.load(arguments.apply)
+    recalibrator = loaded(arguments.apply, _map_from_dict)
+    keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
     say = sayer(arguments)
     where = RowFilter(arguments.where or "")
-    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments), where.columns)
+    also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
+    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments), also)
     for sentence in file.messages:
         say(sentence)
-    change = RecalibratedRows(file, recalibrator.labels_, lambda p, *_: recalibrator.transform(p), where, say)
+
+    def recalibrated(p: Floats, batch: Batch, places: Ints) -> Floats:
+        if isinstance(recalibrator, GroupRecalibrator):
+            return recalibrator.transform(p, by=group_columns(batch, keys, {}, places))
+        return recalibrator.transform(p)
+
+    change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, say)
     gone = None
 
     def show(rows: int) -> None:
@@ -123,6 +160,12 @@ def _apply(arguments: argparse.Namespace) -> None:
         file.write(arguments.output, change, _new(arguments, file), report, done=show)
     if gone is not None:
         raise gone
+
+
+def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:
+    """Make what a saved file holds: one map, or maps of groups."""
+    groups = isinstance(data, Mapping) and data.get("format") == GROUPS_FORMAT
+    return GroupRecalibrator.from_dict(data) if groups else Recalibrator.from_dict(data)
 
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:

@@ -13,7 +13,6 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
-from ..calibration.diagnosis.class_words import HELD_OUT
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
@@ -58,7 +57,7 @@ class Entry:
     finding: str
     """What is wrong with the confidences."""
     remedy: str
-    """Map that mends them."""
+    """Averaged map that the recalibrated log loss is of; "" for fewer than 100 answers."""
 
 
 @dataclass(frozen=True)
@@ -226,9 +225,6 @@ class _Model:
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.recalibrated, Interval(*baseline.interval)
         auc = found.metrics.auc
-        mends = [
-            each.remedy.replace(f" {HELD_OUT}", "").rstrip(".") for each in found.diagnosis.findings if each.remedy
-        ]
         return Entry(
             self.name,
             kind,
@@ -243,7 +239,7 @@ class _Model:
             limits,
             risk_coverage(y, p, cluster, level=self.level),
             found.diagnosis.headline,
-            ". ".join(dict.fromkeys(mends)),
+            "" if fit is None else fit.described(Naming()).headline,
         )
 
     def differences(self, kinds: dict[str, Floats]) -> Iterator[ConfidenceDifference]:
