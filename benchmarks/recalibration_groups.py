@@ -26,7 +26,7 @@ from unperplexed.recalibration.fitting import checked_settings
 from unperplexed.recalibration.group_rows import GroupMaps, gain_over_one_map, gathered_groups
 
 Values = NDArray[np.float64]
-GROUPS, FRESH = 10, 4000
+GROUPS, FRESH, FOLDS = 10, 4000, 5
 
 
 class Case(NamedTuple):
@@ -54,7 +54,7 @@ def one(case: Case, rng: np.random.Generator) -> tuple[float, float, bool, bool]
     group = np.repeat(np.arange(GROUPS), case.rows)
     s = rng.normal(-0.5, 1.5, group.size)
     y = rng.random(group.size) < expit(bias[group] + slope[group] * s)
-    settings = checked_settings("auto", False, None, 0)
+    settings = checked_settings("auto", False, FOLDS, 0)
     rows = gathered_groups([(Forecasts(y, expit(s)), group)])
     maps = GroupMaps.of(rows, settings)
     found = gain_over_one_map(rows, maps, settings)
@@ -66,7 +66,7 @@ def one(case: Case, rng: np.random.Generator) -> tuple[float, float, bool, bool]
         true = expit(bias[k] + slope[k] * s_new)
         before = loss(shared[:, 1], true)
         pooled.append(loss(maps.changed((k,), shared)[:, 1], true) - before)
-        alone = Recalibrator().fit(y[group == k], expit(s[group == k]), labels=[False, True])
+        alone = Recalibrator(folds=FOLDS).fit(y[group == k], expit(s[group == k]), labels=[False, True])
         separate.append(loss(alone.transform(expit(s_new)), true) - before)
     kept, (low, high) = found.gain.significant, found.gain.interval
     gain = -float(np.mean(pooled))
@@ -76,7 +76,7 @@ def one(case: Case, rng: np.random.Generator) -> tuple[float, float, bool, bool]
 def main() -> None:
     """Run the study and write its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=12)
+    parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--seed", type=int, default=2611)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/recalibration_groups.csv"))
     options = parser.parse_args()

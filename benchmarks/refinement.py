@@ -95,7 +95,7 @@ def study(name: str, model: str, seeds: int, epochs: int) -> list[dict[str, Any]
 def main() -> None:
     """Train, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--models", nargs="+", default=["network"], choices=list(MODELS))
