@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
+from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
 from unperplexed import Recalibrator, Tally
-from unperplexed.recalibration.averaging import average
-from unperplexed.recalibration.binary_maps import BINARY_METHODS
-from unperplexed.recalibration.binary_rows import rows_of_tally
+from unperplexed.recalibration.averaging import Average, average
+from unperplexed.recalibration.binary_maps import BINARY_METHODS, BinaryMap
+from unperplexed.recalibration.binary_rows import BinaryRows, rows_of_tally
 from unperplexed.statistics.log_odds_maps import FEATURES, NOISE
 
 Values = NDArray[np.float64]
@@ -120,8 +121,42 @@ def cluster_sample(case: Case, rng: np.random.Generator) -> tuple[NDArray[np.boo
     return y.ravel(), np.repeat(expit(s), CLUSTER_SIZE), {"groups": np.repeat(cluster, CLUSTER_SIZE)}
 
 
-WAYS = ("auto", "single", "logistic", "isotonic", "scikit-learn")
-"""Ways to recalibrate; the last is scikit-learn's isotonic regression, clipped at .005 / n for a finite loss."""
+SCIKIT_LEARN = ("sigmoid", "isotonic")
+WAYS = (
+    "auto",
+    "single",
+    "one standard error",
+    "logistic",
+    "isotonic",
+    *(f"scikit-learn {way}" for way in SCIKIT_LEARN),
+)
+"""Those of scikit-learn see log-odds; its isotonic regression is clipped at .005 / n for a finite loss."""
+
+
+def of_scikit_learn(way: str, y: NDArray[np.bool_], s: Values, fresh: Values) -> Values:
+    """Recalibrate log-odds as `CalibratedClassifierCV` does, which refuses outcomes of one class only."""
+    if way == "sigmoid":
+        return np.asarray(_SigmoidCalibration().fit(s, y).predict(fresh))
+    curve = IsotonicRegression(out_of_bounds="clip").fit(s, y)
+    return np.clip(curve.predict(fresh), 0.005 / len(y), 1 - 0.005 / len(y))
+
+
+def one_standard_error(rows: BinaryRows, found: Average[BinaryMap]) -> str:
+    """Name the map with the fewest parameters whose held-out log loss is within a standard error of the least.
+
+    The standard error is that of the difference between the two maps on the same rows.
+    """
+    names, folds = list(found.maps), range(rows.folds)
+    fitted = [rows.fit(names, fold, found.maps) for fold in folds]
+    held_out = {name: [np.log(rows.likelihoods(fitted[fold][name], fold)) for fold in folds] for name in names}
+    best = min(names, key=lambda name: found.losses[name])
+
+    def near(name: str) -> bool:
+        more = found.losses[name] - found.losses[best]
+        away = [one - other for one, other in zip(held_out[best], held_out[name], strict=True)]
+        return more <= rows.standard_error(away, more)
+
+    return min(filter(near, names), key=lambda name: (found.maps[name].complexity, found.losses[name]))
 
 
 def recalibrated(y: NDArray[np.bool_], p: Values, fresh: Values) -> tuple[dict[str, Values], bool]:
@@ -129,18 +164,15 @@ def recalibrated(y: NDArray[np.bool_], p: Values, fresh: Values) -> tuple[dict[s
     rows = rows_of_tally(Tally.of(y, p), None, 0)
     found = average(rows, BINARY_METHODS)
     s = np.clip(np.log(fresh) - np.log1p(-fresh), -rows.largest, rows.largest)
-    some = {name: each for name, each in found.maps.items() if found.weights[name] > 1e-6 or name in WAYS}
-    q = {name: each.probabilities(s) for name, each in some.items()}
     cost = {name: len(y) * loss + found.maps[name].complexity / 2 for name, loss in found.losses.items()}
     cost["identity"] -= 1
-    curve = IsotonicRegression(out_of_bounds="clip").fit(p, y).predict(fresh)
-    of_each = {
-        "auto": np.sum([found.weights[name] * each for name, each in q.items()], axis=0),
-        "single": found.maps[min(cost, key=lambda name: cost[name])].probabilities(s),
-        "logistic": q["logistic"],
-        "isotonic": q["isotonic"],
-        "scikit-learn": np.clip(curve, 0.005 / len(y), 1 - 0.005 / len(y)),
-    }
+    chosen = {"single": min(cost, key=lambda name: cost[name]), "one standard error": one_standard_error(rows, found)}
+    chosen |= {name: name for name in WAYS if name in found.maps}
+    average_of = [weight * found.maps[name].probabilities(s) for name, weight in found.weights.items() if weight > 1e-6]
+    of_each = {"auto": np.sum(average_of, axis=0)}
+    of_each |= {way: found.maps[name].probabilities(s) for way, name in chosen.items()}
+    known = np.log(p) - np.log1p(-p)
+    of_each |= {f"scikit-learn {way}": of_scikit_learn(way, y, known, s) for way in SCIKIT_LEARN}
     return of_each, found.weights["identity"] > 0.5
 
 

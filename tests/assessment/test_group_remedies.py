@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unperplexed import Recalibrator, assess, assess_by
+from unperplexed import Recalibrator, Tallies, assess, assess_by
 
 
 def rows(groups, n, overconfident=()):
@@ -56,9 +56,14 @@ def test_text_and_json_say_it():
     assert "Recalibrator().fit(y_true[rows], y_prob[rows]).transform(new_y_prob[new_rows])" in text
 
 
-def test_more_classes_and_clusters_have_none():
-    p = np.random.default_rng(1).dirichlet([1, 1, 1], 400)
-    y = p.argmax(axis=1)
-    assert assess_by(y, p, by={"site": np.arange(400) % 2}, resamples=0).remedies == {}
-    clustered = assess_by(Y, P, by={"site": GROUP}, groups=np.arange(Y.size) // 5, resamples=0)
-    assert clustered.remedies == {}
+def test_rows_of_more_classes_and_clusters_have_remedies_and_tallies_none():
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 1, 1], 400)
+    y, site = (np.log(p) / 2 + rng.gumbel(size=p.shape)).argmax(axis=1), np.arange(400) % 2
+    found = assess_by(y, p, by={"site": site}, resamples=0)
+    assert found.remedies[0,].remedy.gain == assess(y[site == 0], p[site == 0], resamples=0).remedy.gain
+    assert assess_by(Tallies.of(y, p, by={"site": site}), resamples=0).remedies == {}
+    clusters, some = np.arange(Y.size) // 5, GROUP == 2
+    clustered = assess_by(Y, P, by={"site": GROUP}, groups=clusters, resamples=0)
+    alone = assess(Y[some], P[some], groups=clusters[some], resamples=0)
+    assert clustered.remedies[2,].remedy.gain == alone.remedy.gain

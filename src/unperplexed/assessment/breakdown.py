@@ -15,7 +15,6 @@ from .._lib.errors import InputError, check_choice, refuse_unknown
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading
@@ -162,8 +161,8 @@ class Breakdown(JsonResult):
     def remedies(self) -> dict[Key, GroupRemedy]:
         """Groups that recalibration may help, by key, with p-values corrected for the number of groups (Holm).
 
-        Made when first asked for. There are none for more than two classes, nor for clusters of dependent rows: the
-        counts of a group do not suffice for these; assess the group's rows by themselves.
+        Made when first asked for. For more than two classes, and for clusters of dependent rows, they take rows in
+        memory (`assess_by` of arrays); the counts of tallies do not suffice.
         """
         return group_remedies([(group.key, group.assessment) for group in self.groups])
 
@@ -338,33 +337,25 @@ def assess_by(
     options = {"by": by, "most_groups": most_groups, "parts": parts, "whole": True, "diagnosed": 0}
     tallies = Tallies.of(y_true, y_prob, **options, **reading, **counting)
     by_rows = tallies.whole().n_classes > 2 or reading.get("groups") is not None
-    diagnoses = _diagnoses(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
+    rows = _rows_by_group(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
     skill = skill_against(y_true, y_prob, **against, settings=settings, scores=scores, reading=reading, by=by)
-    return replace(_broken_down(tallies, sort, shrink, settings, diagnoses), skill=skill)
+    return replace(_broken_down(tallies, sort, shrink, settings, rows), skill=skill)
 
 
-Diagnoses = Callable[[Key], Callable[[], Diagnosis]]
-"""Gives what diagnoses the rows of a group."""
+RowsOfGroup = Callable[[Key], Forecasts]
+"""Gives the rows of a group; of the key () all rows."""
 
 
-def _diagnoses(forecasts: Forecasts, by: Any) -> Diagnoses:
+def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
     places = dict(row_keys(by, forecasts.n_rows).groups())
-
-    def of(key: Key) -> Callable[[], Diagnosis]:
-        def diagnose() -> Diagnosis:
-            rows = forecasts[places[key]] if key else forecasts
-            return diagnosis_of_rows(rows_of(lambda: [rows]), forecasts.labels)
-
-        return diagnose
-
-    return of
+    return lambda key: forecasts[places[key]] if key else forecasts
 
 
 def _broken_down(
-    tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, diagnoses: Diagnoses | None = None
+    tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
 ) -> Breakdown:
-    total = _group((), tallies.whole(), settings, diagnoses)
-    groups = [_group(key, tally, settings, diagnoses) for key, tally in tallies.items() if tally.weight > 0]
+    total = _group((), tallies.whole(), settings, rows)
+    groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)
     small_last = sort in ("cost", "prediction_accuracy") or (sort == "geometric_accuracy" and not shrink)
 
@@ -377,9 +368,16 @@ def _broken_down(
     return Breakdown(tallies.by, total, tuple(groups), sort, small_last, empty, shrinkage)
 
 
-def _group(key: Key, tally: Tally, settings: AssessmentSettings, diagnoses: Diagnoses | None) -> GroupAssessment:
+def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGroup | None) -> GroupAssessment:
+    """Assess a group; its rows, where they are in memory, give the diagnosis and the remedy that counts do not."""
     found = assess_tally(tally, settings)
-    return GroupAssessment(key, found if diagnoses is None else found.diagnosed_by(diagnoses(key)))
+    if rows is not None:
+
+        def chunks() -> list[Forecasts]:
+            return [rows(key)]
+
+        found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
+    return GroupAssessment(key, found)
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:

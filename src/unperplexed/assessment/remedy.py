@@ -338,12 +338,9 @@ def method_for(diagnosis: Diagnosis, n_classes: int) -> str:
 
 def map_text(made: Recalibrator) -> str:
     """Name the heaviest map with its parameters."""
-    from ..recalibration.describe_recalibrator import parameters_text
+    from ..recalibration import describe_recalibrator
 
-    shown = parameters_text(made.parameters_, made.labels_)
-    if shown.split()[:-1] == [made.method_]:
-        return shown
-    return f"{made.method_}: {shown}" if shown else made.method_
+    return describe_recalibrator.map_text(made.method_, made.parameters_, made.labels_)
 
 
 MOST_CLUSTERED = 100_000

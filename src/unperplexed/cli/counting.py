@@ -13,6 +13,7 @@ from ..sources.engines import Engine
 from ..sources.files import FileReading, ForecastFiles, Selection
 from ..sources.local import counted_files
 from ..sources.map_reduce import Accumulator, Result, as_tally
+from ..sources.readers import Column
 from ..sources.readers.formats import matching
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
@@ -177,6 +178,16 @@ def file_chunks(
         files = ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments))
         for batch in files:
             yield from batch.forecasts if change is None else map(change, batch.forecasts)
+
+    return chunks
+
+
+def grouped_chunks(arguments: argparse.Namespace) -> Callable[[], Iterable[tuple[Forecasts, dict[str, Column]]]]:
+    """Give what reads the forecasts of files with the columns that --by names."""
+
+    def chunks() -> Iterator[tuple[Forecasts, dict[str, Column]]]:
+        for batch in ForecastFiles(matching(arguments.files), selection_of(arguments), reading_of(arguments)):
+            yield from ((forecasts, batch.keys) for forecasts in batch.forecasts)
 
     return chunks
 

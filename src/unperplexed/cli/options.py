@@ -272,6 +272,8 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         help="number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)",
     )
     add("--seed", type=int, default=0, metavar="N", help="random seed of the folds (default: 0)")
+    text = "also fit a map to each group of rows; these maps are kept if they gain on held-out rows"
+    add("--by", nargs="+", action="extend", default=[], metavar="COLUMN", help=text)
     add_where(command, "fit to, or recalibrate, only rows for which this SQL expression of columns is true")
     add = command.add_argument_group("apply a map").add_argument
     add("--apply", type=Path, metavar="MAP", help="recalibrate the probabilities of FILE by this map")

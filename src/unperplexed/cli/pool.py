@@ -132,9 +132,9 @@ def _apply(a: argparse.Namespace) -> None:
     from ..recalibration.pool_result import Pool
     from ..sources.writers import TABLES
     from .counting import reading_of, rivals_of
+    from .new_rows import unit_of
     from .outputs import check_outputs, print_text, sayer
     from .pooled_rows import forecaster_files
-    from .recalibrate import unit_of
 
     for name, default in _FITTING.items():
         if getattr(a, name) != default:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from .._lib.arrays import Columns
 from .._lib.errors import InputError, listed
-from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.forecasts import Forecasts
+from .._lib.typing import AnyFloats, Floats
 from ..recalibration.pool_result import Pool, log_probabilities, pooled
 from ..sources.columns import Plan, probability_columns
 from ..sources.files import FileReading, named
-from ..sources.readers import Wanted
+from ..sources.readers import Batch, Wanted
 from ..sources.rewriting import ForecastFile, forecast_file
-from .classes import order_of_classes
-from .recalibrate import in_form
+from .new_rows import NewRows, in_form
 
 Sayer = Callable[[str], None]
 
@@ -34,9 +30,9 @@ class PooledRows:
         others: Mapping[str, ForecastFile],
         say: Sayer,
     ) -> None:
-        self.file, self._pool, self._plans, self._say = file, made, dict(plans), say
+        self.file, self._pool, self._plans = file, made, dict(plans)
         self._others = {name: _InOrder(name, each) for name, each in others.items()}
-        self._orders: dict[str, list[int]] = {}
+        self._rows = {name: _new_rows(name, plan, made, file.reading, say) for name, plan in plans.items()}
         self.invalid = 0
         """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
         self.n_columns = 1
@@ -48,23 +44,22 @@ class PooledRows:
             return [column]
         return [f"{column}_{at if label is None else label}" for at, label in enumerate(self._pool.labels)]
 
-    def __call__(self, columns: Columns, first_row: int, _: Ints | None = None) -> Floats:
-        """Pool successive rows, (n, k), and give them in the form in which they come."""
-        read = self._by_forecaster(columns.rows(slice(None)))
-        checked = {name: self._checked(name, each, first_row) for name, each in read.items()}
+    def __call__(self, batch: Batch) -> Floats:
+        """Pool the rows of a batch, and give them, (n, k), in the form in which they come."""
+        read = self._by_forecaster(batch.probabilities[0].rows(slice(None)))
+        checked = {name: self._rows[name].checked(each, batch.first_row) for name, each in read.items()}
         p = [checked[name] for name in self._pool.weights]
         valid = ~np.isnan(np.stack([each[:, 0] for each in p])).any(axis=0)
         self.invalid += int(np.count_nonzero(~valid))
-        new = np.full((columns.n_rows, len(self._pool.labels)), np.nan)
+        new = np.full((batch.n_rows, len(self._pool.labels)), np.nan)
         at = np.flatnonzero(valid)
         if at.size:
             log_p = log_probabilities([each[at] for each in p], self._pool.floor)
-            new[at] = pooled(self._pool.model, log_p, at + first_row)
-        form = {name: self._options.get(name, False) for name in ("percent", "from_logits", "from_log_probs")}
+            new[at] = pooled(self._pool.model, log_p, at + batch.first_row)
         if next(iter(read.values())).shape[1] == 1:
             new = new[:, 1:]
         self.n_columns = new.shape[1]
-        return in_form(new, form)
+        return in_form(new, self.file.reading.options)
 
     def _by_forecaster(self, rows: AnyFloats) -> dict[str, AnyFloats]:
         """Give each forecaster's columns; of a column of lists, or a matrix, there are as many as classes."""
@@ -86,31 +81,9 @@ class PooledRows:
         for each in self._others.values():
             each.finish()
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return dict(self.file.reading.options)
 
-    def _checked(self, name: str, p: AnyFloats, first_row: int) -> Floats:
-        """Check a forecaster's probabilities as `Forecasts` does; NaN where --drop-invalid leaves rows out."""
-        plan, labels = self._plans[name], self._pool.labels
-        if name not in self._orders:
-            order, said = order_of_classes(labels, p.shape[1], plan, self.file.reading, "pool")
-            self._orders[name] = order
-            if said:
-                self._say(f"{name}: {said}")
-        p = np.ascontiguousarray(p[:, self._orders[name]])
-        forecasts = Forecasts(
-            np.zeros(len(p), dtype=np.int8),
-            p[:, 0] if p.shape[1] == 1 else p,
-            known_labels=tuple(range(len(labels))),
-            first_row=first_row,
-            names=("", plan.prob[0] if len(plan.prob) == 1 else name, ""),
-            **self._options,
-        )
-        found = np.full((len(p), len(labels)), np.nan)
-        for block in forecasts.blocks():
-            found[block.index - first_row] = block.probabilities
-        return found
+def _new_rows(name: str, plan: Plan, made: Pool, reading: FileReading, say: Sayer) -> NewRows:
+    return NewRows(made.labels, plan, reading, lambda said: say(f"{name}: {said}"), "pool", name)
 
 
 class _InOrder:

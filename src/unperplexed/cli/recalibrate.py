@@ -9,25 +9,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import Floats, Ints
 from ..assessment.remedy import remaining_lines
 from ..forecasts.forecasts import Forecasts
+from ..recalibration.group_recalibrator import GroupRecalibrator
 from ..recalibration.recalibrator import Recalibrator
-from ..sources.files import FileReading
+from ..recalibration.saved import GROUPS_FORMAT, loaded
+from ..sources.chosen_rows import group_columns
+from ..sources.derived_columns import derived
+from ..sources.readers import Batch
 from ..sources.readers.formats import matching
 from ..sources.rewriting import ForecastFile, forecast_file
+from ..sources.row_filter import RowFilter
 from ..sources.writers import TABLES
 from ..tally.tally import Tally
-from .classes import order_of_classes, refuse_other_classes
-from .counting import file_chunks, naming_files, reading_of, refuse_reading, tally_names
+from .classes import refuse_other_classes
+from .counting import file_chunks, grouped_chunks, naming_files, reading_of, refuse_reading, tally_names
+from .new_rows import unit_of
 from .outputs import check_outputs, print_text, report_bytes, sayer, shown, write_outputs
+from .recalibrated_rows import RecalibratedRows
 
 MAPS = (".json",)
 """Suffixes of recalibration maps."""
@@ -36,6 +40,7 @@ _FITTING: dict[str, Any] = {
     "truth": [],
     "weight": None,
     "groups": [],
+    "by": [],
     "method": "auto",
     "single": False,
     "folds": None,
@@ -59,6 +64,9 @@ def _fit(arguments: argparse.Namespace) -> None:
     if arguments.suffix:
         raise InputError("--suffix names new columns; it goes with --apply MAP.")
     check_outputs(arguments, MAPS)
+    if arguments.by:
+        _fit_groups(arguments)
+        return
     made = Recalibrator(arguments.method, single=arguments.single, folds=arguments.folds, seed=arguments.seed)
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
@@ -84,6 +92,25 @@ def _fit(arguments: argparse.Namespace) -> None:
     write_outputs(arguments, partial(json_text, made.to_dict()), text, outputs)
 
 
+def _fit_groups(arguments: argparse.Namespace) -> None:
+    """Fit one map to all rows and a map to each group."""
+    for name in ("method", "single", "report"):
+        if getattr(arguments, name) != _FITTING[name]:
+            raise InputError(f"--{name}: the maps of groups are averages; leave it out with --by.")
+    if tallies := tally_names(matching(arguments.files), arguments):
+        raise InputError(f"{tallies[0]}: --by needs rows; name the file that the tally was counted from.")
+    for key in map(derived, arguments.by):
+        if key.needs_all:
+            raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
+    made = GroupRecalibrator(folds=arguments.folds, seed=arguments.seed)
+    try:
+        made.fit_chunks(grouped_chunks(arguments))
+    except InputError as error:
+        raise InputError(naming_files(arguments.files, error)) from None
+    outputs = {arguments.output: (json_text(made.to_dict()) + "\n").encode()}
+    write_outputs(arguments, partial(json_text, made.to_dict()), str(made), outputs)
+
+
 def _report(arguments: argparse.Namespace, made: Recalibrator) -> dict[Path, bytes]:
     """Make the page of the forecasts before and after."""
     from .advice import apply_command
@@ -106,18 +133,27 @@ def _apply(arguments: argparse.Namespace) -> None:
     if len(arguments.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
     check_outputs(arguments, tuple(TABLES))
-    recalibrator = Recalibrator.load(arguments.apply)
+    recalibrator = loaded(arguments.apply, _map_from_dict)
+    keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
     say = sayer(arguments)
-    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments), arguments.where or "")
+    where = RowFilter(arguments.where or "")
+    also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
+    file = forecast_file(arguments.files[0], arguments.prob, reading_of(arguments), also)
     for sentence in file.messages:
         say(sentence)
-    change = Change(file, recalibrator, say)
+
+    def recalibrated(p: Floats, batch: Batch, places: Ints) -> Floats:
+        if isinstance(recalibrator, GroupRecalibrator):
+            return recalibrator.transform(p, by=group_columns(batch, keys, {}, places))
+        return recalibrator.transform(p)
+
+    change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, say)
     gone = None
 
     def show(rows: int) -> None:
         nonlocal gone
-        if file.where.columns and not change.n_rows:
-            raise file.where.none_of(rows)
+        if where.columns and not change.n_rows:
+            raise where.none_of(rows)
         gone = shown(lambda: print_text(arguments, _written(arguments, file, change, rows)))
 
     with progress_bar() as report:
@@ -126,14 +162,20 @@ def _apply(arguments: argparse.Namespace) -> None:
         raise gone
 
 
-def _written(arguments: argparse.Namespace, file: ForecastFile, change: Change, rows: int) -> str:
+def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:
+    """Make what a saved file holds: one map, or maps of groups."""
+    groups = isinstance(data, Mapping) and data.get("format") == GROUPS_FORMAT
+    return GroupRecalibrator.from_dict(data) if groups else Recalibrator.from_dict(data)
+
+
+def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:
     """Say what was written."""
     new = _new(arguments, file)
     more = f" and {len(new) - _MOST_NAMED:,} more" if len(new) > _MOST_NAMED else ""
     where = f"column{'s' * (len(new) > 1)} {', '.join(new[:_MOST_NAMED])}{more}"
     left_out = f"; {number_of(change.invalid, 'row')} without valid probabilities left empty" if change.invalid else ""
     unit = unit_of(file.reading, change.n_columns)
-    of = f"{change.n_rows:,} of {number_of(rows, 'row')}" if file.where.columns else number_of(rows, "row")
+    of = f"{change.n_rows:,} of {number_of(rows, 'row')}" if arguments.where else number_of(rows, "row")
     return f"{arguments.output}: {of} recalibrated, {where}{unit}{left_out}"
 
 
@@ -142,86 +184,6 @@ def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:
 
 
 _MOST_NAMED = 3
-
-
-class Change:
-    """Recalibrates the probability columns of a file, checked with their row numbers."""
-
-    def __init__(self, file: ForecastFile, recalibrator: Recalibrator, say: Callable[[str], None]) -> None:
-        self._file, self._recalibrator, self._say = file, recalibrator, say
-        self._order: list[int] | None = None
-        self.n_rows = 0
-        """Rows so far that were to be recalibrated."""
-        self.invalid = 0
-        """Rows without valid probabilities so far, which --drop-invalid leaves empty."""
-        self.n_columns = len(file.plan.prob)
-        """Columns of probabilities; those of a column of lists are counted once rows are read."""
-
-    def __call__(self, columns: Columns, first_row: int, places: Ints | None = None) -> Floats:
-        """Recalibrate successive rows, (n, k), or those at some places; give all in the form in which they come."""
-        labels, plan, reading = self._recalibrator.labels_, self._file.plan, self._file.reading
-        self.n_columns = columns.n_columns
-        if self._order is None:
-            self._order, message = order_of_classes(labels, columns.n_columns, plan, reading)
-            if message:
-                self._say(message)
-        options: dict[str, Any] = dict(reading.options)
-        raw = columns.rows(slice(None))
-        forecasts = Forecasts(
-            np.zeros(columns.n_rows, dtype=np.int8),
-            columns,
-            known_labels=tuple(range(len(labels))),
-            first_row=first_row,
-            names=("", plan.prob[0] if len(plan.prob) == 1 else "probabilities", ""),
-            **options,
-        )
-        new = np.full(raw.shape, np.nan)
-        if places is not None:
-            forecasts, new = forecasts[places], raw.astype(np.float64)
-            new[places] = np.nan
-        self.n_rows += forecasts.n_rows
-        form = {name: options.get(name, False) for name in ("percent", "from_logits", "from_log_probs")}
-        for block in forecasts.blocks():
-            at = block.index - first_row
-            self.invalid += sum(block.notes.dropped.values())
-            summed = bool(options.get("renormalize")) and columns.n_columns > 1
-            found = self._recalibrated(block.probabilities if summed else raw[at], {} if summed else form)
-            new[at] = in_form(found, form)
-        return new
-
-    def _recalibrated(self, rows: AnyFloats, form: dict[str, bool]) -> Floats:
-        """Recalibrate valid rows, whose columns may stand in another order than the map's classes."""
-        if not len(rows):
-            return np.empty_like(rows, dtype=np.float64)
-        if rows.shape[1] == 1:
-            return self._recalibrator.transform(rows[:, 0], **form)[:, None]
-        order = self._order or list(range(rows.shape[1]))
-        found = self._recalibrator.transform(np.ascontiguousarray(rows[:, order]), **form)
-        return found[:, np.argsort(order)]
-
-
-def in_form(rows: Floats, form: Mapping[str, bool]) -> Floats:
-    """Give probabilities as the file had them: percentages, log-probabilities, or logits.
-
-    The logits of one column are log-odds; those of several are log-probabilities, whose softmax they are.
-    """
-    if form["percent"]:
-        return 100 * rows
-    if form["from_logits"] and rows.shape[1] == 1:
-        return np.log(rows) - np.log1p(-rows)
-    if form["from_logits"] or form["from_log_probs"]:
-        return np.log(rows)
-    return rows
-
-
-def unit_of(reading: FileReading, n_columns: int) -> str:
-    """Name the form of the new columns, where it is not probabilities."""
-    if reading.options["percent"]:
-        return " in percent"
-    if reading.options["from_logits"] and n_columns == 1:
-        return " in log-odds"
-    logs = reading.options["from_logits"] or reading.options["from_log_probs"]
-    return " in log-probabilities" if logs else ""
 
 
 def recalibrated_by(path: Path | None) -> Callable[[Forecasts], Forecasts] | None:

@@ -13,8 +13,6 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from .._version import __version__
 from ..assessment.assess import assess
-from ..assessment.result import Assessment
-from ..calibration.diagnosis.class_words import HELD_OUT
 from ..recalibration.recalibrated_rows import recalibrated_rows
 from ..recalibration.recalibrator import Recalibrator
 from ..report.document import Document
@@ -61,7 +59,8 @@ class Entry:
     finding: str
     """What is wrong with the confidences."""
     remedy: str
-    """Map that mends them, or what to do instead where none does."""
+    """Averaged map that the recalibrated log loss is of, or what to do instead where none helps; "" for fewer than 100
+    answers."""
 
     @property
     def beats(self) -> bool:
@@ -255,7 +254,7 @@ class _Model:
             limits,
             risk_coverage(y, p, cluster, level=self.level),
             found.diagnosis.headline,
-            _mends(found),
+            "" if fit is None else fit.described(Naming()).headline,
         )
         return entry if entry.ranks else _ranks_nothing(entry)
 
@@ -289,11 +288,6 @@ class _Model:
                     area,
                     Interval(area - room, area + room),
                 )
-
-
-def _mends(found: Assessment) -> str:
-    mends = [each.remedy.replace(f" {HELD_OUT}", "").rstrip(".") for each in found.diagnosis.findings if each.remedy]
-    return ". ".join(dict.fromkeys(mends))
 
 
 def _ranks_nothing(entry: Entry) -> Entry:

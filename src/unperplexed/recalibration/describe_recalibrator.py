@@ -93,6 +93,14 @@ def parameters_text(parameters: Mapping[str, Any], labels: Sequence[Label | None
     return " and ".join(filter(None, [", ".join(named), *several]))
 
 
+def map_text(name: str, parameters: Mapping[str, Any], labels: Sequence[Label | None]) -> str:
+    """Name a map with its parameters; once where both have one name, as a temperature has."""
+    shown = parameters_text(parameters, labels)
+    if shown.split()[:-1] == [name]:
+        return shown
+    return f"{name}: {shown}" if shown else name
+
+
 def _range(what: str, values: Sequence[float], labels: Sequence[Label | None]) -> str:
     ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
     low, high = (f"{values[at]:+.2g}".replace("-", MINUS) + f" for '{short_name(str(labels[at]))}'" for at in ends)

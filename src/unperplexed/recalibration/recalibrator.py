@@ -28,7 +28,7 @@ from .describe_recalibrator import recalibrator_document
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
 from .gain import Baseline, Gain
 from .new_forecasts import new_forecasts
-from .saved import LARGEST_FILE, parsed, state_dict, state_of
+from .saved import loaded, state_dict, state_of
 from .state import Candidate, State
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Recalibrator(Result):
         refuse_unknown("Recalibrator.fit", reading, RowReading.__annotations__)
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
-            return self._set(state_of_tally(y_true, self._settings()))
+            return self.with_state(state_of_tally(y_true, self._settings()))
         if y_prob is None:
             raise InputError("y_prob: missing; fit takes outcomes and probabilities, or a Tally.")
         forecasts = Forecasts(y_true, y_prob, **reading)
@@ -163,12 +163,13 @@ class Recalibrator(Result):
         Recalibrator
             Itself, fitted.
         """
-        return self._set(state_of_chunks(chunks, self._settings()))
+        return self.with_state(state_of_chunks(chunks, self._settings()))
 
     def _settings(self) -> FitSettings:
         return checked_settings(self.method, self.single, self.folds, self.seed)
 
-    def _set(self, state: State) -> Recalibrator:
+    def with_state(self, state: State) -> Recalibrator:
+        """Take what a fit found; return itself."""
         self._state = state
         self.labels_, self.n_rows_ = state.facts.labels, state.facts.n_rows
         self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
@@ -291,7 +292,7 @@ class Recalibrator(Result):
             raise InputError("the recalibration map is damaged: settings cannot be right. Fit it anew.")
         made = cls(**settings)
         made._settings()
-        return made._set(state)
+        return made.with_state(state)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted recalibrator as JSON, whole or not at all."""
@@ -301,19 +302,7 @@ class Recalibrator(Result):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Recalibrator:
         """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
-        try:
-            with Path(path).open("rb") as stream:
-                content = stream.read(LARGEST_FILE + 1)
-            if len(content) > LARGEST_FILE:
-                raise InputError("not a recalibration map: the file is too large.")
-            return cls.from_dict(parsed(content.decode()))
-        except UnicodeDecodeError:
-            raise InputError(f"{path}: not a recalibration map: no text.") from None
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-        except OSError as error:
-            reason = (error.strerror or str(error)).rstrip(".")
-            raise InputError(f"{path}: cannot be read: {reason}. A recalibration map is a regular file.") from None
+        return loaded(path, cls.from_dict)
 
     def __repr__(self) -> str:
         """Give the settings, and the heaviest map once it is fitted."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, NoReturn
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -25,13 +27,16 @@ from .state import Candidate, Facts, State
 
 FORMAT, VERSION = "unperplexed recalibration map", 1
 
+GROUPS_FORMAT = "unperplexed recalibration maps of groups"
+"""Of maps of groups, in saved_groups."""
+
 LARGEST_FILE = 1 << 27
 """Bytes."""
 
 
 def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Give a state as plain values."""
-    facts, gain = state.facts, state.gain
+    facts = state.facts
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -46,16 +51,21 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
             for each in state.candidates
         ],
         "maps": [each.to_dict() for each in state.maps.values()],
-        "gain": None
-        if gain is None
-        else {
-            "log_loss": gain.log_loss,
-            "recalibrated": gain.recalibrated,
-            "gain": gain.gain,
-            "interval": list(gain.interval),
-            "rows": gain.n_rows,
-        },
+        "gain": gain_dict(state.gain),
         "baseline": None if state.baseline is None else _baseline_dict(state.baseline),
+    }
+
+
+def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
+    """Give a gain as plain values."""
+    if gain is None:
+        return None
+    return {
+        "log_loss": gain.log_loss,
+        "recalibrated": gain.recalibrated,
+        "gain": gain.gain,
+        "interval": list(gain.interval),
+        "rows": gain.n_rows,
     }
 
 
@@ -66,6 +76,26 @@ def _baseline_dict(baseline: Baseline) -> dict[str, Any]:
         "zeros": baseline.zeros,
         "zeros_as": baseline.zeros_as,
     }
+
+
+Made = TypeVar("Made")
+
+
+def loaded(path: str | PathLike[str], make: Callable[[Any], Made]) -> Made:
+    """Make a map of what a JSON file holds; errors name the file."""
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise InputError("not a recalibration map: the file is too large.")
+        return make(parsed(content.decode()))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a recalibration map: no text.") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).rstrip(".")
+        raise InputError(f"{path}: cannot be read: {reason}. A recalibration map is a regular file.") from None
 
 
 def parsed(text: str) -> Any:
@@ -90,6 +120,11 @@ def parsed(text: str) -> Any:
 
 def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     """Read what `state_dict` gave, and check all of it."""
+    if isinstance(data, Mapping) and data.get("format") == GROUPS_FORMAT:
+        raise InputError(
+            "these are maps of groups, which need each row's group: apply them with recalibrate --apply, or with"
+            " GroupRecalibrator."
+        )
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise InputError('not a recalibration map: it has no "format": "unperplexed recalibration map".')
     if type(data.get("version")) is not int or data["version"] != VERSION:
@@ -104,9 +139,9 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     facts, candidates = _facts(data), _candidates(data["candidates"])
     maps = _maps(data["maps"], candidates, facts)
     settings = data["settings"]
-    _require(isinstance(settings, Mapping), "settings")
-    gain, baseline = _gain(data["gain"]), _baseline(data.get("baseline"))
-    _require(baseline is None or gain is not None, "baseline")
+    require(isinstance(settings, Mapping), "settings")
+    gain, baseline = gain_of(data["gain"]), _baseline(data.get("baseline"))
+    require(baseline is None or gain is not None, "baseline")
     return State(facts, candidates, maps, gain, baseline), dict(settings)
 
 
@@ -122,7 +157,8 @@ _HIGHEST_LAPSE = 0.99
 _NONE = State(Facts((), 0, (), 0.0), (), {}, None)
 
 
-def _require(condition: bool, what: str) -> None:
+def require(condition: bool, what: str) -> None:
+    """Refuse a map of which something cannot be right."""
     if not condition:
         raise InputError(f"the recalibration map is damaged: {what} cannot be right. Fit it anew.")
 
@@ -136,81 +172,82 @@ def number(value: Any, what: str, low: float = -1e6, high: float = 1e6) -> float
     return float(value)
 
 
-def _whole(value: Any, what: str) -> int:
-    _require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
+def whole(value: Any, what: str) -> int:
+    """Return a whole number from 0."""
+    require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53, what)
     return int(value)
 
 
 def _facts(data: Mapping[str, Any]) -> Facts:
     labels, observed = data["labels"], data["observed"]
-    _require(isinstance(labels, list) and len(labels) > 1, "labels")
-    _require(all(label is None or isinstance(label, bool | int | float | str) for label in labels), "labels")
+    require(isinstance(labels, list) and len(labels) > 1, "labels")
+    require(all(label is None or isinstance(label, bool | int | float | str) for label in labels), "labels")
     named = [label for label in labels if label is not None]
-    _require(len(set(named)) == len(named), "labels")
-    _require(isinstance(observed, list) and len(observed) == len(labels), "observed")
+    require(len(set(named)) == len(named), "labels")
+    require(isinstance(observed, list) and len(observed) == len(labels), "observed")
     frequencies = tuple(number(each, "observed", 0, 1) for each in observed)
-    _require(abs(sum(frequencies) - 1) < 1e-6, "observed")
-    rows = _whole(data["rows"], "rows")
-    _require(rows > 0, "rows")
+    require(abs(sum(frequencies) - 1) < 1e-6, "observed")
+    rows = whole(data["rows"], "rows")
+    require(rows > 0, "rows")
     two = len(labels) == 2
     floor = number(data["floor"], "floor", 1e-30 if two else 0.0, _HIGHEST_FLOOR if two else 0.0)
-    return Facts(tuple(labels), rows, frequencies, floor, _whole(data["sampled"], "sampled"))
+    return Facts(tuple(labels), rows, frequencies, floor, whole(data["sampled"], "sampled"))
 
 
 def _candidates(data: Any) -> tuple[Candidate, ...]:
-    _require(isinstance(data, list) and 0 < len(data) < 100, "candidates")
+    require(isinstance(data, list) and 0 < len(data) < 100, "candidates")
     found = []
     for each in data:
-        _require(isinstance(each, Mapping) and set(each) == {"name", "weight", "log_loss", "parameters"}, "candidates")
-        _require(isinstance(each["name"], str), "candidates")
+        require(isinstance(each, Mapping) and set(each) == {"name", "weight", "log_loss", "parameters"}, "candidates")
+        require(isinstance(each["name"], str), "candidates")
         weight, loss = number(each["weight"], "weight", 0, 1), number(each["log_loss"], "log_loss", 0)
         found.append(Candidate(each["name"], weight, loss, number(each["parameters"], "parameters", 0)))
-    _require(len({each.name for each in found}) == len(found), "candidates")
-    _require(abs(sum(each.weight for each in found) - 1) < 1e-6, "the sum of the weights")
+    require(len({each.name for each in found}) == len(found), "candidates")
+    require(abs(sum(each.weight for each in found) - 1) < 1e-6, "the sum of the weights")
     return tuple(found)
 
 
 def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts) -> dict[str, Any]:
-    _require(isinstance(data, list), "maps")
+    require(isinstance(data, list), "maps")
     maps: dict[str, Any] = {}
     for each in data:
-        _require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
+        require(isinstance(each, Mapping) and isinstance(each.get("name"), str), "maps")
         if len(facts.labels) == 2:
             maps[each["name"]] = binary_map_of(each, largest_log_odds(facts.floor))
         else:
             maps[each["name"]] = class_map_of(each, len(facts.labels))
     weighing = {each.name for each in candidates if each.weight >= LEAST_WEIGHT}
-    _require(len(maps) == len(data) and set(maps) == weighing, "maps, which differ from the candidates that weigh,")
+    require(len(maps) == len(data) and set(maps) == weighing, "maps, which differ from the candidates that weigh,")
     return maps
 
 
 def binary_map_of(data: Mapping[str, Any], largest: float) -> BinaryMap:
     """Read a map for two classes, and check that it has the parameters of its name and never falls."""
     name = data["name"]
-    _require(name in COMPLEXITY, f"the name {name!r:.40}, which is no map for two classes,")
+    require(name in COMPLEXITY, f"the name {name!r:.40}, which is no map for two classes,")
     if "points" in data:
-        _require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
-        _require(name not in (*COLUMNS_OF, "lapse"), f"map {name}, which has points,")
+        require(set(data) == {"name", "points"} and isinstance(data["points"], list), f"map {name}")
+        require(name not in (*COLUMNS_OF, "lapse"), f"map {name}, which has points,")
         points = data["points"]
-        _require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
+        require(0 < len(points) <= 1 << 20 and all(isinstance(x, list) and len(x) == 2 for x in points), "points")
         s, t = (tuple(number(x[side], "points", -1000, 1000) for x in points) for side in (0, 1))
-        _require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
+        require(all(b > a for a, b in pairwise(s)), f"map {name}: the order of its points")
         falls = any(b < a for a, b in pairwise(t))
-        _require(not falls, f"map {name}, which falls,")
+        require(not falls, f"map {name}, which falls,")
         return CurveMap(name, s, t)
     coefficients = data.get("coefficients")
-    _require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
+    require(set(data) == {"name", "coefficients", "lapse"} and isinstance(coefficients, Mapping), f"map {name}")
     assert isinstance(coefficients, Mapping)
     allowed = [COLUMNS_OF[name]] if name in COLUMNS_OF else []
     if name in ("beta", "tail", "lapse"):
         allowed.append(COLUMNS_OF["logistic"])
     columns = next((each for each in allowed if set(each) == set(coefficients)), None)
-    _require(columns is not None, f"map {name}, whose coefficients are those of another map,")
+    require(columns is not None, f"map {name}, whose coefficients are those of another map,")
     assert columns is not None
     values = tuple(number(coefficients[each], f"map {name}") for each in columns)
     lapse = number(data["lapse"], "lapse", 0, _HIGHEST_LAPSE if name == "lapse" else 0)
     found = AdditiveMap(name, columns, values, lapse)
-    _require(rises(found, largest), f"map {name}, which falls,")
+    require(rises(found, largest), f"map {name}, which falls,")
     return found
 
 
@@ -218,11 +255,11 @@ def class_map_of(data: Mapping[str, Any], n_classes: int) -> ClassMap:
     """Read a map for more than two classes, and check that it does not reverse and gives probabilities."""
     _check_numbers(data, f"map {data['name']:.40}")
     found = class_map_from_dict(data)
-    _require(found.to_dict() == data, f"map {found.name}")
+    require(found.to_dict() == data, f"map {found.name}")
     _check_linear(found.base if isinstance(found, IsotonicMap) else found, found.name, n_classes)
     if isinstance(found, IsotonicMap):
-        _require(len(found.knots) == n_classes, f"the number of classes of map {found.name}")
-        _require(all(_is_curve(x, y) for x, y in found.knots), f"map {found.name}, whose curves fall,")
+        require(len(found.knots) == n_classes, f"the number of classes of map {found.name}")
+        require(all(_is_curve(x, y) for x, y in found.knots), f"map {found.name}, whose curves fall,")
     z = np.full((n_classes + 1, n_classes), -20.0)
     np.fill_diagonal(z, 0.0)
     with np.errstate(all="ignore"):
@@ -230,19 +267,19 @@ def class_map_of(data: Mapping[str, Any], n_classes: int) -> ClassMap:
             q = found.probabilities(z)
         except (ValueError, IndexError):
             q = np.zeros(0)
-    _require(q.shape == z.shape, f"the number of classes of map {found.name}")
-    _require(bool(((q > 0) & (q < 1)).all() and np.allclose(q.sum(axis=1), 1, atol=1e-9)), f"map {found.name}")
+    require(q.shape == z.shape, f"the number of classes of map {found.name}")
+    require(bool(((q > 0) & (q < 1)).all() and np.allclose(q.sum(axis=1), 1, atol=1e-9)), f"map {found.name}")
     return found
 
 
 def _check_linear(found: LinearMap, name: str, n_classes: int) -> None:
     """Refuse parameters that no fit returns: above all a shared slope, or curves, that reverse the order."""
-    _require(found.biases.shape == (n_classes,), f"the number of classes of map {name}")
-    _require(found.curves.shape == (2,), f"map {name}")
-    _require(math.log(LOWEST_FLOOR) - 1e-9 <= found.log_floor < 0, f"log_floor of map {name}")
-    _require(0 <= found.lapse < _HIGHEST_LAPSE, f"lapse of map {name}")
+    require(found.biases.shape == (n_classes,), f"the number of classes of map {name}")
+    require(found.curves.shape == (2,), f"map {name}")
+    require(math.log(LOWEST_FLOOR) - 1e-9 <= found.log_floor < 0, f"log_floor of map {name}")
+    require(0 <= found.lapse < _HIGHEST_LAPSE, f"lapse of map {name}")
     with np.errstate(all="ignore"):
-        _require(increasing(found), f"map {name}, which falls,")
+        require(increasing(found), f"map {name}, which falls,")
 
 
 def _is_curve(x: Floats, y: Floats) -> bool:
@@ -265,28 +302,29 @@ def _check_numbers(value: Any, what: str) -> None:
         number(value, what)
 
 
-def _gain(data: Any) -> Gain | None:
+def gain_of(data: Any) -> Gain | None:
+    """Read what `gain_dict` gave."""
     if data is None:
         return None
     keys = {"log_loss", "recalibrated", "gain", "interval", "rows"}
-    _require(isinstance(data, Mapping) and set(data) == keys, "gain")
+    require(isinstance(data, Mapping) and set(data) == keys, "gain")
     interval = data["interval"]
-    _require(isinstance(interval, list) and len(interval) == 2, "gain")
+    require(isinstance(interval, list) and len(interval) == 2, "gain")
     low, high = (number(each, "gain") for each in interval)
     before, after, gain = (number(data[name], "gain") for name in ("log_loss", "recalibrated", "gain"))
-    _require(low <= high, "gain")
-    return Gain(before, after, gain, (low, high), _whole(data["rows"], "gain"))
+    require(low <= high, "gain")
+    return Gain(before, after, gain, (low, high), whole(data["rows"], "gain"))
 
 
 def _baseline(data: Any) -> Baseline | None:
     if data is None:
         return None
-    _require(isinstance(data, Mapping) and set(data) == {"log_loss", "interval", "zeros", "zeros_as"}, "baseline")
+    require(isinstance(data, Mapping) and set(data) == {"log_loss", "interval", "zeros", "zeros_as"}, "baseline")
     interval = data["interval"]
-    _require(isinstance(interval, list) and len(interval) == 2, "baseline")
+    require(isinstance(interval, list) and len(interval) == 2, "baseline")
     low, high = (number(each, "baseline") for each in interval)
-    _require(low <= high, "baseline")
-    zeros = _whole(data["zeros"], "baseline")
+    require(low <= high, "baseline")
+    zeros = whole(data["zeros"], "baseline")
     return Baseline(
         number(data["log_loss"], "baseline", 0), (low, high), zeros, number(data["zeros_as"], "baseline", 0, 1)
     )

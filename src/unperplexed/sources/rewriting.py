@@ -11,23 +11,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._lib.arrays import Columns
 from .._lib.errors import InputError
 from .._lib.output_files import whole_file
-from .._lib.typing import AnyFloats, Floats, Ints
+from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, check_column, probability_columns
 from .files import FileReading, named
 from .kinds import TextKinds
 from .readers import Batch, Source, Wanted
 from .readers.formats import File, format_of, formats, found_files, open_source, separator_of
-from .row_filter import ALL_ROWS, RowFilter
 from .writers import TABLES, Rows, table_writer
 
-Change = Callable[[Columns, int, Ints | None], Floats]
-"""Gives new probabilities, (n, k), of the rows of k columns; the number is that of the first row in the file.
-
-With places it gives new ones there, and the old ones elsewhere.
-"""
+Change = Callable[[Batch], Floats]
+"""Gives new probabilities, (n, k), of the rows of a batch with k columns of probabilities."""
 Progress = Callable[[int, int, int | None], None]
 
 
@@ -44,8 +39,8 @@ class ForecastFile:
     reading: FileReading
     messages: list[str] = field(default_factory=list)
     """Sentences that say what was chosen unasked."""
-    where: RowFilter = ALL_ROWS
-    """Which rows get other probabilities."""
+    also: tuple[str, ...] = ()
+    """Other columns that a change reads."""
 
     def write(
         self,
@@ -82,8 +77,7 @@ class ForecastFile:
         with whole_file(path) as temporary, named(self.file.name):
             with table_writer(temporary, form, *spelled, self._schema()) as write:
                 for batch, others in self._batches(form):
-                    found = change(batch.probabilities[0], batch.first_row, self.where.places(batch.raw))
-                    write(_joined(self.source.names, others, _by_name(found, new, form)))
+                    write(_joined(self.source.names, others, _by_name(change(batch), new, form)))
                     rows += batch.n_rows
                     if progress is not None:
                         progress(rows, batch.position, self.source.size)
@@ -117,7 +111,7 @@ class ForecastFile:
         """Yield JSON's objects as they are, or as a frame of the columns that any of them has."""
         from .readers.jsonl import json_rows
 
-        wanted = Wanted([self.plan.prob], raw=self.where.columns, cells=self.reading.cells)
+        wanted = Wanted([self.plan.prob], raw=self.also, cells=self.reading.cells)
         batches = self.source.batches(wanted)
         if form == "jsonl":
             yield from zip(batches, json_rows(self.file.path, self.reading.encoding), strict=True)
@@ -144,7 +138,7 @@ class ForecastFile:
         return pa.schema(fields, _metadata(schema.metadata or {}, self.plan.prob))
 
 
-def forecast_file(name: str, prob: Sequence[str], reading: FileReading, where: str = "") -> ForecastFile:
+def forecast_file(name: str, prob: Sequence[str], reading: FileReading, also: Sequence[str] = ()) -> ForecastFile:
     """Open a file of forecasts without outcomes.
 
     Parameters
@@ -155,8 +149,8 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading, where: s
         Probability columns, each plain or as label=column; empty where only one column can be meant.
     reading : FileReading
         How it is read.
-    where : str, default ""
-        SQL expression of columns: only the rows for which it is true get other probabilities.
+    also : sequence of str, optional
+        Other columns that a change reads.
 
     Returns
     -------
@@ -173,14 +167,13 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading, where: s
     messages: list[str] = []
     file = files[0]
     with named(file.name):
-        chosen_rows = RowFilter(where)
-        options = reading.written([*prob, *chosen_rows.columns])
+        options = reading.written([*prob, *also])
         source = open_source(file, reading.format, options, messages.append)
         plan, chosen = probability_columns(prob, source, reading.labels is not None)
-        for column in chosen_rows.columns:
+        for column in also:
             check_column(column, source)
         form = reading.format or format_of(file)
-        return ForecastFile(file, form, source, plan, reading, messages + chosen, chosen_rows)
+        return ForecastFile(file, form, source, plan, reading, messages + chosen, tuple(also))
 
 
 def _metadata(kept: Mapping[bytes, bytes], changed: Sequence[str]) -> dict[bytes, bytes]:

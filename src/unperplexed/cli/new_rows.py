@@ -1,0 +1,88 @@
+"""New forecasts in a file, checked batch by batch before a map or a pool changes them, and the form they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._lib.typing import AnyFloats, Floats, Ints
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.labels import Label
+from ..sources.columns import Plan
+from ..sources.files import FileReading
+from .classes import order_of_classes
+
+FORMS = ("percent", "from_logits", "from_log_probs")
+"""Options that name the form of probabilities."""
+
+
+class NewRows:
+    """Checks successive rows of a forecaster as `Forecasts` does, and gives their columns in the order of the classes.
+
+    ``what`` was fitted to the classes, as messages call it; ``name`` is what they call several columns.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Label | None],
+        plan: Plan,
+        reading: FileReading,
+        say: Callable[[str], None],
+        what: str = "recalibration map",
+        name: str = "probabilities",
+    ) -> None:
+        self._labels, self._plan, self._reading, self._say, self._what = labels, plan, reading, say, what
+        self._name = plan.prob[0] if len(plan.prob) == 1 else name
+        self._order: list[int] | None = None
+
+    def checked(self, p: AnyFloats, first_row: int, places: Ints | None = None) -> Floats:
+        """Give probabilities of every class; NaN for rows at other places, and where --drop-invalid leaves rows out."""
+        if self._order is None:
+            self._order, said = order_of_classes(self._labels, p.shape[1], self._plan, self._reading, self._what)
+            if said:
+                self._say(said)
+        ordered = np.ascontiguousarray(p[:, self._order])
+        options: dict[str, Any] = dict(self._reading.options)
+        forecasts = Forecasts(
+            np.zeros(len(p), dtype=np.int8),
+            ordered[:, 0] if p.shape[1] == 1 else ordered,
+            known_labels=tuple(range(len(self._labels))),
+            first_row=first_row,
+            names=("", self._name, ""),
+            **options,
+        )
+        found = np.full((len(p), len(self._labels)), np.nan)
+        for block in (forecasts if places is None else forecasts[places]).blocks():
+            found[block.index - first_row] = block.probabilities
+        return found
+
+    def as_read(self, q: Floats, n_columns: int) -> Floats:
+        """Give probabilities of every class in the columns and in the form in which they were read."""
+        columns = q[:, 1:] if n_columns == 1 else q[:, np.argsort(self._order or range(n_columns))]
+        return in_form(columns, self._reading.options)
+
+
+def in_form(rows: Floats, form: Mapping[str, bool]) -> Floats:
+    """Give probabilities as the file had them: percentages, log-probabilities, or logits.
+
+    The logits of one column are log-odds; those of several are log-probabilities, whose softmax they are.
+    """
+    if form.get("percent"):
+        return 100 * rows
+    if form.get("from_logits") and rows.shape[1] == 1:
+        return np.log(rows) - np.log1p(-rows)
+    if form.get("from_logits") or form.get("from_log_probs"):
+        return np.log(rows)
+    return rows
+
+
+def unit_of(reading: FileReading, n_columns: int) -> str:
+    """Name the form of the new columns, where it is not probabilities."""
+    if reading.options["percent"]:
+        return " in percent"
+    if reading.options["from_logits"] and n_columns == 1:
+        return " in log-odds"
+    logs = reading.options["from_logits"] or reading.options["from_log_probs"]
+    return " in log-probabilities" if logs else ""

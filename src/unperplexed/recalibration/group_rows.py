@@ -1,0 +1,189 @@
+"""Rows with their groups: fitted by one map and by maps of groups, which are compared on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.typing import Floats, Ints
+from ..forecasts.forecasts import Forecasts
+from ..forecasts.group_keys import Key, in_order, row_keys
+from ..forecasts.labels import Label
+from ..statistics.means import t_quantile
+from ..statistics.standard_errors import Dependence, uncertain_mean
+from ..tally.tally import common_labels
+from .averaging import TOWARDS_IN_SAMPLE
+from .fitting import FitSettings, state_of_chunks
+from .folds import folds_of_places
+from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain
+from .recalibrated_rows import clusters_in_order, order_of_rows
+from .state import State
+
+FEWEST_ROWS_OF_GROUP = 20
+"""A group with fewer rows has no map of its own."""
+
+FOLDS = 5
+"""Parts of the rows that are held out in turn to compare the maps of groups with one map."""
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of positive weight, in the order of their groups."""
+
+    labels: tuple[Label | None, ...]
+    by: tuple[str, ...]
+    """Names of the columns that make the groups."""
+    keys: tuple[Key, ...]
+    group: Ints
+    """Number of each row's key."""
+    p: Floats
+    """(n, C)."""
+    truth: Ints
+    weight: Floats | None
+    cluster: Ints | None
+
+    def some(self, rows: Any) -> GroupRows:
+        """Give some of the rows."""
+        weight, cluster = (None if x is None else x[rows] for x in (self.weight, self.cluster))
+        return replace(
+            self, group=self.group[rows], p=self.p[rows], truth=self.truth[rows], weight=weight, cluster=cluster
+        )
+
+    def state(self, settings: FitSettings) -> State:
+        """Fit maps to the rows, of whatever group."""
+        forecasts = Forecasts(
+            self.truth,
+            self.p[:, 1] if len(self.labels) == 2 else self.p,
+            known_labels=tuple(range(len(self.labels))),
+            sample_weight=self.weight,
+            groups=self.cluster,
+        )
+        found = state_of_chunks(lambda: [forecasts], settings)
+        return replace(found, facts=replace(found.facts, labels=self.labels))
+
+
+def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
+    """Read rows, part by part with the columns that make their groups."""
+    names: tuple[str, ...] = ()
+    labels: tuple[Label | None, ...] | None = None
+    found: dict[Key, list[tuple[Floats, Ints, Floats | None, Ints | None]]] = {}
+    for forecasts, by in stream:
+        keys = row_keys(by, forecasts.n_rows)
+        names, labels = keys.names, common_labels(labels or forecasts.labels, forecasts.labels)
+        for key, places in keys.groups():
+            part = forecasts[places]
+            for block in part.blocks():
+                some = block if block.weights is None else block[block.weights > 0]
+                row = (
+                    some.probabilities.astype(np.float64),
+                    some.truth.astype(np.int64),
+                    some.weights,
+                    part.clusters(some.index),
+                )
+                found.setdefault(key, []).append(row)
+    keys_of_rows = tuple(key for key in in_order(list(found)) if sum(part[1].size for part in found[key]))
+    if labels is None or not keys_of_rows:
+        raise InputError("y_true: no rows of positive weight to fit to.")
+    p, truth, weight, cluster = zip(*(part for key in keys_of_rows for part in found[key]), strict=True)
+    sizes = [sum(part[1].size for part in found[key]) for key in keys_of_rows]
+    return GroupRows(
+        labels,
+        names,
+        keys_of_rows,
+        np.repeat(np.arange(len(sizes)), sizes),
+        np.concatenate(p),
+        np.concatenate(truth),
+        None if weight[0] is None else np.concatenate(weight),
+        None if cluster[0] is None else np.concatenate(cluster),
+    )
+
+
+@dataclass(frozen=True)
+class GroupMaps:
+    """One map for all rows, and maps of groups that change what it gives."""
+
+    shared: State
+    own: Mapping[Key, State]
+
+    @classmethod
+    def of(cls, rows: GroupRows, settings: FitSettings) -> GroupMaps:
+        """Fit the one map, and to what it gives of each group a map in which the identity, no change, has its weight.
+
+        So a group has a map of its own as far as its rows need one; with few rows it follows the one map.
+        """
+        shared = rows.state(settings)
+        recalibrated = replace(rows, p=shared.probabilities(rows.p))
+        own = {}
+        for at, key in enumerate(rows.keys):
+            of_group = recalibrated.some(rows.group == at)
+            one_cluster = of_group.cluster is not None and np.unique(of_group.cluster).size < 2
+            if of_group.truth.size >= FEWEST_ROWS_OF_GROUP and not one_cluster:
+                own[key] = of_group.state(settings)
+        return cls(shared, own)
+
+    def changed(self, key: Key, q: Floats) -> Floats:
+        """Give what the map of a group makes of what the one map gives."""
+        return self.own[key].probabilities(q) if key in self.own else q
+
+
+@dataclass(frozen=True)
+class HeldOutGroup:
+    """Mean log losses of a group on held-out rows, in nats. Smaller is better."""
+
+    n_rows: int
+    shared: float
+    """By the one map."""
+    own: float
+    """By the map of the group."""
+
+
+@dataclass(frozen=True)
+class GroupGain:
+    """Maps of groups compared with one map for all, on held-out rows."""
+
+    gain: Gain
+    """Its log loss before is that by the one map."""
+    groups: Mapping[Key, HeldOutGroup]
+
+
+def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings) -> GroupGain | None:
+    """Fit all maps without each fold and compare them on it; None for too few rows or clusters."""
+    order = order_of_rows(rows.p, rows.truth, rows.weight)
+    cluster = None if rows.cluster is None else clusters_in_order(rows.cluster, order)
+    units = rows.truth.size if cluster is None else int(cluster.max()) + 1
+    if rows.truth.size < FEWEST_ROWS or (cluster is not None and units < FEWEST_CLUSTERS):
+        return None
+    dealt = folds_of_places(units, FOLDS, settings.seed)
+    fold = dealt[np.argsort(order)] if cluster is None else dealt[cluster]
+    losses = np.empty((2, rows.truth.size))
+    for held_out in range(FOLDS):
+        out = fold == held_out
+        losses[:, out] = _losses(rows.some(out), GroupMaps.of(rows.some(~out), settings))
+    w = np.ones(rows.truth.size) if rows.weight is None else rows.weight
+    before, after = (float(w @ each / w.sum()) for each in losses)
+    found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
+    in_sample = _losses(rows, fitted)
+    more = TOWARDS_IN_SAMPLE * max(0.0, float(w @ (in_sample[0] - in_sample[1]) / w.sum()) - found.mean)
+    reach = 1.96 if cluster is None else float(t_quantile(0.95, units - 1))
+    half = reach * found.standard_error
+    gain = Gain(before, after, found.mean, (found.mean - half, found.mean + more + half), rows.truth.size)
+    groups = {}
+    for at, key in enumerate(rows.keys):
+        some = rows.group == at
+        means = losses[:, some] @ w[some] / w[some].sum()
+        groups[key] = HeldOutGroup(int(some.sum()), *map(float, means))
+    return GroupGain(gain, groups)
+
+
+def _losses(rows: GroupRows, maps: GroupMaps) -> Floats:
+    """Return the log loss of each row by the one map, and by the map of its group."""
+    q, each = maps.shared.probabilities(rows.p), np.arange(rows.truth.size)
+    own = q.copy()
+    for at, key in enumerate(rows.keys):
+        some = rows.group == at
+        own[some] = maps.changed(key, q[some])
+    return -np.log(np.stack([q[each, rows.truth], own[each, rows.truth]]))
