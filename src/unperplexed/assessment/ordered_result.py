@@ -42,6 +42,7 @@ class Threshold:
     assessment: Assessment
     """Assessment of the probabilities of this event."""
 
+
 @dataclass(frozen=True, eq=False)
 class PitHistogram(ReadOnlyArrays):
     """Where outcomes fall in their forecasts: the verification rank or PIT histogram, flat for calibrated forecasts."""
