@@ -28,6 +28,7 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
         assert all(each.interval.low < each.skill < each.interval.high for each in scores)
 
 
+@pytest.mark.slow
 def test_influenza_forecasts_are_too_wide():
     with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
         y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
