@@ -60,6 +60,7 @@ def test_what_is_no_baseline_is_refused(data):
         assess(Tally.of(y, p), baseline="base-rate")
 
 
+@pytest.mark.slow
 def test_the_command_reads_what_skill_reads(data, tmp_path, capsys):
     y, p, month = data
     frame = pl.DataFrame({"y": y == 1, "p": p[:, 1], "clim": 0.4, **month})

@@ -30,6 +30,7 @@ def data(rng):
     return pl.DataFrame(frame).with_columns(id=np.arange(N) // 2, day=np.arange(N) % 40)
 
 
+@pytest.mark.slow
 def test_a_group_is_its_rows_alone_and_p_values_are_adjusted_for_all(data):
     named = {name: data[name] for name in "pqr"}
     found = compare(named, data["y"], by={"lead": data["lead"]}, groups=data["id"])
@@ -64,6 +65,7 @@ def run(capsys, *arguments):
     return json.loads(out) if not code else err
 
 
+@pytest.mark.slow
 def test_files_give_what_arrays_give(data, tmp_path, capsys):
     for name, write in (("f.csv", data.write_csv), ("f.parquet", data.write_parquet)):
         write(tmp_path / name)

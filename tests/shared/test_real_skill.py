@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from real_data import DATA
-from unperplexed import assess_ordered, skill
+from unperplexed import assess_ordered, compare, skill
 
 
 def test_influenza_by_horizon_against_the_base_rate_and_another_team():
@@ -28,6 +28,7 @@ def test_influenza_by_horizon_against_the_base_rate_and_another_team():
         assert all(each.interval.low < each.skill < each.interval.high for each in scores)
 
 
+@pytest.mark.slow
 def test_influenza_forecasts_are_too_wide():
     with np.load(DATA / "flusight_2015_16" / "Delphi-Stat.npz") as file:
         y, p, week = file["labels"], file["probs"].astype(float), file["ew"]
@@ -38,3 +39,16 @@ def test_influenza_forecasts_are_too_wide():
     assert found.location.value == pytest.approx(((low + high) / 2).mean(), abs=1e-6)
     assert found.verdict.startswith("Forecasts are too wide")
     assert found.n_clusters == 29
+
+
+def test_skill_and_its_test_are_those_of_scores():
+    """Against Brier score and Diebold-Mariano test (HLN, Student's t) of scores 2.7.0, on the first 500 games."""
+    p, y = np.loadtxt(DATA / "fte_games" / "nba_games.csv", delimiter=",", skiprows=1, usecols=(4, 5))[:500].T
+    found = skill(p, y).whole.scores["forecast"]["brier_score"]
+    assert (found.score / 2, found.baseline_score / 2) == pytest.approx((0.21352733449588043, 0.24823599999999998))
+    assert found.skill == pytest.approx(0.1398212406907925, abs=1e-14)
+    other = np.clip(p * 0.8 + 0.1, 0, 1)
+    apart = compare({"p": p, "other": other}, y, resamples=0).between("p", "other").differences["brier_score"]
+    assert apart.difference == pytest.approx(0.003288825144809019, abs=1e-15)
+    assert [*apart.interval] == pytest.approx([-0.0036226900659017346, 0.010200340355519772], abs=1e-15)
+    assert apart.p_value == pytest.approx(2 * (1 - 0.824856812020652))

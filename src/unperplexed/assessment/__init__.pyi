@@ -8,6 +8,7 @@ from .classes import Bias as Bias
 from .classes import ClassAverage as ClassAverage
 from .classes import ClassTable as ClassTable
 from .classes import PredictedTable as PredictedTable
+from .confusion import ConfusionTable as ConfusionTable
 from .decision_curve import DecisionCurve as DecisionCurve
 from .decision_result import Confusion as Confusion
 from .decision_result import Costs as Costs

@@ -35,6 +35,7 @@ from .describe_metrics import (
 from .describe_power import bias_in_points, rows_needed
 from .describe_tables import (
     class_table,
+    confusions_table,
     detectable_table,
     diagram_table,
     findings_table,
@@ -366,6 +367,9 @@ class Described:
                           " (--view each-class).", quiet=True)
                 )  # fmt: skip
             yield Section("classes", "Classes", blocks, "Classes")
+        confused = confusions_table(a)
+        if confused is not None:
+            yield Section("confusions", "Confused classes", [confused], "Confusions")
         charts = class_charts(a)
         if charts:
             shown = f" The {MOST_CURVES} most miscalibrated classes." if a.n_classes > MOST_CURVES else ""

@@ -191,6 +191,27 @@ def more_of_classes(a: Assessment) -> Table | None:
     return Table("Averages and calibration errors of each class", columns, sortable=True, folded=True)
 
 
+def confusions_table(a: Assessment) -> Table | None:
+    """Return the confused classes that cost most; None where there are none, or the rows are not at hand."""
+    c = a.confusions
+    if c is None or not len(c):
+        return None
+    names = range(len(c))
+    return Table(
+        f"Confused classes, the costliest first. Loss: their part of the log loss at the floor {a.floor:g}, in nats.",
+        [
+            Column("predicted", [short_name(str(c.predicted[at]), 40) for at in names], words=True),
+            Column("observed", [short_name(str(c.observed[at]), 40) for at in names], words=True),
+            Column("rows", each_as(c.weight, count)),
+            Column("probability of the observed class", each_as(c.probability, number), meaning="Geometric mean."),
+            Column("loss", each_as(c.loss, number)),
+            Column("share of the log loss", each_as(c.share, share)),
+        ],
+        sortable=True,
+        folded=len(c) > 20,
+    )
+
+
 def _summed_classes(a: Assessment) -> Table | None:
     """Classes from the sums that a diagnosis is made of, where classes were not counted one by one."""
     sums = a.source.tally.diagnosis

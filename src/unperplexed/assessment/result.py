@@ -42,6 +42,7 @@ from .classes import (
     ClassTable,
     PredictedTable,
 )
+from .confusion import ConfusionTable, confusion_table
 from .intervals import profile_of_tally
 from .measured_profile import DivergenceProfile, profiles_of
 from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 
 AxesOrder = Literal["reported", "nelson"]
-Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "surprises"]
+Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,15 @@ class Assessment(JsonResult):
         return None if self.source.by_class is None else self.source.by_class()
 
     @cached_property
+    def confusions(self) -> ConfusionTable | None:
+        """The confused classes that cost most, in nats, with more than two classes; made when first asked for.
+
+        None for a tally, and where the rows are not at hand any more.
+        """
+        chunks = self.source.chunks
+        return None if chunks is None or self.n_classes <= 2 else confusion_table(chunks(), self.floor)
+
+    @cached_property
     def profile(self) -> RiskProfile:
         """Generalized means of the probabilities assigned to the outcomes, by order. Made when first asked for."""
         return self.source.profile()
@@ -352,10 +362,11 @@ class Assessment(JsonResult):
 
         Parameters
         ----------
-        what : {"figures", "bins", "profile", "floors", "surprises", "classes", "predicted"}, default "figures"
-            One row of headline figures, one row a bin, one row an order, one row a floor, or the rows whose outcomes
-            were assigned the lowest probabilities; in the each-class view also one row a class, and one row a predicted
-            class.
+        what : str, default "figures"
+            "figures": one row of headline figures. "bins", "profile", "floors": one row a bin, an order or a floor.
+            "surprises": the rows whose outcomes were assigned the lowest probabilities. "classes", "predicted": in the
+            each-class view one row a class or a predicted class. "confusions": for rows of more than two classes one
+            row for each pair of a predicted and another observed class.
 
         Returns
         -------
@@ -369,7 +380,7 @@ class Assessment(JsonResult):
         import polars as pl
 
         check_choice("what", what, get_args(Frame))
-        if what in ("bins", "classes", "predicted", "surprises"):
+        if what in ("bins", "classes", "predicted", "confusions", "surprises"):
             return _frame(what, getattr(self, what))
         if what == "profile":
             low, high = self.profile.interval()
@@ -481,13 +492,17 @@ class Assessment(JsonResult):
         return f"<Assessment of {of}: geometric accuracy {self.reported.geometric_accuracy:.3f}>"
 
 
-def _frame(name: str, table: BinTable | ClassTable | PredictedTable | SurpriseTable | None) -> pl.DataFrame:
+def _frame(
+    name: str, table: BinTable | ClassTable | PredictedTable | ConfusionTable | SurpriseTable | None
+) -> pl.DataFrame:
     import polars as pl
 
     if table is None and name == "surprises":
         raise InputError(
             "what: 'surprises' takes a tally with parts=['surprises'] (--parts surprises), or rows to assess."
         )
+    if table is None and name == "confusions":
+        raise InputError("what: 'confusions' takes rows of more than two classes to assess, not a tally.")
     if table is None:
         raise InputError(
             f"what: {name!r} is a table of the each-class view; assess with view='each-class', a tally with"

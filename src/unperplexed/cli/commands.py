@@ -178,7 +178,7 @@ def compare(arguments: argparse.Namespace) -> None:
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
     if isinstance(found, Compared):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
-    outputs = picture_bytes(a.plot, found.plot, comparison=found) | report_bytes(a, found)
+    outputs = picture_bytes(a.plot, found.plot, forest=found) | report_bytes(a, found)
     write_outputs(a, found.to_json, text_of(a, found), outputs)
 
 

@@ -142,9 +142,9 @@ def called(files: Sequence[str]) -> str:
 
 
 def picture_bytes(
-    path: Path | None, draw: Callable[..., Axes], kind: str = "profile", comparison: object = None
+    path: Path | None, draw: Callable[..., Axes], kind: str = "profile", forest: object = None
 ) -> dict[Path, bytes]:
-    """Draw on a figure of the right size and give the picture's bytes by its path."""
+    """Draw on a figure of the right size and give the picture's bytes by its path; a forest has a line for each row."""
     if path is None:
         return {}
     from matplotlib import rc_context
@@ -152,10 +152,16 @@ def picture_bytes(
 
     from ..comparison.plots import comparison_chart
     from ..comparison.result import Comparison
+    from ..pairing.describe_skill import skill_chart
+    from ..pairing.skill_result import Skill
     from ..report.axes import SIZES
     from ..report.matplotlib_draw import chart_size
+    from ..scores.registry import LOG_LOSS
 
-    size = chart_size(comparison_chart(comparison)) if isinstance(comparison, Comparison) else SIZES[kind]
+    chart = comparison_chart(forest) if isinstance(forest, Comparison) else None
+    if isinstance(forest, Skill):
+        chart = skill_chart(forest, LOG_LOSS)
+    size = SIZES[kind] if chart is None else chart_size(chart)
     figure = Figure(figsize=size, layout="tight")
     draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
     stream = io.BytesIO()

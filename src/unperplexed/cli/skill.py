@@ -30,20 +30,22 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_confidence(command)
     options.add_scores(command)
     options.add_json(command)
+    options.add_plot(command)
     options.add_report(command)
 
 
 def skill(arguments: argparse.Namespace) -> None:
     """Score the forecasters of files against a baseline."""
     from ..comparison.files import named_files
-    from .outputs import check_outputs, report_bytes, text_of, write_outputs
+    from .outputs import check_outputs, picture_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
     check_outputs(a)
     found = _skill_of(a, files)
-    write_outputs(a, found.to_json, text_of(a, found), report_bytes(a, found))
+    outputs = picture_bytes(a.plot, found.plot, forest=found) | report_bytes(a, found)
+    write_outputs(a, found.to_json, text_of(a, found), outputs)
 
 
 def skill_beside(arguments: argparse.Namespace) -> Skill | None:

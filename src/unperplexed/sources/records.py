@@ -51,6 +51,48 @@ def records_source(schema: Any, records: Iterable[Any]) -> Source:
     return Source(schema.names, batches, 0, numbers=of_numbers(schema))
 
 
+def with_paths(schema: Any) -> Any:
+    """Add the fields inside of structs by their paths, such as result.p, behind the columns."""
+    known = set(schema.names)
+    inside = (field for column in schema for field in _fields_in(column.name, column.type))
+    return pa.schema([*schema, *(field for field in inside if field.name not in known)])
+
+
+def _fields_in(path: str, kind: Any) -> Iterator[Any]:
+    for field in kind if pa.types.is_struct(kind) else ():
+        yield pa.field(f"{path}.{field.name}", field.type)
+        yield from _fields_in(f"{path}.{field.name}", field.type)
+
+
+def root_of(schema: Any, name: str) -> str:
+    """Name the column that a path leads into; a column has its own name, with a point in it or without."""
+    if name in schema.names:
+        return name
+    names: list[str] = schema.names
+    return next(root for root in names if name.startswith(f"{root}.") and _holds(schema, root, name))
+
+
+def _holds(schema: Any, root: str, name: str) -> bool:
+    return any(field.name == name for field in _fields_in(root, schema.field(root).type))
+
+
+def by_paths(record: Any, schema: Any, names: Sequence[str]) -> Any:
+    """Select columns of a record batch of this schema, and fields inside of its structs."""
+    if all(name in schema.names for name in names):
+        return record.select(names)
+    return pa.RecordBatch.from_arrays([_at_path(record, schema, name) for name in names], names=[*names])
+
+
+def _at_path(record: Any, schema: Any, name: str) -> Any:
+    root = root_of(schema, name)
+    array, path = record.column(root), root
+    while path != name:
+        inner = next(at for at, field in enumerate(array.type) if f"{name}.".startswith(f"{path}.{field.name}."))
+        path = f"{path}.{array.type.field(inner).name}"
+        array = array.flatten()[inner]  # which has no value where the struct has none
+    return array
+
+
 def of_numbers(schema: Any) -> frozenset[str]:
     """Find the columns that hold numbers, or true and false."""
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)

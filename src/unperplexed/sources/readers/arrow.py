@@ -19,35 +19,43 @@ _END = _CONTINUED + bytes(4)
 def open_arrow(path: Path, _: Options) -> Source:
     """Read the schema of an Arrow IPC file, of the file or the stream format."""
     from ..records import (
+        by_paths,
         check_once,
         gather,
         list_widths,
         of_numbers,
         readable,
         record_batches,
+        root_of,
         sliced,
         with_lookahead,
+        with_paths,
     )
 
     with readable("Arrow"), _opened(path) as file:
         schema = _arrow_reader(file).schema
-        names = list(schema.names)
+        paths = with_paths(schema)
     size = path.stat().st_size
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         check_once(schema, wanted.names)
         with readable("Arrow"), _opened(path) as file:
-            widths = list_widths(schema, wanted, lambda names: _arrow_records(file, schema, names, _Given()))
+
+            def read(names: list[str], given: _Given) -> Iterator[Any]:
+                roots = [*dict.fromkeys(root_of(schema, name) for name in names)]
+                return (by_paths(each, schema, names) for each in _arrow_records(file, schema, roots, given))
+
+            widths = list_widths(paths, wanted, lambda names: read(names, _Given()))
             items, given = sum(widths.values()), _Given()
             rows = batch_rows(len(wanted.names) + items)
-            records = sliced(gather(_arrow_records(file, schema, wanted.names, given), rows), items)
+            records = sliced(gather(read(wanted.names, given), rows), items)
 
             def position(_: int) -> int:
                 return file.tell() if given.of is None else size * given.records // max(1, given.of)
 
-            yield from record_batches(with_lookahead(records), schema, wanted, widths, position)
+            yield from record_batches(with_lookahead(records), paths, wanted, widths, position)
 
-    return Source(names, batches, size, numbers=of_numbers(schema))
+    return Source(list(paths.names), batches, size, numbers=of_numbers(paths))
 
 
 @dataclass

@@ -20,7 +20,17 @@ def open_parquet(path: Path, _: Options) -> Source:
     """Read the footer of a Parquet file."""
     from pyarrow.parquet import ParquetFile
 
-    from ..records import check_once, gather, list_widths, of_numbers, readable, record_batches, until
+    from ..records import (
+        by_paths,
+        check_once,
+        gather,
+        list_widths,
+        of_numbers,
+        readable,
+        record_batches,
+        until,
+        with_paths,
+    )
 
     def opened(columns: int) -> Any:
         # Without pre-buffering and with small buffers a row group is decoded page by page, not held whole.
@@ -29,20 +39,28 @@ def open_parquet(path: Path, _: Options) -> Source:
 
     with readable("Parquet"), opened(1) as file:
         schema, footer = file.schema_arrow, file.metadata
-        names = list(schema.names)
+        paths = with_paths(schema)
     n_rows = footer.num_rows
     size = path.stat().st_size
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         check_once(schema, wanted.names)
         with readable("Parquet"), opened(len(wanted.names)) as file:
-            widths = list_widths(schema, wanted, lambda names: file.iter_batches(_PROBED_ROWS, columns=names))
+
+            def read(names: list[str], rows: int = _PROBED_ROWS) -> Iterator[Any]:
+                return (by_paths(each, schema, names) for each in file.iter_batches(rows, columns=names))
+
+            widths = list_widths(paths, wanted, read)
             rows = batch_rows(len(wanted.names) + sum(widths.values()))
-            records = until(gather(file.iter_batches(rows, columns=wanted.names), rows), n_rows)
-            yield from record_batches(records, schema, wanted, widths, lambda done: size * done // max(1, n_rows))
+            records = until(gather(read(wanted.names, rows), rows), n_rows)
+            yield from record_batches(records, paths, wanted, widths, lambda done: size * done // max(1, n_rows))
 
     return Source(
-        names, batches, size, numbers=of_numbers(schema), values=lambda name: _two_values(footer, schema, name)
+        list(paths.names),
+        batches,
+        size,
+        numbers=of_numbers(paths),
+        values=lambda name: _two_values(footer, schema, name),
     )
 
 
