@@ -187,7 +187,7 @@ def assess(
     forecasts = Forecasts(y_true, y_prob, **reading)
     tally = Tally.count(forecasts, parts=parts_for(view, groups, sample_weight), diagnosed=0, **counting)
     result = assess_tally(tally, settings).advising(PythonLine.reading(reading))
-    if tally.n_classes == 2 and not tally.grouped and not tally.weighted:  # of which counts tell all
+    if tally.n_classes == 2 and not tally.grouped:
         return result
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.classes is None:
