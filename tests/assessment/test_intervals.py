@@ -57,7 +57,7 @@ def test_intervals_of_scores_and_of_reported_means_are_those_of_means(rng):
 def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
     y, p = binary(rng, 1000)
     low, middle, high = (assess(y, p, confidence=c, resamples=100).intervals for c in (0.5, 0.95, 0.999))
-    many = assess(np.tile(y, 16), np.tile(p, 16), resamples=100).intervals
+    many = assess(*binary(rng, 16_000), resamples=100).intervals
     for name in low:
         a, b, c, d = (x[name].high - x[name].low for x in (low, middle, high, many))
         assert a < b < c, name

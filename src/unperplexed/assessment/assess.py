@@ -198,7 +198,7 @@ def assess(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
         skill=skill_against(y_true, y_prob, baseline, climatology, settings, scores, reading),
     )
-    if tally.n_classes == 2 and not tally.grouped and not tally.weighted:  # of which counts tell all
+    if tally.n_classes == 2 and not tally.grouped:
         return result
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.classes is None:

@@ -76,6 +76,8 @@ class BinaryData:
     by: str = "rows"
     weighted_counts: bool = False
     """Whether weights are known by their sums alone, so that rows cannot be counted."""
+    wrong_rows: int | None = None
+    """Number of weighted rows that were certain and wrong, where they are known all the same."""
     rows_at: Callable[[np.ndarray, bool], tuple[int, ...]] | None = None
     """Numbers of the rows at some entries with one outcome, where they are known."""
 
@@ -127,6 +129,7 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
     m, expected = float(wrong.sum()), float(counts @ expit(-np.abs(s)))
     if m < 0.5:
         return None
+    m = m if data.wrong_rows is None else float(data.wrong_rows)
     rows: tuple[int, ...] = ()
     if data.rows_at is not None:
         erred = np.flatnonzero(certain)[wrong > 0]

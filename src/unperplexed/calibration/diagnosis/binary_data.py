@@ -12,7 +12,7 @@ from ...forecasts.labels import Label
 from ...kernels.rows import COARSE, COARSE_CELLS
 from ...tally.tally import Tally
 from .binary import BinaryData
-from .class_rows import RowBlock
+from .class_rows import CERTAIN, RowBlock
 from .clusters import ClusterSums
 from .scored import Scored
 
@@ -109,7 +109,16 @@ def data_of_tally(tally: Tally) -> BinaryData | None:
         clusters=clusters,
         by="values" if tally.exact else "cells",
         weighted_counts=tally.uneven,
+        wrong_rows=_wrong_rows(tally) if tally.uneven else None,
     )
+
+
+def _wrong_rows(tally: Tally) -> int | None:
+    """Count the rows that were certain and wrong among the most surprising ones; None where these may not be all."""
+    if tally.surprises is None:
+        return None
+    wrong = sum(row.probability * tally.n_weighing < CERTAIN for row in tally.surprises)
+    return wrong if 0 < wrong < len(tally.surprises) else None
 
 
 def _sums_over_shards(tally: Tally, s: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:

@@ -260,12 +260,11 @@ def _digits(x: float) -> int:
 def certainty_words(count: int, expected: float, rows: int, exact: bool = True) -> str:
     """Say how often outcomes that were predicted as certain did not occur.
 
-    Sums of weights give numbers of rows of equal weight, not ``exact`` ones.
+    Sums of weights give an effective number of rows, not an ``exact`` one.
     """
     times = {1: "once", 2: "twice"}.get(count, f"{count:,} times")
-    among = f"{rows:,} row{'s' if rows != 1 else ''} predicted as certain"
-    effective = "" if exact else "; effective numbers of weighted rows"
-    return f"certain and wrong {times} ({expected:.2g} expected in {among}{effective})"
+    among = f"{rows:,} row{'s' if rows != 1 else ''} predicted as certain{'' if exact else ', by weight'}"
+    return f"certain and wrong {times} ({expected:.2g} expected in {among})"
 
 
 def rows_words(probabilities: Sequence[float]) -> str:
