@@ -114,7 +114,8 @@ def failing(mutant: Mutant | None, tests: Sequence[str], slow: bool = False) -> 
             sys.path.insert(0, str(ROOT / "src"))
             if mutant is not None:
                 sys.meta_path.insert(0, _Fault(mutant))
-            words = ["-x", "-q", "-p", "no:cacheprovider", *([] if slow else ["-m", "not slow"])]
+            # What pytest would rewrite, as any module called *_test is, it would load without the fault.
+            words = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *([] if slow else ["-m", "not slow"])]
             code = pytest.main([*words, *(f"tests/{each}" for each in tests)], plugins=[first])
         finally:
             os.write(write, (first.name or ("" if code == 0 else f"pytest ended with {code}")).encode())

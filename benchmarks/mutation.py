@@ -49,6 +49,11 @@ SAME = {
     ("tally/tables.py", "1  ->  2", "prepend=-1"): "groups are numbered from 0, so that the first begins one",
     ("calibration/estimators/curves.py", "1.0  ->  2.0", "weight, 1.0"): "these weights are divided by their sum",
     ("calibration/estimators/curves.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
+    (
+        "calibration/estimators/curves.py",
+        "gained <= 1e-13 * np.abs(loss)  ->  gained < 1e-13 * np.abs(loss)",
+        "",
+    ): "where both are 0, further steps change nothing",
     ("calibration/estimators/curves.py", "1  ->  2", "prepend=-1"): "blocks are numbered from 0",
     ("forecasts/labels.py", "1  ->  2", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
     ("forecasts/labels.py", "17  ->  18", "_CLOSE = 1 << 17"): "as before",

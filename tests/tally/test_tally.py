@@ -329,6 +329,9 @@ def test_points_of_cells_keep_mean_variance_weight_and_range(rng):
     assert (points.p <= table.high[points.entry]).all()
     assert (np.diff(points.entry) >= 0).all()
     assert averages(points.p, points.weight).decisiveness == pytest.approx(p_happened.mean(), rel=1e-13)
+    w = rng.integers(1, 5, y.size)
+    weighted = Tally.of(y, p, sample_weight=w, exact_limit=0).points()  # two points of a cell share its squares too
+    assert weighted.weight_squared.sum() == pytest.approx((w**2).sum())
 
 
 def test_a_constant_forecast_stays_exact_at_any_size():
