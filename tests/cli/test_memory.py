@@ -7,10 +7,11 @@ import sys
 import zipfile
 
 import numpy as np
+import polars as pl
 import pytest
 
 from spoiled_tallies import rewritten
-from unperplexed import Tally
+from unperplexed import Recalibrator, Tally
 
 ADDRESSES = 3 << 30
 RESIDENT = 700 << 20
@@ -86,6 +87,31 @@ def tally_of_rows_without_end(folder):
     path = folder / "f.tally"
     path.write_bytes(rewritten(content, change))
     return path, "longer than can be"
+
+
+def peak_memory(*words):
+    """Run a command and return the most memory that it used, in kB."""
+    code = (
+        "import pathlib, re, sys\n"
+        "from unperplexed.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+) kB', pathlib.Path('/proc/self/status').read_text())[1])\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=True)
+    return int(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_applying_a_map_takes_no_more_memory_for_more_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    Recalibrator("temperature").fit(rng.random(200) < 0.5, rng.random(200)).save(tmp_path / "map.json")
+    peaks = []
+    for n in (400_000, 1_600_000):
+        pl.DataFrame({"id": np.arange(n), "p": rng.random(n)}).write_csv(tmp_path / "new.csv")
+        words = ("recalibrate", "--apply", "map.json", "new.csv", "--prob", "p", "-o", "out.csv", "-q")
+        peaks.append(peak_memory(*(str(tmp_path / word) if "." in word else word for word in words)))
+    assert peaks[1] < 1.3 * peaks[0]
 
 
 FILES = [many_labels, one_long_line, many_values, one_long_field, one_long_row, header_without_end]

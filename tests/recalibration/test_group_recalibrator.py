@@ -124,3 +124,5 @@ def test_the_command_fits_and_applies_maps_of_groups(tmp_path, monkeypatch, caps
     assert "station" in capsys.readouterr().err
     assert main(["recalibrate", "fit.csv", *columns, "--by", "p:thirds", "-o", "m.json"]) == 2
     assert "other files have other thirds" in capsys.readouterr().err
+    assert main(["recalibrate", "fit.csv", *columns, "--by", "rain", "-o", "m.json"]) == 2
+    assert "holds the outcomes" in capsys.readouterr().err

@@ -28,7 +28,14 @@ def test_the_results_are_of_the_study(study):
 def test_harm_on_calibrated_forecasts_is_small(n, most):
     found = CALIBRATED.filter(pl.col("n") == n)
     assert -found["gain_auto"].mean() <= most
-    for other in ("single", "logistic", "isotonic", "scikit-learn"):
+    for other in (
+        "single",
+        "one standard error",
+        "logistic",
+        "isotonic",
+        "scikit-learn sigmoid",
+        "scikit-learn isotonic",
+    ):
         assert found[f"gain_{other}"].mean() < found["gain_auto"].mean()
 
 
@@ -52,11 +59,19 @@ def test_the_average_is_near_the_best_map_on_every_network():
         assert auto <= 0.239 or name != "wideresnet-16-4-cifar-10"
 
 
+def test_maps_of_groups_gain_where_groups_differ_and_do_little_harm_elsewhere():
+    results = pl.read_csv(ROOT / "benchmarks" / "results" / "recalibration_groups.csv")
+    alike, differ = results.filter(pl.col("biases") == 0), results.filter(pl.col("biases") == 0.5)
+    assert (alike["groups"] < 0.001).all()
+    assert (differ["groups"] + 1.4 * differ["error_groups"] < 0).all()
+    assert (results["groups"] < results["separate"]).all()
+
+
 @pytest.mark.slow
 def test_a_small_part_comes_out_again(study):
     line = study.small(study.Case("small", "usual", "biased and overconfident", 300, 4), 1)
     assert line["gain_auto"] > 0.01
-    assert line["gain_scikit-learn"] < line["gain_auto"]
+    assert line["gain_scikit-learn isotonic"] < line["gain_auto"]
     line = study.coverage(study.Case("coverage", "narrow", "bias", 300, 6), 1)
     assert line["covered"] >= 4
     assert line["true"] == pytest.approx(line["reported"], abs=0.02)

@@ -149,8 +149,6 @@ class Remedy:
             return
         mainly = "mainly " if len(self.recalibrator.weights_) > 1 else ""
         yield f"Recalibration ({mainly}{self.map}) reduces the log loss {gain_text(self.gain)}."
-        if self.recalibrator.method != "auto":
-            yield "The default method, 'auto', also tries other maps: it takes longer and may gain more."
         yield from remaining_lines(self.gain, self.recalibrator.baseline)
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ..tally.class_sums import MOST_CLASSES
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Tally
 from .advice import remedy_command
-from .counting import counted_by, file_chunks, naming_files, parts_of, tally_names, tally_of
+from .counting import counted_by, file_chunks, naming_files, parts_of, refuse_outcomes, tally_names, tally_of
 from .outputs import sayer
 
 # What computes on SciPy is loaded when it is needed: counting needs none of it.
@@ -91,7 +91,7 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
 
 def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Tallies:
     """Count each group of rows by itself."""
-    _refuse_outcomes(arguments)
+    refuse_outcomes(arguments, "--view each-class assesses the classes.")
     names = matching(arguments.files)
     tallies = tally_names(names, arguments)
     if tallies:
@@ -107,16 +107,6 @@ def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Talli
         return counted_by(arguments, names, as_tallies, counting, change)
     except InputError as error:
         raise InputError(naming_files(arguments.files, error)) from None
-
-
-def _refuse_outcomes(arguments: argparse.Namespace) -> None:
-    """Refuse groups of one outcome: no forecasts are calibrated there, so slope and cost would mean nothing."""
-    for name in arguments.by:
-        if name in arguments.truth or any(pair.endswith(f"={name}") for pair in arguments.pair):
-            raise InputError(
-                f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
-                " miscalibrated; --view each-class assesses the classes."
-            )
 
 
 def refuse_without_groups(arguments: argparse.Namespace) -> None:

@@ -182,6 +182,16 @@ def file_chunks(
     return chunks
 
 
+def refuse_outcomes(arguments: argparse.Namespace, remedy: str) -> None:
+    """Refuse groups of one outcome: no forecasts are calibrated there, so slope, cost and maps would mean nothing."""
+    for name in arguments.by:
+        if name in arguments.truth or any(pair.endswith(f"={name}") for pair in arguments.pair):
+            raise InputError(
+                f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
+                f" miscalibrated; {remedy}"
+            )
+
+
 def grouped_chunks(arguments: argparse.Namespace) -> Callable[[], Iterable[tuple[Forecasts, dict[str, Column]]]]:
     """Give what reads the forecasts of files with the columns that --by names."""
 

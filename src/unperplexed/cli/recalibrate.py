@@ -28,7 +28,15 @@ from ..sources.row_filter import RowFilter
 from ..sources.writers import TABLES
 from ..tally.tally import Tally
 from .classes import refuse_other_classes
-from .counting import file_chunks, grouped_chunks, naming_files, reading_of, refuse_reading, tally_names
+from .counting import (
+    file_chunks,
+    grouped_chunks,
+    naming_files,
+    reading_of,
+    refuse_outcomes,
+    refuse_reading,
+    tally_names,
+)
 from .new_rows import unit_of
 from .outputs import check_outputs, print_text, report_bytes, sayer, shown, write_outputs
 from .recalibrated_rows import RecalibratedRows
@@ -99,6 +107,7 @@ def _fit_groups(arguments: argparse.Namespace) -> None:
             raise InputError(f"--{name}: the maps of groups are averages; leave it out with --by.")
     if tallies := tally_names(matching(arguments.files), arguments):
         raise InputError(f"{tallies[0]}: --by needs rows; name the file that the tally was counted from.")
+    refuse_outcomes(arguments, "name columns that are known before the outcome.")
     for key in map(derived, arguments.by):
         if key.needs_all:
             raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
