@@ -137,9 +137,9 @@ def test_recalibrated_objects_keep_what_is_in_them(tmp_path, results):
     rows = ({"y": int(Y[at]), "p": P[at, 0], "id": at} for at in range(ROWS))
     flat.write_text("".join(json.dumps(row) + "\n" for row in rows))
     file = forecast_file(str(flat), ["p"], FileReading())
-    file.write(tmp_path / "new.parquet", lambda columns, *_: columns.rows(slice(None)), ["p"])
+    file.write(tmp_path / "new.parquet", lambda batch: batch.probabilities[0].rows(slice(None)), ["p"])
     assert pl.read_parquet(tmp_path / "new.parquet").columns == ["y", "p", "id"]
     with pytest.raises(InputError, match=r"holds lists or objects\. Write \.jsonl"):
         forecast_file(str(results), ["resps.2"], FileReading()).write(
-            tmp_path / "other.parquet", lambda columns, *_: columns.rows(slice(None)), ["resps.2"]
+            tmp_path / "other.parquet", lambda batch: batch.probabilities[0].rows(slice(None)), ["resps.2"]
         )

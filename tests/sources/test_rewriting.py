@@ -30,8 +30,8 @@ def frame(rng):
     )
 
 
-def halved(columns, _first_row, _places=None):
-    return columns.rows(slice(None)).astype(float) / 2
+def halved(batch):
+    return batch.probabilities[0].rows(slice(None)).astype(float) / 2
 
 
 def rewritten(path, out, prob=("p",), suffix="", change=halved, **reading):
@@ -160,7 +160,7 @@ def test_names_that_come_late_in_json_are_kept(tmp_path):
 
 
 def test_an_error_leaves_the_old_file(frame, tmp_path):
-    def broken(columns, first_row, _places=None):
+    def broken(batch):
         raise InputError("y_prob: bad.")
 
     out = tmp_path / "out.csv"
@@ -213,7 +213,7 @@ def test_a_pandas_index_is_an_index_again(tmp_path, suffix):
         tmp_path / "in.parquet",
         tmp_path / "out.parquet",
         suffix=suffix,
-        change=lambda c, at, _=None: halved(c, at) + 0.25,
+        change=lambda batch: halved(batch) + 0.25,
     )
     found = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_index_equal(found.index, index)
