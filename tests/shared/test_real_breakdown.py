@@ -84,7 +84,7 @@ def test_text_fits_a_terminal(name, settings):
     load, by = SETS[name]
     frame, y, p = load()
     lines = str(assess_by(y, p, by=frame.select(by), resamples=40, **settings)).splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(len(line) for line in lines if "Recalibrator(" not in line) <= 80  # Python is to be copied as it is
     groups = next(at for at, line in enumerate(lines) if re.match(r"[\d,]+ groups by ", line))
     assert len(lines[groups:]) <= 33 + 4 * 20  # names are folded, and a second table has groups that a map helps
 
