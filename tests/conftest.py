@@ -30,6 +30,7 @@ collect_ignore_glob += [] if os.environ.get("UNPERPLEXED_DEVICE") else ["kernels
 _NEEDED = {
     "sklearn": "sklearn",
     "torch": "torch",
+    "next_tokens": "torch",
     "torchmetrics": "torchmetrics",
     "boosting": "xgboost",
     "lightning": "lightning",

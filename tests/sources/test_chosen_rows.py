@@ -37,6 +37,19 @@ def test_chosen_rows_are_counted_as_in_a_file_of_their_own(tmp_path, table, cond
     assert figures(tally_files(halves, where=condition, **COLUMNS)) == figures(tally_files(alone, **COLUMNS))
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_text_among_the_probabilities_of_other_rows_takes_drop_invalid(tmp_path, table, form):
+    text = pl.when(pl.col("age") > 50).then(pl.lit("soon")).otherwise(pl.col("p").cast(pl.String)).alias("p")
+    path, plain = tmp_path / f"spoiled.{form}", written(tmp_path / "plain.csv", table)
+    spoiled = table.with_columns(text)
+    spoiled.write_csv(path) if form == "csv" else spoiled.write_ndjson(path)
+    with pytest.raises(InputError, match=r"column 'p' is not a number at row \d+ .*'soon'.*--drop-invalid"):
+        tally_files(path, where="age <= 50", **COLUMNS)
+    tally = tally_files(path, where="age <= 50", drop_invalid=True, **COLUMNS)
+    assert tally.notes.dropped == {}
+    assert figures(tally) == figures(tally_files(plain, where="age <= 50", **COLUMNS))
+
+
 def test_nothing_of_other_rows_is_read(tmp_path, table):
     spoiled = table.with_columns(
         pl.when(pl.col("age") > 50).then(pl.lit("void")).otherwise(pl.col("won").cast(pl.String)).alias("won"),

@@ -127,6 +127,15 @@ def test_titles_above_the_header_are_passed_over(write):
         assert accuracy(tally_files(path, truth="event", prob="chance")) == accuracy(Tally.of(Y, P))
 
 
+def test_a_title_of_two_cells_is_no_header_where_columns_are_named(write):
+    table = [["event", "chance"], *zip(Y, P, strict=True)]
+    path = write({"Data": [["Station", "Oslo"], ["chance", "draft"], [None, None], *table]})
+    for prob in ("chance", "1=chance"):
+        assert accuracy(tally_files(path, truth="event", prob=prob)) == accuracy(Tally.of(Y, P))
+    with pytest.raises(InputError, match="no column 'risk'; columns: 'Station', 'Oslo'"):
+        tally_files(path, truth="rain", prob="risk")
+
+
 def test_a_sheet_is_named_where_there_are_several(write):
     path = write({"Notes": [["read me"]], "Data": table()})
     with pytest.raises(InputError, match=r"has 2 sheets: 'Notes', 'Data'\. Name one with .*--sheet"):

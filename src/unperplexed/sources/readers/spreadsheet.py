@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from ..._lib.errors import InputError, listed
 from . import Batch, Format, Options, Source, Wanted, unreadable
@@ -21,7 +19,7 @@ _TITLE_ROWS = 20
 
 
 def open_spreadsheet(path: Path, options: Options) -> Source:
-    """Read the header of a sheet: the first row with two filled cells, below titles."""
+    """Read the header of a sheet: the row with the columns that are named, else the first with two filled cells."""
     try:
         import fastexcel
     except ImportError:
@@ -32,7 +30,9 @@ def open_spreadsheet(path: Path, options: Options) -> Source:
     try:
         book = fastexcel.read_excel(path)
         name = _sheet(book, options.sheet)
-        record = _record(book.load_sheet(name, header_row=_header_row(book, name), schema_sample_rows=None))
+        record = _record(
+            book.load_sheet(name, header_row=_header_row(book, name, options.mentioned), schema_sample_rows=None)
+        )
     except fastexcel.FastExcelError as error:
         raise unreadable("spreadsheet", error) from None
     if not record.num_columns:
@@ -44,14 +44,15 @@ def open_spreadsheet(path: Path, options: Options) -> Source:
     return Source(record.schema.names, batches, path.stat().st_size, untyped=True, numbers=of_numbers(record.schema))
 
 
-def _header_row(book: Any, name: str) -> int:
-    """Find the header among the first rows: a row with one filled cell is a title, as forecasts take two columns."""
+def _header_row(book: Any, name: str, mentioned: Sequence[str]) -> int:
+    """Find the header among the first rows: that with the most of the columns named, the first of these.
+
+    A row with one filled cell is a title where another has two, as forecasts take two columns.
+    """
     top = book.load_sheet(name, header_row=None, skip_rows=0, n_rows=_TITLE_ROWS, dtypes="string").to_polars()
-    if not top.width:
-        return 0
-    filled = top.select(pl.sum_horizontal(pl.all().is_not_null() & (pl.all() != ""))).to_series()
-    several, some = (filled >= least for least in (2, 1))
-    return next((found[0] for each in (several, some) if (found := each.arg_true().to_list())), 0)
+    columns = {*mentioned, *(text.partition("=")[2] for text in mentioned)}
+    rows = [[cell for cell in row if cell not in (None, "")] for row in top.rows()]
+    return max(range(len(rows)), key=lambda at: (min(len(rows[at]), 2), len(columns & {*rows[at]})), default=0)
 
 
 def _record(sheet: Any) -> Any:
