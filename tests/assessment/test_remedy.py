@@ -208,3 +208,17 @@ def test_a_fit_that_takes_long_is_named_and_not_tried(rng, monkeypatch):
     assert pickle.loads(pickle.dumps(found)).untried_remedy == found.untried_remedy
     honest = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     assert assess(truth, honest, resamples=0).untried_remedy is None
+
+
+def test_a_slope_beside_a_tail_term_does_not_reverse_forecasts():
+    """Confidences in steps of 5% between .55 and 1, too high by 12 points: named as slope and tail together."""
+    rng = np.random.default_rng(2)
+    hard = rng.normal(size=500)
+    rng.uniform(size=1000)
+    right = rng.uniform(size=500) < expit(1.3 + 1.2 * hard)
+    rng.uniform(size=500)
+    found = assess(right, (20 * expit(2.1 + 0.6 * hard)).round() / 20, resamples=0)
+    assert found.remedy.significant
+    text = " ".join(str(found).split())
+    assert f"The mean predicted probability of 'True' is {100 * found.bias.mean_reported:.1f}%" in text
+    assert f"The observed frequency is {100 * found.bias.frequency:.1f}%" in text

@@ -44,10 +44,20 @@ MEANING = {
 def evidence_is_of_all_rows(event: Event) -> bool:
     """Whether the evidence is the mean prediction and the observed frequency of all rows.
 
-    It is for a bias, and where nothing was found: any range of probabilities would look like evidence.
+    It is for a bias, named or not, and where nothing was found: any range of probabilities would look like evidence.
     """
     d = event.assessment.diagnosis
-    return event.two and ("bias" in d.errors or (d.made and not d.findings))
+    return event.two and ("bias" in d.errors or (d.made and not d.findings) or _off_on_average(event.assessment))
+
+
+def _off_on_average(a: Assessment) -> bool:
+    """Whether predictions are too high or too low on the whole (p < 0.001), which not only a bias causes."""
+    off = a.metrics.calibration_intercept
+    return abs(off.value) > _SURE * off.standard_error
+
+
+_SURE = 3.3
+"""Standard errors of a p-value of 0.001."""
 
 
 def evidence(a: Assessment) -> str:

@@ -321,7 +321,9 @@ def _takes_long(tally: Tally) -> bool:
 
 def mendable(findings: Sequence[Finding]) -> bool:
     """Whether recalibration is a remedy of any of these findings."""
-    reversed_forecasts = any(f.error == "confidence" and f.interval[1] < -1 for f in findings)
+    # Beside a tail term the slope alone does not say where the forecasts point.
+    bent = any(f.error == "tail" for f in findings)
+    reversed_forecasts = not bent and any(f.error == "confidence" and f.interval[1] < -1 for f in findings)
     return not reversed_forecasts and any(f.error != "rows" for f in findings)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from .._lib.errors import InputError
@@ -33,6 +33,8 @@ class Outcome:
     """The figure, or the end of its interval that the requirement names; NaN for the verdict."""
     interval: Interval
     """Confidence interval of the figure; NaN where it was not used."""
+    judged: Literal["interval", "value", "verdict"]
+    """By what it was decided: by the interval, by the value as it is, or by the diagnosis."""
     words: str = ""
     """The verdict, or a count."""
 
@@ -117,13 +119,20 @@ class Check(JsonResult):
         return f"{each.requirement}: {each.shown}" + (f" ({self._level} {ci})" if ci else "")
 
     def _how(self) -> str:
-        if self.point:
-            return "Figures are compared with their limits as they are, without regard to chance."
+        said = []
         risk = f"{100 * (1 - self.confidence) / 2:.3g}%"
-        return (
-            f"A figure fails if its whole {self._level} lies beyond the limit, so that one exactly at its limit fails"
-            f" with probability {risk} at each look. A figure that passes need not be within its limit."
-        )
+        if any(each.judged == "interval" for each in self.outcomes):
+            said.append(
+                f"A metric fails if its whole {self._level} lies beyond the limit: one exactly at its limit fails in"
+                f" about {risk} of samples. A metric that passes need not be within its limit."
+            )
+        if any(each.judged == "value" for each in self.outcomes):
+            said.append(
+                "Counts, ends of intervals and metrics with --point are compared with their limits as they are."
+            )
+        if any(each.judged == "verdict" for each in self.outcomes):
+            said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
+        return " ".join(said)
 
     def _document(self, naming: Naming, *, brief: bool) -> Document:
         table = Table(
@@ -230,14 +239,14 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool) -> Out
         if math.isnan(value):
             raise InputError(_unknown(each, "value" if not each.end else "confidence interval"))
         words = count(value) if found.counted else ""
-        return Outcome(each.text, each.met_by(value), value, found.interval, words)
+        return Outcome(each.text, each.met_by(value), value, found.interval, "value", words)
     if math.isnan(found.value):
         raise InputError(_unknown(each, "value"))
     if math.isnan(low) or math.isnan(high):
         if math.isinf(found.value):  # an outcome that was assigned probability 0: no chance makes it finite
-            return Outcome(each.text, each.met_by(found.value), found.value, found.interval)
+            return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
         raise InputError(f"{_unknown(each, 'confidence interval')} --point compares the figure itself.")
-    return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval)
+    return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval, "interval")
 
 
 def _others(name: str, known: Mapping[str, Figure]) -> str:
@@ -259,4 +268,6 @@ def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
     found, words = verdict_words(d), set(each.words)
     unnamed = found - {"miscalibrated"} or found
     passed = not found & words if each.operator == "not in" else unnamed <= words
-    return Outcome(each.text, passed, math.nan, Interval(math.nan, math.nan), ", ".join(sorted(unnamed)) or "none")
+    return Outcome(
+        each.text, passed, math.nan, Interval(math.nan, math.nan), "verdict", ", ".join(sorted(unnamed)) or "none"
+    )
