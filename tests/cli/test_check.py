@@ -75,3 +75,12 @@ def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):
 def test_what_cannot_be_meant_is_refused(files, capsys, words, says):
     assert main(["check", "good.csv", *READ, *words]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_two_infinite_log_losses_leave_the_brier_score(files, capsys):
+    for name, rows in (("a.csv", "0,1\n1,0.8\n0,0.3"), ("b.csv", "0,1\n1,0.7\n0,0.4")):
+        (files / name).write_text(f"y,p\n{rows}\n")
+    assert main(["check", "a.csv", *READ, "--baseline", "b.csv"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Passed: 1 requirement.")
+    assert "change.brier_score <= 0" in text

@@ -85,6 +85,8 @@ def test_with_point_chance_is_left_out(overconfident):
         ("verdict not in (miscalibrated)", False),
         ("verdict in (none)", False),
         ("verdict in (none, overconfident)", True),
+        ("verdict in (miscalibrated)", True),
+        ("verdict not in (none)", True),
     ],
 )
 def test_verdicts(overconfident, text, passed):
@@ -97,6 +99,8 @@ def test_calibrated_forecasts_have_no_verdict():
     found = check(assess(*forecasts(2000), resamples=0), "verdict in (none)")
     assert found
     assert found.outcomes[0].words == "none"
+    assert not check(assess(*forecasts(2000), resamples=0), "verdict not in (none)")
+    assert not check(assess(*forecasts(2000), resamples=0), "verdict in (miscalibrated)")
 
 
 def test_skill_is_against_the_baseline(overconfident):
@@ -131,7 +135,9 @@ def test_figures_that_there_are_not(text, says):
 def test_without_an_interval_nothing_is_judged():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     found = assess(np.arange(200) % 3, p, groups=np.arange(200) // 4, resamples=0)
-    with pytest.raises(InputError, match=r"calibration_error has no confidence interval .* --point compares"):
+    with pytest.raises(
+        InputError, match=r"calibration_error has no confidence interval .* point=True \(--point\) compares"
+    ):
         check(found, "calibration_error < 0.1")
     assert not check(found, "calibration_error < 0.1", point=True)
 

@@ -301,12 +301,14 @@ class Assessment(JsonResult):
 
     @cached_property
     def untried_remedy(self) -> UntriedRemedy | None:
-        """Recalibration that mends what was found, and takes too long to be tried unasked; None where it is tried.
+        """Recalibration that mends what was found, and takes too long to be tried unasked.
 
-        With over 500,000 probabilities of more than two classes, or over 100,000 rows in clusters.
+        Made with over 500,000 probabilities of more than two classes, or over 100,000 rows in clusters; else None.
         """
         source = self._source
         assert source is not None
+        if self.one_outcome:
+            return None
         return untried_remedy(self.diagnosis, source.tally, source.chunks, source.commands)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,11 +35,11 @@ def add_check(command: argparse.ArgumentParser) -> None:
     add(
         "--require",
         metavar="TEXT",
-        help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'; --json lists all names",
+        help="'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'",
         **many,  # type: ignore[arg-type]
     )
     add("--point", action="store_true", help="compare the figures as they are, without regard to chance")
-    text = "earlier forecasts, such as yesterday's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
+    text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--baseline", metavar="FILE", help=f"{text} have not become worse)")
     text = (
         "columns that identify a row in FILE and in the baseline: the change is paired, and much smaller ones are seen"
@@ -87,6 +88,8 @@ def check(arguments: argparse.Namespace) -> int:
     if any(each.name.endswith("skill") for each in parsed):
         assessed = replace(assessed, skill=skill_beside(argparse.Namespace(**{**vars(a), "baseline": "base-rate"})))
     changes, against = _changes(a, assessed) if a.baseline else ({}, "")
+    if not a.require:  # two infinite log losses have no difference
+        wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
     found = checked(assessed, wanted, point=a.point, changes=changes, against=against)
     outputs = {}
     if a.summary is not None:
@@ -104,8 +107,9 @@ def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figur
 
     if not a.on:
         before = _assessed(a, a.baseline)
-        how = f"change from {a.baseline} ({before.n_rows:,} forecasts), as two independent samples; --on pairs rows"
-        return changes_of_samples(now, before), how
+        shared = ", although clusters may be in both" if a.groups else ""
+        samples = f"as two independent samples{shared}; --on pairs rows"
+        return changes_of_samples(now, before), f"change from {a.baseline} ({before.n_rows:,} forecasts), {samples}"
     compared = _compared(a)
     how = f"change from {a.baseline}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
     return changes_of_pairs(compared, _NOW), how

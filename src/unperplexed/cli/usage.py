@@ -23,7 +23,7 @@ USAGE = {
     "decide": ["FILE --truth COLUMN --prob COLUMN --cost-fp 1 --cost-fn 9"],
     "check": [
         "FILE --truth COLUMN --prob COLUMN --require 'auc > 0.8'",
-        "today.tally --baseline yesterday.tally",
+        "candidate.tally --baseline released.tally",
     ],
     "lm": [
         "LOG ...",

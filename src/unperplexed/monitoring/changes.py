@@ -43,8 +43,8 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
     """
     if now.labels != before.labels:
         raise InputError(
-            f"--baseline: its classes are {list(before.labels)}, not {list(now.labels)}; a change of scores is between"
-            " forecasts of the same classes."
+            f"baseline (--baseline): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
+            " of scores is between forecasts of the same classes."
         )
     found = {}
     confidence = now.source.sampling.confidence

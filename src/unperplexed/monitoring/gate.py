@@ -124,11 +124,12 @@ class Check(JsonResult):
         if any(each.judged == "interval" for each in self.outcomes):
             said.append(
                 f"A metric fails if its whole {self._level} lies beyond the limit: one exactly at its limit fails in"
-                f" about {risk} of samples. A metric that passes need not be within its limit."
+                f" about {risk} of samples, if it is looked at once. A metric that passes need not be within its limit."
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, ends of intervals and metrics with --point are compared with their limits as they are."
+                "Counts, ends of intervals, and metrics with point=True (--point), are compared with their limits as"
+                " they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
@@ -230,7 +231,8 @@ def check(
 def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool) -> Outcome:
     if each.name not in known:
         raise InputError(
-            f"--require: {each.text!r}: there is no figure {each.name!r} here; {_others(each.name, known)}"
+            f"requirements (--require): {each.text!r}: there is no figure {each.name!r} here;"
+            f" {_others(each.name, known)}"
         )
     found = known[each.name]
     low, high = found.interval
@@ -245,7 +247,7 @@ def _outcome(each: Requirement, known: Mapping[str, Figure], point: bool) -> Out
     if math.isnan(low) or math.isnan(high):
         if math.isinf(found.value):  # an outcome that was assigned probability 0: no chance makes it finite
             return Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
-        raise InputError(f"{_unknown(each, 'confidence interval')} --point compares the figure itself.")
+        raise InputError(f"{_unknown(each, 'confidence interval')} point=True (--point) compares the figure itself.")
     return Outcome(each.text, not each.refuted_by(low, high), found.value, found.interval, "interval")
 
 
@@ -258,16 +260,18 @@ def _others(name: str, known: Mapping[str, Figure]) -> str:
 
 
 def _unknown(each: Requirement, what: str) -> str:
-    return f"--require: {each.text!r}: {each.name} has no {what} for these forecasts; require another figure."
+    return (
+        f"requirements (--require): {each.text!r}: {each.name} has no {what} for these forecasts; require another"
+        " figure."
+    )
 
 
 def _verdict(each: Requirement, assessment: Assessment) -> Outcome:
     d = assessment.diagnosis
     if not d.made:
-        raise InputError(f"--require: {each.text!r}: there is no verdict. {d.verdict}")
-    found, words = verdict_words(d), set(each.words)
-    unnamed = found - {"miscalibrated"} or found
-    passed = not found & words if each.operator == "not in" else unnamed <= words
-    return Outcome(
-        each.text, passed, math.nan, Interval(math.nan, math.nan), "verdict", ", ".join(sorted(unnamed)) or "none"
-    )
+        raise InputError(f"requirements (--require): {each.text!r}: there is no verdict. {d.verdict}")
+    found, words = verdict_words(d) or {"none"}, set(each.words)
+    named = found - {"miscalibrated"} or found
+    allowed = named <= words or ("miscalibrated" in words and "none" not in found)
+    passed = not found & words if each.operator == "not in" else allowed
+    return Outcome(each.text, passed, math.nan, Interval(math.nan, math.nan), "verdict", ", ".join(sorted(named)))

@@ -50,10 +50,12 @@ class Requirement:
         """
         found = _FORM.fullmatch(text)
         if found is None:
-            raise InputError(f"--require: {text!r} is not a requirement; {_HOW}.")
+            raise InputError(f"requirements (--require): {text!r} is not a requirement; {_HOW}.")
         name, operator, value = found[1], " ".join(found[2].split()), found[3]
         if (name == VERDICT) != operator.endswith("in"):
-            raise InputError(f"--require: {text!r}: words are for the verdict, numbers for figures; {_HOW}.")
+            raise InputError(
+                f"requirements (--require): {text!r}: words are for the verdict, numbers for figures; {_HOW}."
+            )
         if name == VERDICT:
             return cls(text.strip(), name, "", operator, math.nan, _words(text, value))
         name, dot, end = name.rpartition(".") if name.endswith(tuple(f".{each}" for each in _ENDS)) else (name, "", "")
@@ -62,7 +64,7 @@ class Requirement:
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
-            raise InputError(f"--require: {text!r}: {value!r} is not a number; {_HOW}.")
+            raise InputError(f"requirements (--require): {text!r}: {value!r} is not a number; {_HOW}.")
         return cls(text.strip(), name, end if dot else "", operator, limit)
 
     @property
@@ -101,5 +103,8 @@ def _words(text: str, value: str) -> tuple[str, ...]:
     words = tuple(re.sub(r"[\s_]+", "-", word.strip(" '\"")).lower() for word in value.strip("()[]").split(","))
     for word in words:
         if word not in WORDS and word != "none":
-            raise InputError(f"--require: {text!r}: no verdict is called {word!r}; there are none, {', '.join(WORDS)}.")
+            raise InputError(
+                f"requirements (--require): {text!r}: no verdict is called {word!r}; there are none,"
+                f" {', '.join(WORDS)}."
+            )
     return words

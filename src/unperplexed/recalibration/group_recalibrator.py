@@ -157,7 +157,8 @@ class GroupRecalibrator(Result):
         state = self._fitted
         q = self.shared_.transform(y_prob, percent=percent, from_logits=from_logits, from_log_probs=from_log_probs)
         columns = columns_of(by)
-        if len(columns) != len(state.by) or (isinstance(by, Mapping) and set(columns) != set(state.by)):
+        named = isinstance(by, Mapping) or hasattr(by, "columns") or hasattr(by, "column_names")
+        if len(columns) != len(state.by) or (named and set(columns) != set(state.by)):
             raise InputError(f"by: expected the columns {', '.join(state.by)}, got {', '.join(columns)}.")
         ordered = {name: columns[name] for name in state.by} if set(columns) == set(state.by) else columns
         one = q.ndim == 1 or q.shape[1] == 1

@@ -13,7 +13,6 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, in_order, row_keys
 from ..forecasts.labels import Label
-from ..statistics.means import t_quantile
 from ..statistics.standard_errors import Dependence, uncertain_mean
 from ..tally.tally import common_labels
 from .averaging import TOWARDS_IN_SAMPLE
@@ -168,8 +167,7 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
     found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
     in_sample = _losses(rows, fitted)
     more = TOWARDS_IN_SAMPLE * max(0.0, float(w @ (in_sample[0] - in_sample[1]) / w.sum()) - found.mean)
-    reach = 1.96 if cluster is None else float(t_quantile(0.95, units - 1))
-    half = reach * found.standard_error
+    half = found.half_width(0.95)
     gain = Gain(before, after, found.mean, (found.mean - half, found.mean + more + half), rows.truth.size)
     groups = {}
     for at, key in enumerate(rows.keys):
