@@ -42,6 +42,11 @@ def p_value_text(p: float) -> str:
     return "no p-value" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def p_value_cell(p: float) -> str:
+    """Give a p-value as a cell of a table: "0.012", "< 0.001"; a dash for NaN."""
+    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
+
+
 def rule_text(rule: str) -> str:
     """Give a scoring rule's name in words: "log loss", "penalized Brier score"."""
     return rule.replace("_", " ").replace("brier", "Brier")

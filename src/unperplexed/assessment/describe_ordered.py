@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_cell, p_value_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
 from ..pairing.dependence import dependent_text
 from ..pairing.describe_skill import skill_blocks
@@ -122,7 +122,7 @@ def thresholds_table(o: OrderedAssessment) -> Table:
                 [number(each.excess) for each in found],
                 [between(*each.excess_interval) for each in found],
             ),
-            Column("adjusted p-value", [_p_value(each.adjusted_p_value) for each in found]),
+            Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
             Column(
                 "miscalibration", [short_verdict(each.assessment.diagnosis) for each in found], words=True, detail=True
             ),
@@ -130,10 +130,6 @@ def thresholds_table(o: OrderedAssessment) -> Table:
         sortable=True,
         notes=confidence_interval(o.confidence),
     )
-
-
-def _p_value(p: float) -> str:
-    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def pit_table(o: OrderedAssessment) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._lib.formatting import confidence_interval, p_value_text, printable, short_name
+from .._lib.formatting import confidence_interval, p_value_cell, printable, short_name
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.class_words import HELD_OUT
 from ..calibration.diagnosis.result import Diagnosis, Finding
@@ -32,7 +32,7 @@ def findings_table(d: Diagnosis) -> Table:
             Column("finding", [capital(short(each)) for each in found]),
             Column("estimate", [_estimate(each) for each in found], words=True),
             Column("cost in log loss", [number(each.gain) for each in found]),
-            Column("p-value", [_p_value(each.p_value) for each in found]),
+            Column("p-value", [p_value_cell(each.p_value) for each in found]),
             Column("remedy", remedies, words=True),
         ],
     )
@@ -55,10 +55,6 @@ def _estimate(finding: Finding) -> str:
     name, words = short(finding), finding.words
     rest = words.removeprefix(name).strip()
     return rest[1:-1] if rest.startswith("(") and rest.endswith(")") and rest.count("(") == 1 else rest or words
-
-
-def _p_value(p: float) -> str:
-    return "\u2013" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:
@@ -156,7 +152,7 @@ def _counted_classes(a: Assessment) -> Table:
         Column("observed frequency", each_as(c.frequency, share)),
         Column("difference in points", each_as(c.gap, points), gaps, meaning="Mean predicted − observed. 0 is best."),
         *([Column("", [""] * len(c), strips=strips)] if strips else []),
-        Column("p-value", each_as(c.gap_p_value, _p_value), meaning="If the expected difference is 0."),
+        Column("p-value", each_as(c.gap_p_value, p_value_cell), meaning="If the expected difference is 0."),
         Column("accuracy", each_as(accuracy, share), meaning="The class against all others. Larger is better."),
         Column("precision", each_as(right, share), meaning="Share of its predictions that are correct."),
         Column("mean confidence", each_as(confidence, share), meaning="Mean probability of its predictions."),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._lib.formatting import number_of, p_value_text, printable, short_name
+from .._lib.formatting import number_of, p_value_cell, printable, short_name
 from ..forecasts.group_keys import Key
 from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
@@ -97,7 +97,7 @@ def remedy_blocks(
                 Column("recalibrated", [number(each.remedy.gain.recalibrated) for each in helped]),
                 Column(
                     "adjusted p-value",
-                    [p_value_text(each.adjusted_p_value).removeprefix("p = ").removeprefix("p ") for each in helped],
+                    [p_value_cell(each.adjusted_p_value) for each in helped],
                 ),
                 Column("map", [each.remedy.map for each in helped], words=True),
             ],

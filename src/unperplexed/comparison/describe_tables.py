@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._lib.formatting import at_floor_text, confidence_interval, p_value_text, printable, rule_text, short_name
+from .._lib.formatting import at_floor_text, confidence_interval, p_value_cell, printable, rule_text, short_name
 from ..assessment.familiar import familiar_metrics
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import key_text
@@ -17,10 +17,6 @@ from .result import Comparison, Difference, Forecaster, PairedComparison
 
 MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
-
-
-def _p_value(p: float) -> str:
-    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
 
 
 def _pair_name(pair: PairedComparison) -> str:
@@ -72,9 +68,9 @@ def _estimates(values: Sequence[tuple[float, Interval]]) -> list[Column]:
 
 
 def _p_values(c: Comparison, found: Sequence[Difference]) -> list[Column]:
-    columns = [Column("p-value", [_p_value(d.p_value) for d in found])]
+    columns = [Column("p-value", [p_value_cell(d.p_value) for d in found])]
     if len(c.pairs) > 1:
-        adjusted = [_p_value(d.adjusted_p_value) for d in found]
+        adjusted = [p_value_cell(d.adjusted_p_value) for d in found]
         columns.append(Column("adjusted p-value", adjusted, meaning="Holm, over all pairs"))
     return columns
 
@@ -93,7 +89,7 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         [
             Column("", [name for name, _ in rows]),
             *_estimates([(d.difference, d.interval) for _, d in rows]),
-            Column("p-value", [_p_value(d.adjusted_p_value) for _, d in rows]),
+            Column("p-value", [p_value_cell(d.adjusted_p_value) for _, d in rows]),
         ],
         notes=confidence_interval(c.confidence),
     )
@@ -113,7 +109,7 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
             *([pairs] if several else []),
             Column("rows", [count(group.n_rows) for group, _ in found]),
             *_estimates([(d.difference, d.interval) for d in differences]),
-            Column("adjusted p-value", [_p_value(d.adjusted_p_value) for d in differences]),
+            Column("adjusted p-value", [p_value_cell(d.adjusted_p_value) for d in differences]),
         ],
         sortable=True,
         notes=confidence_interval(c.confidence),

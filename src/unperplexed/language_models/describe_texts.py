@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..report.document import Block, Code, Column, Document, Notes, Prose, Secti
 from ..report.numbers import MINUS, between, count, number, share
 from ..statistics.means import ROBUST
 from .text_result import FEW_DOCUMENTS, PositionLoss, ProfilePoint, Rate, TextAssessment, rate_of
+from .token_frequency import FrequencyLoss
 
 _CALLED = {"token": "per token", "byte": "per byte", "word": "per word", "document": "per document"}
 _MEANS = {0.0: "geometric accuracy", 1.0: "decisiveness", ROBUST: "robustness"}
@@ -123,6 +125,12 @@ def profile_table(found: TextAssessment, orders: tuple[float, ...] | None = None
     )
 
 
+def _loss_columns(rows: Sequence[PositionLoss | FrequencyLoss]) -> list[Column]:
+    """Return the loss of each class of tokens, with its share."""
+    loss, limits = [number(each.bits_per_token) for each in rows], [between(*each.interval) for each in rows]
+    return [Column("bits per token", loss, limits), Column("share of the loss", [share(each.share) for each in rows])]
+
+
 def position_table(found: TextAssessment) -> Table:
     """Return the loss by position within the document."""
     rows = found.positions
@@ -131,12 +139,7 @@ def position_table(found: TextAssessment) -> Table:
         [
             Column("position", [position_text(each) for each in rows]),
             Column("tokens", [count(each.tokens) for each in rows]),
-            Column(
-                "bits per token",
-                [number(each.bits_per_token) for each in rows],
-                [between(*each.interval) for each in rows],
-            ),
-            Column("share of the loss", [share(each.share) for each in rows]),
+            *_loss_columns(rows),
         ],
         notes=confidence_interval(found.confidence),
     )
@@ -162,12 +165,7 @@ def frequency_table(found: TextAssessment) -> Table:
             Column("occurrences", [_range_text(each.first, each.last) for each in rows]),
             Column("distinct tokens", [count(each.distinct) for each in rows]),
             Column("tokens", [count(each.tokens) for each in rows]),
-            Column(
-                "bits per token",
-                [number(each.bits_per_token) for each in rows],
-                [between(*each.interval) for each in rows],
-            ),
-            Column("share of the loss", [share(each.share) for each in rows]),
+            *_loss_columns(rows),
         ],
         notes=confidence_interval(found.confidence),
     )

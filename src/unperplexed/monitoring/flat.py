@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from ..assessment.result import Assessment
 from ..calibration.diagnosis.result import Diagnosis
-from ..pairing.skill_result import SkillScore
 from ..statistics.intervals import Interval
-from .requirements import WORDS
+from .requirements import ERRORS, WORDS
 
 NOWHERE = Interval(math.nan, math.nan)
 
@@ -68,82 +68,55 @@ class NamedFigures(Mapping[str, Figure]):
 
     def __init__(self, assessment: Assessment, changes: Mapping[str, Figure]) -> None:
         """Name the figures that there are, and changes beside them."""
-        a = self._assessment = assessment
-        self._changes = changes
-        of_classes = () if a.n_classes == 2 else ("auc", "calibration_intercept")
-        skill = () if a.skill is None else (_skill_name(rule) for rule in _skills(a))
-        names = ["rows", "effective_rows", *a.scores, *(each for each in _METRICS if each not in of_classes), *_OTHERS]
-        self._names = [*names, *skill, *changes]
+        self._made = _figures(assessment) | {name: partial(Figure, *each) for name, each in changes.items()}
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._names)
+        return len(self._made)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""
-        return iter(self._names)
+        return iter(self._made)
 
     def __getitem__(self, name: str) -> Figure:
         """Compute a figure."""
-        a = self._assessment
-        if name not in self._names:
-            raise KeyError(name)
-        if name in self._changes:
-            return self._changes[name]
-        if name == "rows":
-            return Figure(float(a.n_rows), counted=True)
-        if name == "effective_rows":
-            return Figure(a.effective_rows, counted=True)
-        if name == "calibration_error":
-            return Figure(a.metrics.ece, a.metrics.ece_interval)
-        if name in _METRICS:
-            metric = getattr(a.metrics, name)
-            return Figure(metric.value, metric.interval)
-        if a.skill is not None and name.endswith("skill"):
-            found = {_skill_name(rule): each for rule, each in _skills(a).items()}[name]
-            return Figure(found.skill, found.interval)
-        value, named = _OTHERS[name](a) if name in _OTHERS else (a.scores[name], name)
-        return Figure(value, a.intervals.get(named, NOWHERE))
+        return self._made[name]()
 
 
-_METRICS = ("calibration_error", "auc", "calibration_slope", "calibration_intercept")
-_OTHERS: dict[str, Callable[[Assessment], tuple[float, str]]] = {
-    "accuracy": lambda a: (a.prediction_accuracy, "prediction_accuracy"),
-    "geometric_accuracy": lambda a: (a.reported.geometric_accuracy, "reported_geometric_accuracy"),
-    "decisiveness": lambda a: (a.reported.decisiveness, "reported_decisiveness"),
-    "robustness": lambda a: (a.reported.robustness, "reported_robustness"),
-    "slope": lambda a: (a.slope, "slope"),
-    "divergence_probability": lambda a: (a.divergence_probability, "divergence_probability"),
-}
-"""Value of a figure, and the name of its interval."""
+def _figures(a: Assessment) -> dict[str, Callable[[], Figure]]:
+    """Name the figures that there are, each with what computes it."""
 
+    def own(value: float, name: str) -> Callable[[], Figure]:
+        return lambda: Figure(value, a.intervals.get(name, NOWHERE))
 
-def _skills(a: Assessment) -> Mapping[str, SkillScore]:
-    assert a.skill is not None
-    [scores] = a.skill.whole.scores.values()
-    return scores
+    def metric(name: str) -> Callable[[], Figure]:
+        return lambda: Figure(getattr(a.metrics, name).value, getattr(a.metrics, name).interval)
 
-
-def _skill_name(rule: str) -> str:
-    return "skill" if rule == "log_loss" else f"{rule}_skill"
+    metrics = ("auc", "calibration_slope", "calibration_intercept") if a.n_classes == 2 else ("calibration_slope",)
+    averages = ("geometric_accuracy", "decisiveness", "robustness")
+    skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))
+    return {
+        "rows": lambda: Figure(float(a.n_rows), counted=True),
+        "effective_rows": lambda: Figure(a.effective_rows, counted=True),
+        **{name: own(value, name) for name, value in a.scores.items()},
+        "calibration_error": lambda: Figure(a.metrics.ece, a.metrics.ece_interval),
+        **{name: metric(name) for name in metrics},
+        "accuracy": own(a.prediction_accuracy, "prediction_accuracy"),
+        **{name: own(getattr(a.reported, name), f"reported_{name}") for name in averages},
+        "slope": own(a.slope, "slope"),
+        "divergence_probability": own(a.divergence_probability, "divergence_probability"),
+        **{
+            "skill" if rule == "log_loss" else f"{rule}_skill": partial(Figure, each.skill, each.interval)
+            for rule, each in skills.items()
+        },
+    }
 
 
 def verdict_words(d: Diagnosis) -> frozenset[str]:
     """Name the errors that a diagnosis found, in words of `WORDS`; none where nothing was found."""
     words = {"miscalibrated"} if d.findings else set()
     for finding in d.findings:
-        if finding.error == "confidence":
-            words.add("overconfident" if finding.parameter < 0 else "underconfident")
-        elif finding.error == "tail":
-            words.add("extremes-understated" if finding.parameter > 0 else "extremes-overstated")
-        elif finding.error in _WORD_OF:
-            words.add(_WORD_OF[finding.error])
+        sign = 1 if finding.parameter > 0 else -1
+        word = ERRORS.get((finding.error, sign)) or ERRORS.get((finding.error, 0))
+        words |= {word} if word else set()
     return frozenset(words)
-
-
-_WORD_OF = {
-    "bias": "biased",
-    "noise": "extremes-overstated",
-    "asymmetry": "asymmetric",
-    "certainty": "certain-and-wrong",
-}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
+from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
 from ..assessment.result import Assessment
@@ -108,7 +108,7 @@ class Check(JsonResult):
 
     @property
     def _level(self) -> str:
-        return f"{100 * self.confidence:.6g}% CI"
+        return confidence_interval(self.confidence)
 
     def _headline(self) -> str:
         failed, all_of = len(self.failed), number_of(len(self.outcomes), "requirement")

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from .._lib.errors import InputError
+from ..calibration.diagnosis.result import ErrorName
 
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")
@@ -86,17 +87,20 @@ class Requirement:
         return not self.met_by(high if self.upward else low)
 
 
-WORDS = {
-    "biased": "bias",
-    "overconfident": "confidence",
-    "underconfident": "confidence",
-    "extremes-overstated": "extremes overstated",
-    "extremes-understated": "extremes understated",
-    "asymmetric": "asymmetry",
-    "certain-and-wrong": "certainty",
-    "miscalibrated": "any error, named or not",
+ERRORS: dict[tuple[ErrorName, int], str] = {
+    ("bias", 0): "biased",
+    ("confidence", -1): "overconfident",
+    ("confidence", 1): "underconfident",
+    ("tail", -1): "extremes-overstated",
+    ("noise", 0): "extremes-overstated",
+    ("tail", 1): "extremes-understated",
+    ("asymmetry", 0): "asymmetric",
+    ("certainty", 0): "certain-and-wrong",
 }
-"""Words of the verdict, and the errors that they stand for."""
+"""Word of each error, by the sign of its parameter where that matters, else 0."""
+
+WORDS = (*dict.fromkeys(ERRORS.values()), "miscalibrated")
+"""Words of the verdict; the last stands for any error, named or not."""
 
 
 def _words(text: str, value: str) -> tuple[str, ...]:

@@ -6,7 +6,15 @@ import math
 
 import numpy as np
 
-from .._lib.formatting import at_floor_text, confidence_interval, number_of, p_value_text, rule_text, short_name
+from .._lib.formatting import (
+    at_floor_text,
+    confidence_interval,
+    number_of,
+    p_value_cell,
+    p_value_text,
+    rule_text,
+    short_name,
+)
 from ..forecasts.group_keys import key_text
 from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
@@ -89,11 +97,6 @@ def _notes(s: Skill) -> list[str]:
     return [f"{short_name(name)}: {line}" for name, notes in s.notes.items() for line in notes_lines(notes)]
 
 
-def _p_value(each: SkillScore) -> str:
-    p = each.adjusted_p_value
-    return "–" if math.isnan(p) else p_value_text(p).removeprefix("p ").removeprefix("= ")
-
-
 def skill_document(s: Skill, naming: Naming) -> Document:
     """Describe skill scores."""
     rules = [*next(iter(s.whole.scores.values()))]
@@ -149,7 +152,7 @@ def _estimates(found: list[SkillScore]) -> list[Column]:
             [between(*each.interval) for each in found],
             meaning="1 minus the ratio of the two scores. Larger is better.",
         ),
-        Column("adjusted p-value", [_p_value(each) for each in found]),
+        Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
         Column("mean score", [number(each.score) for each in found], detail=True),
         Column("baseline's score", [number(each.baseline_score) for each in found], detail=True),
     ]
