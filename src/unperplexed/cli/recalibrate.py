@@ -11,6 +11,7 @@ from typing import Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
+from .._lib.json_files import made_of_file
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
 from .._lib.typing import Floats, Ints
@@ -18,7 +19,7 @@ from ..assessment.remedy import remaining_lines
 from ..forecasts.forecasts import Forecasts
 from ..recalibration.group_recalibrator import GroupRecalibrator
 from ..recalibration.recalibrator import Recalibrator
-from ..recalibration.saved import GROUPS_FORMAT, loaded
+from ..recalibration.saved import GROUPS_FORMAT, MAP
 from ..sources.chosen_rows import group_columns
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
@@ -142,7 +143,7 @@ def _apply(arguments: argparse.Namespace) -> None:
     if len(arguments.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
     check_outputs(arguments, tuple(TABLES))
-    recalibrator = loaded(arguments.apply, _map_from_dict)
+    recalibrator = made_of_file(arguments.apply, MAP, _map_from_dict)
     keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
     say = sayer(arguments)
     where = RowFilter(arguments.where or "")

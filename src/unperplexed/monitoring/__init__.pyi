@@ -5,4 +5,8 @@ from .flat import figures as figures
 from .gate import Check as Check
 from .gate import Outcome as Outcome
 from .gate import check as check
+from .history import History as History
+from .monitor import monitor as monitor
+from .monitored import Alarm as Alarm
+from .monitored import Monitored as Monitored
 from .requirements import Requirement as Requirement

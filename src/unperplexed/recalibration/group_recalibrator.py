@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._lib.errors import InputError, refuse_unknown
+from .._lib.json_files import made_of_file
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
@@ -25,7 +26,7 @@ from .fitting import checked_settings
 from .gain import Gain
 from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
 from .recalibrator import Recalibrator
-from .saved import loaded
+from .saved import MAP
 from .saved_groups import Saved, groups_dict, groups_of
 
 Chunks = Callable[[], Iterable[tuple[Forecasts, Any]]]
@@ -185,7 +186,7 @@ class GroupRecalibrator(Result):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> GroupRecalibrator:
         """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
-        return loaded(path, cls.from_dict)
+        return made_of_file(path, MAP, cls.from_dict)
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy as np
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
+from .._lib.json_files import made_of_file
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
@@ -30,7 +30,6 @@ from .pool_models import PoolModel
 from .pool_saved import FORMAT, VERSION, pool_state
 
 Method = Literal["linear", "logarithmic", "mean"]
-_LARGEST_FILE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -168,16 +167,7 @@ class Pool(ReadOnlyArrays, Result):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Pool:
         """Read a file that `save` wrote; a changed or other file is refused with the reason."""
-        try:
-            with Path(path).open("rb") as stream:
-                content = stream.read(_LARGEST_FILE)
-            return cls.from_dict(json.loads(content))
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-        except (ValueError, RecursionError):
-            raise InputError(f"{path}: not a pool: no valid JSON.") from None
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}.") from None
+        return made_of_file(path, "pool", cls.from_dict)
 
     def __repr__(self) -> str:
         """Name it in one line."""

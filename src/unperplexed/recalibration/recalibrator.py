@@ -11,6 +11,7 @@ import numpy as np
 
 from .._lib.arrays import as_columns
 from .._lib.errors import InputError, refuse_unknown
+from .._lib.json_files import made_of_file
 from .._lib.output import check_output
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text
@@ -28,7 +29,7 @@ from .describe_recalibrator import recalibrator_document
 from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_tally
 from .gain import Baseline, Gain
 from .new_forecasts import new_forecasts
-from .saved import loaded, state_dict, state_of
+from .saved import MAP, state_dict, state_of
 from .state import Candidate, State
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ class Recalibrator(Result):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Recalibrator:
         """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason."""
-        return loaded(path, cls.from_dict)
+        return made_of_file(path, MAP, cls.from_dict)
 
     def __repr__(self) -> str:
         """Give the settings, and the heaviest map once it is fitted."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from os import PathLike
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +24,11 @@ from .state import Candidate, Facts, State
 
 FORMAT, VERSION = "unperplexed recalibration map", 1
 
+MAP = "recalibration map"
+"""What errors call the file."""
+
 GROUPS_FORMAT = "unperplexed recalibration maps of groups"
 """Of maps of groups, in saved_groups."""
-
-LARGEST_FILE = 1 << 27
-"""Bytes."""
 
 
 def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,46 +73,6 @@ def _baseline_dict(baseline: Baseline) -> dict[str, Any]:
         "zeros": baseline.zeros,
         "zeros_as": baseline.zeros_as,
     }
-
-
-Made = TypeVar("Made")
-
-
-def loaded(path: str | PathLike[str], make: Callable[[Any], Made]) -> Made:
-    """Make a map of what a JSON file holds; errors name the file."""
-    try:
-        with Path(path).open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise InputError("not a recalibration map: the file is too large.")
-        return make(parsed(content.decode()))
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a recalibration map: no text.") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).rstrip(".")
-        raise InputError(f"{path}: cannot be read: {reason}. A recalibration map is a regular file.") from None
-
-
-def parsed(text: str) -> Any:
-    """Read JSON text, which has no NaN and no infinities."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise InputError(f"{constant} is no number that a recalibration map can have.")
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise InputError("a key occurs twice in the recalibration map.")
-        return found
-
-    try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not a recalibration map: no valid JSON ({error}).") from None
 
 
 def state_of(data: Any) -> tuple[State, dict[str, Any]]:

@@ -1,0 +1,53 @@
+"""JSON files that the package itself wrote, read with care."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from .errors import InputError
+
+LARGEST_FILE = 1 << 27
+"""Bytes."""
+
+Made = TypeVar("Made")
+
+
+def made_of_file(path: str | PathLike[str], what: str, make: Callable[[Any], Made]) -> Made:
+    """Make something of what a JSON file holds; errors name the file and what it should be, such as "history"."""
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise InputError(f"not a {what}: the file is too large.")
+        return make(parsed(content.decode(), what))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a {what}: no text.") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).rstrip(".")
+        raise InputError(f"{path}: cannot be read: {reason}. A {what} is a regular file.") from None
+
+
+def parsed(text: str, what: str) -> Any:
+    """Read JSON text, which has no NaN, no infinities and no key twice."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise InputError(f"{constant} is no number that a {what} can have.")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise InputError(f"a key occurs twice in the {what}.")
+        return found
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not a {what}: no valid JSON ({error}).") from None

@@ -1,0 +1,105 @@
+"""The control chart: bias, calibration slope, log loss and skill over time, each of a few periods together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import chdtrc
+
+from ..statistics.intervals import Interval
+from ..statistics.log_odds_maps import Counted, FittedMap, fit
+from .event_counts import EventCounts
+from .hypotheses import scores
+
+MOST_POINTS = 40
+"""Periods beyond so many are put together, so that a chart can be read."""
+
+_NORMAL = 1.959963984540054
+_NOWHERE = Interval(math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class ControlPoint:
+    """Successive periods together. Rows with a prediction of exactly 0 or 1 are left out."""
+
+    first: str
+    """Name of the first and the last period."""
+    last: str
+    rows: int
+    predicted: float
+    """Mean prediction of the event."""
+    observed: float
+    """Its observed frequency."""
+    bias: float
+    """Log-odds to be added to the predictions; 0 is best."""
+    bias_interval: Interval
+    calibration_slope: float
+    """1 is best; below 1 the forecasts are overconfident."""
+    slope_interval: Interval
+    log_loss: float
+    """Nats; smaller is better."""
+    skill: float
+    """1 minus the log loss over that of the event's frequency in all periods; larger is better."""
+
+
+def control_points(names: Sequence[str], series: Sequence[EventCounts], *, limits: bool) -> tuple[ControlPoint, ...]:
+    """Estimate bias, slope, log loss and skill over time; intervals are for independent rows, and else left out."""
+    each = math.ceil(len(series) / MOST_POINTS)
+    base = EventCounts.together(series)
+    if not base.total.size:
+        return ()
+    frequency = base.frequency
+    found = []
+    for start in range(0, len(series), each):
+        some = EventCounts.together(series[start : start + each]).merged()
+        if some.total.size:
+            ends = names[start], names[min(start + each, len(series)) - 1]
+            found.append(_point(*ends, some, frequency, limits))
+    return tuple(found)
+
+
+def _point(first: str, last: str, counts: EventCounts, base: float, limits: bool) -> ControlPoint:
+    counted = Counted(counts.log_odds, counts.total, counts.positive)
+    bias, slope = fit(["bias"], counted), fit(["bias", "confidence"], counted)
+    loss = counts.log_loss
+    reference = -(counts.frequency * math.log(base) + (1 - counts.frequency) * math.log1p(-base)) if 0 < base < 1 else 0
+    return ControlPoint(
+        first,
+        last,
+        round(counts.rows),
+        counts.mean,
+        counts.frequency,
+        *_estimate(bias, "bias", 0.0, limits),
+        *_estimate(slope, "confidence", 1.0, limits),
+        loss,
+        1 - loss / reference if reference else math.nan,
+    )
+
+
+def _estimate(found: FittedMap, name: str, identity: float, limits: bool) -> tuple[float, Interval]:
+    if found.separated:
+        return math.nan, _NOWHERE
+    value = identity + found.parameter(name)
+    half = _NORMAL * found.standard_error(name)
+    return value, Interval(value - half, value + half) if limits else _NOWHERE
+
+
+def dispersion(series: Sequence[EventCounts], breaks: Sequence[int]) -> tuple[float, float]:
+    """Say how much more periods vary than independent rows let them: a ratio of variances, 1 if they are, and its p.
+
+    The bias of each period is compared with that of the periods between the same breaks.
+    """
+    found = [scores(each) for each in series]
+    z, v = np.array([each[0] for each, _ in found]), np.array([each[0, 0] for _, each in found])
+    squares, freedom = 0.0, 0
+    for start, end in pairwise([0, *breaks, len(series)]):
+        some = v[start:end] > 0
+        if some.sum() > 1:
+            bias, own = z[start:end][some] / v[start:end][some], v[start:end][some]
+            squares += float(own @ (bias - np.average(bias, weights=own)) ** 2)
+            freedom += int(some.sum()) - 1
+    return (squares / freedom, float(chdtrc(freedom, squares))) if freedom else (math.nan, math.nan)

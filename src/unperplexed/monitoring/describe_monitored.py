@@ -1,0 +1,333 @@
+"""What monitoring found, as a document, and its control chart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of, p_value_text, percent, short_name
+from .._lib.typing import Floats
+from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
+from ..report.document import Action, Column, Document, Section, Table
+from ..report.numbers import between, count, number, share
+from ..report.result import Naming
+from ..statistics.intervals import Interval
+from .monitored import Alarm, Monitored
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DISPERSED = 1.5, 0.001
+"""Periods vary more than independent rows let them: by this ratio of variances at least, at this p-value."""
+
+_MOST_EVIDENCE = 6
+"""Powers of ten beyond which evidence is no longer told apart in words and charts."""
+
+_TICKS = 5
+_INCHES = (6.8, 2.5)
+"""Width of the control chart, and height of each of its parts."""
+
+
+def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document:
+    """Describe what monitoring found."""
+    named = f"{naming.name}: " if naming.name else ""
+    ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
+    table = _table(m)
+    chart = None if brief else evidence_chart(m)
+    sections = []
+    if not brief:
+        charts = control_charts(m)[1:]
+        sections = [
+            Section("control", "Control chart", charts, "Control chart"),
+            Section("periods", "Periods", [table], "Periods"),
+        ]
+    return Document(
+        title="Monitoring",
+        facts=f"{named}{number_of(m.n_rows, 'forecast')} in {number_of(len(m.periods), 'period')}, {ends}",
+        headline=_headline(m),
+        lead=_lead(m),
+        calm=bool(m),
+        actions=list(_actions(m)),
+        figure=chart,
+        sections=sections,
+        summary=[table],
+        settings=f"independent: {m.units}; level: {percent(m.level)}",
+        more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
+        warnings=list(_warnings(m)),
+    )
+
+
+def _headline(m: Monitored) -> str:
+    if m.alarm is not None:
+        a = m.alarm
+        return f"Calibration broke, most probably in {a.began}{_range(a)}"
+    if m.impossible is not None:
+        return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
+    return f"No alarm in {number_of(len(m.periods), 'period')}"
+
+
+def _range(a: Alarm) -> str:
+    if len(a.probable) == 1:
+        return ""
+    return f" ({a.probable[0]} to {a.probable[-1]})"
+
+
+def _lead(m: Monitored) -> str:
+    if m.alarm is None:
+        if m.impossible is not None:
+            return ""
+        now = evidence_text(float(m.log_evidence[-1]))
+        return f"The evidence is {now} to 1; the alarm is at {_limit(m)} to 1. This is no proof of calibration."
+    return "; ".join(filter(None, (_groups_text(m.alarm), _what(m.alarm))))
+
+
+def _groups_text(a: Alarm) -> str:
+    if not a.groups:
+        return ""
+    names = ", ".join(f"'{short_name(each, 40)}'" for each in a.groups[:5])
+    more = f" and {len(a.groups) - 5} more" if len(a.groups) > 5 else ""
+    return f"group{'s' * (len(a.groups) > 1)} {names}{more}"
+
+
+def _what(a: Alarm) -> str:
+    if a.verdict:
+        return a.verdict
+    return f"mean prediction {share(a.since.predicted)}, observed frequency {share(a.since.observed)}"
+
+
+def evidence_text(log_evidence: float) -> str:
+    """Give evidence as a number: "0.31", "41", "more than 1,000,000"."""
+    if log_evidence > _MOST_EVIDENCE * math.log(10):
+        return f"more than {10**_MOST_EVIDENCE:,}"
+    value = math.exp(log_evidence)
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def _limit(m: Monitored) -> str:
+    return f"{1 / m.level:.10g}"
+
+
+def _actions(m: Monitored) -> Iterator[Action]:
+    a = m.alarm
+    if m.impossible is not None:
+        rows = number_of(m.impossible.rows, "prediction")
+        yield Action(
+            "Certain and wrong",
+            f"{rows} of exactly 0 or 1 {'was' if m.impossible.rows == 1 else 'were'} wrong, first in"
+            f" {m.impossible.period}. Calibrated forecasts have none; look at these rows, and keep predictions away"
+            " from 0 and 1.",
+            "Certain",
+        )
+    if a is None:
+        return
+    yield Action("When", _when(a), "When")
+    yield Action("What changed", _change(a), "Change")
+    yield Action("Evidence", _evidence(m, a), "Rule")
+    yield Action("What to do", _next(a), "Next")
+
+
+def _when(a: Alarm) -> str:
+    many = len(a.probable)
+    spread = f" With 95% probability it began in one of {many} periods: {_periods(a)}." if many > 1 else ""
+    over = "" if a.until == a.period else f" The evidence was strongest after {a.until}."
+    return f"The alarm came after {a.period}.{spread}{over}"
+
+
+def _periods(a: Alarm) -> str:
+    names = a.probable if len(a.probable) <= 4 else (*a.probable[:3], "...", a.probable[-1])
+    return ", ".join(names)
+
+
+def _change(a: Alarm) -> str:
+    about = f"For {_event(a)}: " if a.event else ""
+    before = (
+        f"before, mean prediction {share(a.before.predicted)} and observed frequency {share(a.before.observed)}"
+        f" ({number_of(a.before.rows, 'forecast')}); "
+        if a.before.rows
+        else ""
+    )
+    since = (
+        f"since then {share(a.since.predicted)} and {share(a.since.observed)} ({number_of(a.since.rows, 'forecast')})."
+    )
+    text = f"{about}{before}{since}"
+    return text[0].upper() + text[1:]
+
+
+def _event(a: Alarm) -> str:
+    return f"the {a.event}" if a.event == "most probable class" else f"class '{short_name(a.event, 40)}'"
+
+
+def _evidence(m: Monitored, a: Alarm) -> str:
+    risk = percent(m.level)
+    exact = "" if m.units == "rows" else " Periods are the independent units, which makes this approximate."
+    return (
+        f"{evidence_text(a.log_evidence)} to 1; the alarm is at {_limit(m)} to 1. The probability of ever a false alarm"
+        f" is at most {risk}, however often you look.{exact}"
+    )
+
+
+def _next(a: Alarm) -> str:
+    return (
+        f"Look for what changed in the model or its inputs in {a.began}. Recalibrate or refit on forecasts since then,"
+        " and begin a new watch with the first period after the repair (--since)."
+    )
+
+
+def _warnings(m: Monitored) -> Iterator[str]:
+    ratio, p = m.dispersion
+    least, level = _DISPERSED
+    if m.units == "rows" and ratio > least and p < level:
+        yield (
+            f"periods vary more than independent rows do (the variance of their bias is {ratio:.1f} times as large,"
+            f" {p_value_text(p)}), so that alarms may be false. If the rows of a period share a shock, such as the"
+            " weather of a day, take periods as the units: --units periods."
+        )
+
+
+def _table(m: Monitored) -> Table:
+    after = dict(zip(m.periods, m.log_evidence.tolist(), strict=True))
+    points = m.control
+    shown = [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
+    limits = any(not math.isnan(each.bias_interval.low) for each in points)
+    return Table(
+        "Over time",
+        [
+            Column("period", shown),
+            Column("forecasts", [count(each.rows) for each in points]),
+            Column("mean prediction", [share(each.predicted) for each in points]),
+            Column("observed frequency", [share(each.observed) for each in points]),
+            Column("bias", [number(each.bias, 2) for each in points], [_limits(each.bias_interval) for each in points]),
+            Column(
+                "calibration slope",
+                [number(each.calibration_slope, 2) for each in points],
+                [_limits(each.slope_interval) for each in points],
+                detail=True,
+            ),
+            Column("log loss", [number(each.log_loss) for each in points], detail=True),
+            Column("skill", [number(each.skill) for each in points], detail=True),
+            Column("evidence", [evidence_text(after[each.last]) for each in points]),
+        ],
+        notes="95% CI" if limits else "",
+    )
+
+
+def _limits(interval: Interval) -> str:
+    return between(*interval, lambda value: number(value, 2))
+
+
+def control_charts(m: Monitored) -> list[Chart]:
+    """Draw evidence, bias, calibration slope, log loss and skill over time, one chart each."""
+    place = {name: float(at) for at, name in enumerate(m.periods)}
+    x = np.array([(place[each.first] + place[each.last]) / 2 for each in m.control])
+    charts = [evidence_chart(m)]
+    if not m.control:
+        return charts
+    for title, better, name, ideal, limits in (
+        ("Bias", "log-odds to be added to the predictions; 0 is best", "bias", 0.0, "bias_interval"),
+        ("Calibration slope", "1 is best, below 1 is overconfident", "calibration_slope", 1.0, "slope_interval"),
+        ("Log loss", "nats, smaller is better", "log_loss", None, ""),
+        ("Skill", "log loss against the frequency in all periods, larger is better", "skill", 0.0, ""),
+    ):
+        values = np.array([getattr(each, name) for each in m.control])
+        ends = [getattr(each, limits) for each in m.control] if limits else []
+        low, high = (np.array([each[side] for each in ends]) for side in (0, 1)) if ends else (None, None)
+        charts.append(_over_time(m, title, better, x, values, ideal, low, high))
+    return charts
+
+
+def evidence_chart(m: Monitored) -> Chart:
+    """Draw the evidence after each period, by powers of ten, with the limit of the alarm."""
+    tens = np.clip(m.log_evidence / math.log(10), -1.0, _MOST_EVIDENCE)
+    limit = m.log_limit / math.log(10)
+    top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, _MOST_EVIDENCE)), limit + 0.5)
+    ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
+    x = np.arange(len(m.periods), dtype=np.float64)
+    marks = [Reference(_ends(m), (limit, limit), f"Alarm at {_limit(m)}")]
+    if m.alarm is not None:
+        began = float(m.periods.index(m.alarm.began))
+        marks.append(Reference((began, began), (-1.0, top), "Most probable beginning"))
+    return Chart(
+        title="Evidence that calibration broke",
+        subtitle="After each period, to 1",
+        label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {_headline(m)}.",
+        x=_time_axis(m),
+        y=Axis(-1.0, top, ticks, "Evidence"),
+        lines=[Line(x, tens, "first", "Evidence")],
+        references=marks,
+        shape="wide",
+        percent=False,
+    )
+
+
+def _over_time(
+    m: Monitored,
+    title: str,
+    better: str,
+    x: Floats,
+    values: Floats,
+    ideal: float | None,
+    low: Floats | None,
+    high: Floats | None,
+) -> Chart:
+    there = np.isfinite(values)
+    x, values = x[there], values[there]
+    drawn = None
+    known = [values]
+    if low is not None and high is not None and np.isfinite(low[there]).all():
+        drawn = (low[there], high[there])
+        known += drawn
+    every = np.concatenate([*known, np.array([] if ideal is None else [ideal])])
+    least, most = np.quantile(every, [0.02, 0.98]) if every.size > 50 else (every.min(initial=0), every.max(initial=0))
+    axis = value_axis(min(float(least), float(values.min(initial=0))), float(max(most, values.max(initial=0))), title)
+    below, above = (None, None) if drawn is None else (np.clip(each, axis.low, axis.high) for each in drawn)
+    return Chart(
+        title=title,
+        subtitle=better[0].upper() + better[1:],
+        label=f"{title} over time ({better}): {number(float(values[0]), 2)} at first and {number(float(values[-1]), 2)}"
+        " at the end."
+        if values.size
+        else f"{title}: not determined.",
+        x=_time_axis(m),
+        y=axis,
+        points=[Points(x, values, below, above, "first")],
+        references=() if ideal is None else (Reference(_ends(m), (ideal, ideal)),),
+        shape="wide",
+        percent=False,
+    )
+
+
+def _ends(m: Monitored) -> tuple[float, float]:
+    return (-0.5, len(m.periods) - 0.5)
+
+
+def _time_axis(m: Monitored) -> Axis:
+    n = len(m.periods)
+    at: Sequence[int] = sorted({round(each) for each in np.linspace(0, n - 1, min(n, _TICKS)).tolist()})
+    return Axis(*_ends(m), [(float(each), short_name(m.periods[each], 12)) for each in at], "Period")
+
+
+def control_size(m: Monitored) -> tuple[float, float]:
+    """Width and height, in inches, that suit the control chart."""
+    return _INCHES[0], _INCHES[1] * len(control_charts(m))
+
+
+def draw_control(m: Monitored, figure: Figure | None = None) -> Figure:
+    """Draw the control chart, one part below the other, by matplotlib."""
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from ..report.matplotlib_draw import draw
+
+    charts = control_charts(m)
+    if figure is None:
+        import matplotlib.pyplot as plt  # only a new figure needs a display
+
+        figure = plt.figure(figsize=control_size(m), layout="constrained")
+    if not isinstance(figure, MatplotlibFigure):
+        raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
+    for ax, chart in zip(figure.subplots(len(charts), 1, squeeze=False).ravel(), charts, strict=True):
+        draw(chart, ax)
+    return figure

@@ -1,0 +1,299 @@
+"""What monitoring remembers: the forecasts of each period, in cells, and the small JSON file that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.json_files import made_of_file
+from .._lib.output_files import write_whole
+from .._lib.serialize import json_text
+from .._lib.typing import Floats
+from ..forecasts.group_keys import in_order
+from ..forecasts.labels import Label
+from ..tally.tallies import Tallies
+from ..tally.tally import Tally, common_labels
+from ..tally.views import pairs_by_class
+from .event_counts import EventCounts
+
+FORMAT, VERSION = "unperplexed monitoring history", 1
+
+WHOLE = ""
+"""Name of the only group where rows are not grouped."""
+
+MOST_CLASSES = 100
+"""With more classes each of them is no longer an event by itself, only the most probable one is."""
+
+Events = tuple[EventCounts, ...]
+"""Counts of the positive class; or of the most probable class, and then of each class."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """The forecasts of one period."""
+
+    name: str
+    groups: Mapping[str, Events]
+
+    def events(self) -> Events:
+        """Count all groups together; cells stay apart."""
+        return tuple(EventCounts.together(parts) for parts in zip(*self.groups.values(), strict=True))
+
+
+@dataclass(frozen=True)
+class History:
+    """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
+
+    A period takes some kilobytes, however many rows it had. Histories are kept in a file from one day to the next, so
+    that no tally is read twice.
+
+    Examples
+    --------
+    >>> from unperplexed import Tally
+    >>> from unperplexed.monitoring import History
+    >>> history = History.of({"2026-03-01": Tally.of([1, 0], [0.8, 0.3])})
+    >>> history = history.after("2026-03-02", Tally.of([1, 1], [0.6, 0.9]))
+    >>> history.names
+    ('2026-03-01', '2026-03-02')
+    """
+
+    labels: tuple[Label | None, ...] = ()
+    """The classes."""
+    periods: tuple[Period, ...] = ()
+    clustered: bool = False
+    """Whether rows were counted in clusters of dependent rows."""
+
+    @classmethod
+    def of(cls, tallies: Mapping[Any, Tally]) -> History:
+        """Take the tallies of successive periods.
+
+        Parameters
+        ----------
+        tallies : mapping from period to Tally, or Tallies
+            In the order of time. A `Tallies` by several columns has the period in the first one, whose values are
+            put in order; the others name the group.
+
+        Returns
+        -------
+        History
+
+        Raises
+        ------
+        InputError
+            For weighted rows, and for tallies of other classes.
+        """
+        by_period: dict[str, dict[str, Tally]] = {}
+        keys = in_order(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
+        for key in keys:
+            period, *group = key if isinstance(key, tuple) else (key,)
+            if period is None:
+                raise InputError("time: some rows have no period. Repair them, or leave them out with --where.")
+            named = WHOLE if not group else ", ".join("(none)" if each is None else str(each) for each in group)
+            by_period.setdefault(str(period), {})[named] = tallies[key]
+        found = cls()
+        for name, groups in by_period.items():
+            found = found.after(name, groups)
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the periods, in order."""
+        return tuple(each.name for each in self.periods)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups, in order; none where rows are not grouped."""
+        names = dict.fromkeys(name for period in self.periods for name in period.groups)
+        return tuple(key[0] for key in in_order([(name,) for name in names if name != WHOLE]))  # type: ignore[misc]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of forecasts in all periods."""
+        return round(sum(period.events()[0].rows for period in self.periods))
+
+    def after(self, name: str, tally: Tally | Mapping[str, Tally]) -> History:
+        """Add the next period.
+
+        Parameters
+        ----------
+        name : str
+            Its name, such as a date; a new one.
+        tally : Tally or mapping from group to Tally
+            Its forecasts.
+
+        Returns
+        -------
+        History
+            With one period more.
+
+        Raises
+        ------
+        InputError
+            For a period that is there already and was counted differently, for weighted rows, and for other classes.
+        """
+        given = {WHOLE: tally} if isinstance(tally, Tally) else dict(tally)
+        groups = {group: each for group, each in given.items() if each.n_rows}
+        if not groups:
+            raise InputError(f"{name}: no rows.")
+        if any(each.weighted for each in groups.values()):
+            raise InputError(f"{name}: rows have weights, and monitoring counts rows. Count them without weights.")
+        labels = self.labels
+        for each in groups.values():
+            labels = common_labels(labels, each.labels) if labels else each.labels
+        period = Period(str(name), {group: _events(each) for group, each in groups.items()})
+        return replace(self, labels=labels)._with(period, any(each.grouped for each in groups.values()))
+
+    def _with(self, period: Period, clustered: bool) -> History:
+        name = period.name
+        if name in self.names:
+            return self._again(period)
+        if self.periods and (WHOLE in period.groups) != (WHOLE in self.periods[0].groups):
+            raise InputError(f"{name}: some periods have groups and others have none. Count all of them alike.")
+        if self.periods and len(self.periods[0].events()) != len(period.events()):
+            raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
+        return replace(self, periods=(*self.periods, period), clustered=self.clustered or clustered)
+
+    def _again(self, period: Period) -> History:
+        earlier = self.periods[self.names.index(period.name)]
+        same = earlier.groups.keys() == period.groups.keys() and all(
+            each.same(other)
+            for group in period.groups
+            for each, other in zip(earlier.groups[group], period.groups[group], strict=True)
+        )
+        if not same:
+            raise InputError(
+                f"{period.name}: this period is in the history with other forecasts. A period is closed once it has"
+                " been looked at: count outcomes that came late into the period in which they came."
+            )
+        return self
+
+    def then(self, other: History) -> History:
+        """Add the periods of another history; those that are here already must be the same there."""
+        if not self.periods:
+            return other
+        if not other.periods:
+            return self
+        found = replace(self, labels=common_labels(self.labels, other.labels))
+        for period in other.periods:
+            found = found._with(period, other.clustered)
+        return found
+
+    def since(self, name: str) -> History:
+        """Leave out the periods before one of them: a new watch begins there."""
+        if name not in self.names:
+            raise InputError(f"since (--since): there is no period {name!r}; they go from {self._ends()}.")
+        return replace(self, periods=self.periods[self.names.index(name) :])
+
+    def _ends(self) -> str:
+        return f"{self.names[0]} to {self.names[-1]}" if self.names else "nothing to nothing"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "labels": list(self.labels),
+            "clustered": self.clustered,
+            "periods": [
+                {
+                    "name": each.name,
+                    "groups": {name: [_plain(e) for e in events] for name, events in each.groups.items()},
+                }
+                for each in self.periods
+            ],
+        }
+
+    def to_bytes(self) -> bytes:
+        """Give it as the bytes of its file."""
+        return (json_text(self.to_dict(), None) + "\n").encode()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it to a file, whole or not at all: JSON."""
+        write_whole(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> History:
+        """Read a file that `save` wrote.
+
+        Raises
+        ------
+        InputError
+            For a file that is none, or whose values cannot be right.
+        """
+        return made_of_file(path, "history", _history_of)
+
+
+def _events(tally: Tally) -> Events:
+    if tally.n_classes == 2:
+        return (EventCounts.of(pairs_by_class(tally, "each-class")[0]),)
+    single = pairs_by_class(tally, "each-class") if tally.knows_classes and tally.n_classes <= MOST_CLASSES else []
+    return tuple(EventCounts.of(pairs) for pairs in (tally.pairs("top-label"), *single))
+
+
+def _plain(counts: EventCounts) -> dict[str, Any]:
+    return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in counts._asdict().items()}
+
+
+def _history_of(data: Any) -> History:
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise InputError(f'not a history: it has no "format": "{FORMAT}".')
+    if data.get("version") != VERSION:
+        raise InputError(
+            f"the history has version {data.get('version')!r}; this version of unperplexed reads {VERSION}."
+        )
+    _need(set(data) == {"format", "version", "labels", "clustered", "periods"}, "keys")
+    labels, periods = data["labels"], data["periods"]
+    _need(
+        isinstance(labels, list) and all(x is None or isinstance(x, bool | int | float | str) for x in labels), "labels"
+    )
+    _need(isinstance(data["clustered"], bool) and isinstance(periods, list), "periods")
+    read = tuple(_period_of(each) for each in periods)
+    _need(len({each.name for each in read}) == len(read), "names of periods")
+    _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
+    return History(tuple(labels), read, data["clustered"])
+
+
+def _alike(a: Period, b: Period) -> bool:
+    return len(a.events()) == len(b.events()) and (WHOLE in a.groups) == (WHOLE in b.groups)
+
+
+def _period_of(data: Any) -> Period:
+    _need(isinstance(data, Mapping) and set(data) == {"name", "groups"} and isinstance(data["name"], str), "periods")
+    groups = data["groups"]
+    _need(isinstance(groups, Mapping) and bool(groups), "groups")
+    _need(all(isinstance(events, list) and events for events in groups.values()), "events")
+    _need(len({len(events) for events in groups.values()}) == 1, "events")
+    return Period(data["name"], {name: tuple(map(_counts_of, events)) for name, events in groups.items()})
+
+
+def _counts_of(data: Any) -> EventCounts:
+    _need(isinstance(data, Mapping) and set(data) == set(EventCounts._fields), "counts")
+    p, total, positive = (_column(data[name]) for name in ("p", "total", "positive"))
+    _need(p.shape == total.shape == positive.shape, "counts")
+    _need(bool(((p > 0) & (p < 1)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
+    certain, wrong = (_number(data[name]) for name in ("certain", "certain_and_wrong"))
+    _need(wrong <= certain, "counts")
+    return EventCounts(p, total, positive, certain, wrong)
+
+
+def _column(data: Any) -> Floats:
+    _need(isinstance(data, list), "counts")
+    return np.array([_number(each) for each in data], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    _need(good and 0 <= value < 2**53, "counts")
+    return float(value)
+
+
+def _need(condition: bool, what: str) -> None:
+    if not condition:
+        raise InputError(f"the history is damaged: {what} cannot be right. Make it anew from the tallies.")

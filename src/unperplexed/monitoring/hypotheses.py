@@ -1,0 +1,109 @@
+"""How calibration may break, as factors of evidence: exact for independent rows, or with periods as the units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from .._lib.typing import Floats
+from ..statistics.log_odds_tail import tail
+from .event_counts import EventCounts
+
+_BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+_SLOPES = (0.4, 0.55, 0.67, 0.8, 0.9, 1.1, 1.25, 1.5, 1.8, 2.5)
+_BOTH = tuple(product((-1, -0.5, -0.2, 0.2, 0.5, 1), (0.67, 0.8, 1.25, 1.5)))
+_TAILS = (0.05, 0.1, 0.2, 0.4)
+_ASYMMETRIES = (0.1, 0.2, 0.4)
+_LAPSES = (0.01, 0.03, 0.1, 0.3)
+
+
+def _signed(sizes: Sequence[float]) -> list[float]:
+    return [sign * size for size in sizes for sign in (1, -1)]
+
+
+def _shared(share: float, maps: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    return [(share / len(maps), *each) for each in maps]
+
+
+_MAPS = np.array(
+    [
+        *_shared(0.30, [(a, 0, 0, 0, 0) for a in _signed(_BIASES)]),
+        *_shared(0.30, [(0, slope - 1, 0, 0, 0) for slope in _SLOPES]),
+        *_shared(0.20, [(a, slope - 1, 0, 0, 0) for a, slope in _BOTH]),
+        *_shared(0.08, [(0, 0, 0, k, 0) for k in _signed(_TAILS)]),
+        *_shared(0.07, [(0, 0, d, 0, 0) for d in _signed(_ASYMMETRIES)]),
+        *_shared(0.05, [(0, 0, 0, 0, e) for e in _LAPSES]),
+    ]
+)
+"""Weight, bias, confidence, asymmetry, tail and lapse of each map from predicted to calibrated log-odds."""
+
+ROW_WEIGHTS: Floats = _MAPS[:, 0] / _MAPS[:, 0].sum()
+"""Shares of the bet on the maps."""
+
+
+def row_factors(counts: EventCounts) -> Floats:
+    """Give the log-likelihood ratio of each map to the forecasts as they are, over one period.
+
+    If the forecasts are calibrated and rows are independent, the mean of its exponential is at most 1.
+    """
+    if not counts.total.size:
+        return np.zeros(len(_MAPS))
+    s, lapse = counts.log_odds, _MAPS[:, 5:]
+    t = s + _MAPS[:, 1:5] @ np.stack([np.ones_like(s), s, np.abs(s), tail(s)])
+    negative = counts.total - counts.positive
+    gained = np.zeros(len(_MAPS))
+    for side, observed in ((1, counts.positive), (-1, negative)):
+        mapped = np.where(lapse > 0, np.log((1 - lapse) * expit(side * t) + lapse / 2), log_expit(side * t))
+        gained += (mapped - log_expit(side * s)) @ observed
+    return gained
+
+
+_DIRECTIONS = np.array(
+    [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [1, -1, 0, 0]], dtype=np.float64
+)
+"""In bias, confidence, tail and asymmetry."""
+
+_SIZES = _signed([2.0**-k for k in range(7)])
+_OF_DIRECTIONS = (0.35, 0.35, 0.10, 0.05, 0.075, 0.075)
+
+PERIOD_WEIGHTS: Floats = np.repeat(_OF_DIRECTIONS, len(_SIZES)) / len(_SIZES)
+"""Shares of the bet on errors of whole periods, direction by direction."""
+
+_FIRST = 20
+"""Periods whose variances are not known from earlier ones."""
+
+
+def scores(counts: EventCounts) -> tuple[Floats, Floats]:
+    """Give the score of one period in four directions, and its covariance if rows are independent and calibrated."""
+    s = counts.log_odds
+    x = np.stack([np.ones_like(s), s, tail(s), np.abs(s)])
+    return x @ (counts.positive - counts.total * counts.p), (x * (counts.total * counts.p * (1 - counts.p))) @ x.T
+
+
+def period_factors(series: Sequence[EventCounts]) -> Floats:
+    """Give factors for periods whose rows share a shock, such as an election night; shape (periods, hypotheses).
+
+    A period is one observation. Scores are in units of their standard deviation if rows were independent, averaged
+    over the periods so far. For X symmetric about 0, exp(X - X**2/2) has a mean of at most 1 (de la Pena 1999); for X
+    of mean 0 and variance at most v, exp(X - X**2/6 - v/3) has (Delyon 2009), with v estimated from earlier periods,
+    which makes it approximate.
+    """
+    found = [scores(each) for each in series]
+    z = np.array([each for each, _ in found]) @ _DIRECTIONS.T
+    v = np.array([np.einsum("di,ij,dj->d", _DIRECTIONS, each, _DIRECTIONS) for _, each in found])
+    return _standardised(z, v)
+
+
+def _standardised(z: Floats, v: Floats) -> Floats:
+    number = np.arange(1, len(z) + 1)[:, None]
+    unit = np.sqrt(np.maximum(np.cumsum(v, axis=0) / number, 1e-300))
+    z, v = z / unit, v / unit**2
+    earlier = np.vstack([np.zeros((1, z.shape[1])), np.cumsum(z**2, axis=0)[:-1]]) / np.maximum(number - 1, 1)
+    wide = np.maximum(v, earlier) * (1 + 2 * np.sqrt(2 / np.maximum(number - 1, 1)))
+    size = np.array(_SIZES)
+    x, square, variance = z[:, :, None] * size, (z**2)[:, :, None] * size**2, wide[:, :, None] * size**2
+    gained = np.where(number[:, :, None] <= _FIRST, x - square / 2, x - square / 6 - variance / 3)
+    return np.asarray(gained.reshape(len(z), -1))

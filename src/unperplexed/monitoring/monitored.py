@@ -1,0 +1,141 @@
+"""What monitoring found: `Monitored`, made by `monitor`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._lib.typing import Floats, ReadOnlyArrays
+from .._version import __version__
+from ..calibration.diagnosis.result import Diagnosis
+from ..forecasts.labels import Label
+from ..report.document import Document
+from ..report.result import JsonResult, Naming
+from .control import ControlPoint
+from .event_counts import EventCounts
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+class Means(NamedTuple):
+    """Rows of some periods, their mean prediction of the event and its observed frequency."""
+
+    rows: int
+    predicted: float
+    observed: float
+
+    @classmethod
+    def of(cls, periods: Sequence[EventCounts]) -> Means:
+        """Take them of counts."""
+        counts = EventCounts.together(periods) if periods else None
+        if counts is None or not counts.total.size:
+            return cls(0, math.nan, math.nan)
+        return cls(round(counts.rows), counts.mean, counts.frequency)
+
+
+class Impossible(NamedTuple):
+    """Predictions of exactly 0 or 1 that were wrong: calibrated forecasts have none."""
+
+    period: str
+    """The first period with one."""
+    rows: int
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Calibration broke."""
+
+    period: str
+    """The period after which the evidence reached its limit."""
+    began: str
+    """The period in which it most probably began."""
+    probable: tuple[str, ...]
+    """The smallest set of periods in which it began with a posterior probability of 95%."""
+    until: str
+    """The period after which the evidence was strongest."""
+    log_evidence: float
+    """Natural logarithm of the evidence after that period."""
+    groups: tuple[str, ...]
+    """Groups with evidence of their own, the strongest first; the following is about them where there are any."""
+    event: str
+    """The event that broke, with more than two classes: "most probable class", or a class."""
+    diagnosis: Diagnosis | None
+    """What is wrong with the forecasts from ``began`` to ``until``; None where all predictions are exactly 0 or 1."""
+    before: Means
+    since: Means
+    """Means over the periods before ``began``, and from it to ``until``."""
+
+    @property
+    def verdict(self) -> str:
+        """What is wrong, in words; "" if the rows since then name no error by themselves."""
+        d = self.diagnosis
+        return d.headline if d is not None and d.findings else ""
+
+
+_COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "calibration_slope", "log_loss", "skill")
+
+
+@dataclass(frozen=True, eq=False)
+class Monitored(ReadOnlyArrays, JsonResult):
+    """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether there is no alarm.
+
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    periods: tuple[str, ...]
+    log_evidence: Floats
+    """Natural logarithm of the evidence that calibration broke, after each period. Larger is stronger."""
+    alarm: Alarm | None
+    impossible: Impossible | None
+    """Predictions of exactly 0 or 1 that were wrong, which the evidence leaves out; None for none."""
+    units: str
+    """What was taken as independent: "rows" or "periods"."""
+    level: float
+    """Largest probability of ever a false alarm; the limit of the evidence is 1/level."""
+    control: tuple[ControlPoint, ...]
+    """Bias, calibration slope, log loss and skill over time; of the most probable class with more than two classes."""
+    groups: dict[str, float]
+    """The largest log evidence of each group by itself."""
+    dispersion: tuple[float, float]
+    """How many times larger the variance of the bias over periods is than independent rows let it be, and its p-value
+    (chi-squared), without the change itself."""
+    n_rows: int
+    labels: tuple[Label | None, ...]
+    version: str = __version__
+
+    def __bool__(self) -> bool:
+        """Whether there is neither an alarm nor a wrong prediction of exactly 0 or 1."""
+        return self.alarm is None and self.impossible is None
+
+    @property
+    def log_limit(self) -> float:
+        """Natural logarithm of the evidence at which there is an alarm."""
+        return -math.log(self.level)
+
+    def frame(self) -> pl.DataFrame:
+        """Give one row a control point, as a polars DataFrame."""
+        import polars as pl
+
+        columns: dict[str, Any] = {name: [getattr(each, name) for each in self.control] for name in _COLUMNS}
+        after = dict(zip(self.periods, self.log_evidence.tolist(), strict=True))
+        return pl.DataFrame({**columns, "log_evidence": [after[each.last] for each in self.control]})
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """Draw the control chart: evidence, bias, calibration slope, log loss and skill over time."""
+        from .describe_monitored import draw_control
+
+        return draw_control(self, figure)
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        state = "no alarm" if self else "alarm"
+        return f"<Monitored over {len(self.periods):,} periods: {state}>"
+
+    def _document(self, naming: Naming, *, brief: bool) -> Document:
+        from .describe_monitored import monitored_document
+
+        return monitored_document(self, naming, brief=brief)

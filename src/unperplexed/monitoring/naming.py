@@ -1,0 +1,65 @@
+"""What broke: the diagnosis of the rows since it began, from their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .._lib.typing import Floats
+from ..calibration.diagnosis.binary import BinaryData, diagnose_binary
+from ..calibration.diagnosis.clusters import ClusterSums
+from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.diagnosis.scored import Scored
+from ..forecasts.labels import Label
+from .event_counts import EventCounts
+
+_TOP = "most probable class"
+
+
+def event_labels(labels: tuple[Label | None, ...], event: int) -> tuple[Label | None, ...]:
+    """Give the labels of an event as of two classes, its own behind that of its opposite."""
+    if len(labels) == 2:
+        return labels
+    return ("not", _TOP if event == 0 else labels[event - 1])
+
+
+def event_name(labels: tuple[Label | None, ...], event: int) -> str:
+    """Name the event that broke; "" for two classes, which have only one."""
+    return "" if len(labels) == 2 else str(event_labels(labels, event)[1])
+
+
+def named_error(periods: Sequence[EventCounts], labels: tuple[Label | None, ...], shared: bool) -> Diagnosis | None:
+    """Diagnose some periods together, each of them as a cluster where its rows share a shock; None for no rows."""
+    counts = EventCounts.together(periods)
+    if not counts.total.size:
+        return None
+    if not shared:
+        counts = counts.merged()
+    period = np.repeat(np.arange(len(periods)), [each.p.size for each in periods])
+    s, total, positive = counts.log_odds, counts.total, counts.positive
+    return diagnose_binary(
+        BinaryData(
+            Scored(s, total, positive, total, positive, total),
+            counts=total,
+            counts_positive=positive,
+            n=float(total.sum()),
+            labels=labels,
+            mean=counts.mean,
+            frequency=counts.frequency,
+            clusters=_sums_over(period, positive - total * counts.p, total) if shared else None,
+            by="cells",
+        )
+    )
+
+
+def _sums_over(period: np.ndarray, residual: Floats, total: Floats) -> Callable[[np.ndarray], ClusterSums]:
+    def of(kept: np.ndarray) -> ClusterSums:
+        _, number = np.unique(period[kept], return_inverse=True)
+
+        def sums(f: Floats, of_cells: Floats) -> Floats:
+            return np.stack([np.bincount(number, each * of_cells[kept]) for each in f], axis=1)
+
+        return ClusterSums(lambda f: sums(f, residual), lambda f: sums(f, total))
+
+    return of
