@@ -265,6 +265,13 @@ def skill(arguments: argparse.Namespace) -> None:
     skill(arguments)
 
 
+def monitor(arguments: argparse.Namespace) -> int:
+    """Watch calibration over time; returns the exit code."""
+    from .monitor import monitor
+
+    return monitor(arguments)
+
+
 def tally(arguments: argparse.Namespace) -> None:
     """Count into a tally file."""
     check_outputs(arguments)

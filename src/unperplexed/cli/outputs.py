@@ -21,6 +21,7 @@ from .terminal import coloured, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ..report.result import Result
 
@@ -147,7 +148,6 @@ def picture_bytes(
     """Draw on a figure of the right size and give the picture's bytes by its path; a forest has a line for each row."""
     if path is None:
         return {}
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from ..comparison.plots import comparison_chart
@@ -164,6 +164,25 @@ def picture_bytes(
     size = SIZES[kind] if chart is None else chart_size(chart)
     figure = Figure(figsize=size, layout="tight")
     draw(figure.subplots(), **({"axes": kind} if kind in ("reported", "nelson") else {}))
+    return _saved(figure, path)
+
+
+def figure_bytes(
+    path: Path | None, draw: Callable[[Figure], object], size: Callable[[], tuple[float, float]]
+) -> dict[Path, bytes]:
+    """Draw on a whole figure of a size and give the picture's bytes by its path."""
+    if path is None:
+        return {}
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size(), layout="constrained")
+    draw(figure)
+    return _saved(figure, path)
+
+
+def _saved(figure: Figure, path: Path) -> dict[Path, bytes]:
+    from matplotlib import rc_context
+
     stream = io.BytesIO()
     form = path.suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture has the same bytes

@@ -20,6 +20,7 @@ from . import options
 from .check import add_check
 from .decide import add_decide
 from .lm import add_lm
+from .monitor import add_monitor
 from .ordered import add_ordered
 from .pool import add_pool
 from .skill import add_skill
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 EXIT_CODES = """\
 exit codes:
   0    done, and every output written
-  1    check: done, and a requirement is not met
+  1    check: done, and a requirement is not met; monitor: done, and there is an alarm
   2    input, arguments or output path that cannot be used: the message says why; nothing was written
   130  interrupted; nothing was half-written (143: terminated)
 """
@@ -182,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
         _command(commands, "lm", "logs of language models: perplexity, bits per byte, questions, two models compared")
     )
     add_check(_command(commands, "check", "a gate: exit code 1 where forecasts do not meet what is required of them"))
+    add_monitor(_command(commands, "monitor", "watch calibration over time: an alarm when it broke, and since when"))
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(
         options.add_input, options.add_where, options.add_scores, options.add_counting, options.add_tally_output

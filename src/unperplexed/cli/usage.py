@@ -25,6 +25,10 @@ USAGE = {
         "FILE --truth COLUMN --prob COLUMN --require 'auc > 0.8'",
         "candidate.tally --baseline released.tally",
     ],
+    "monitor": [
+        "FILE --truth COLUMN --prob COLUMN --time DATE --every 1d",
+        "'days/*.tally' --history history.json",
+    ],
     "lm": [
         "LOG ...",
         "LOG --compare OTHER_LOG",

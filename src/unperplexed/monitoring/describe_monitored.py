@@ -27,6 +27,9 @@ _DISPERSED = 1.5, 0.001
 _MOST_EVIDENCE = 6
 """Powers of ten beyond which evidence is no longer told apart in words and charts."""
 
+_LAST = 12
+"""Rows of the table over time that text shows."""
+
 _TICKS = 5
 _INCHES = (6.8, 2.5)
 """Width of the control chart, and height of each of its parts."""
@@ -36,14 +39,15 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
     """Describe what monitoring found."""
     named = f"{naming.name}: " if naming.name else ""
     ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
-    table = _table(m)
+    tables = [_table(m, brief), *_groups_tables(m)]
     chart = None if brief else evidence_chart(m)
     sections = []
     if not brief:
         charts = control_charts(m)[1:]
         sections = [
-            Section("control", "Control chart", charts, "Control chart"),
-            Section("periods", "Periods", [table], "Periods"),
+            *([Section("control", "Bias and slope over time", charts[:2], "Control chart", 6)] if charts else []),
+            *([Section("scores", "Log loss and skill over time", charts[2:], "", 6)] if charts else []),
+            Section("periods", "Periods", tables, "Periods"),
         ]
     return Document(
         title="Monitoring",
@@ -54,7 +58,7 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         actions=list(_actions(m)),
         figure=chart,
         sections=sections,
-        summary=[table],
+        summary=tables,
         settings=f"independent: {m.units}; level: {percent(m.level)}",
         more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
         warnings=list(_warnings(m)),
@@ -64,7 +68,9 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
 def _headline(m: Monitored) -> str:
     if m.alarm is not None:
         a = m.alarm
-        return f"Calibration broke, most probably in {a.began}{_range(a)}"
+        if a.began == m.periods[0]:
+            return f"Miscalibrated from the first period on, {a.began}"
+        return f"Calibration broke: most probably in {a.began}{_range(a)}"
     if m.impossible is not None:
         return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
     return f"No alarm in {number_of(len(m.periods), 'period')}"
@@ -82,7 +88,9 @@ def _lead(m: Monitored) -> str:
             return ""
         now = evidence_text(float(m.log_evidence[-1]))
         return f"The evidence is {now} to 1; the alarm is at {_limit(m)} to 1. This is no proof of calibration."
-    return "; ".join(filter(None, (_groups_text(m.alarm), _what(m.alarm))))
+    what = _what(m.alarm)
+    groups = _groups_text(m.alarm)
+    return f"{groups}: {what[:1].lower()}{what[1:]}." if groups else f"{what}."
 
 
 def _groups_text(a: Alarm) -> str:
@@ -90,7 +98,7 @@ def _groups_text(a: Alarm) -> str:
         return ""
     names = ", ".join(f"'{short_name(each, 40)}'" for each in a.groups[:5])
     more = f" and {len(a.groups) - 5} more" if len(a.groups) > 5 else ""
-    return f"group{'s' * (len(a.groups) > 1)} {names}{more}"
+    return f"Group{'s' * (len(a.groups) > 1)} {names}{more}"
 
 
 def _what(a: Alarm) -> str:
@@ -102,7 +110,7 @@ def _what(a: Alarm) -> str:
 def evidence_text(log_evidence: float) -> str:
     """Give evidence as a number: "0.31", "41", "more than 1,000,000"."""
     if log_evidence > _MOST_EVIDENCE * math.log(10):
-        return f"more than {10**_MOST_EVIDENCE:,}"
+        return f"> {10**_MOST_EVIDENCE:,}"
     value = math.exp(log_evidence)
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
@@ -143,17 +151,11 @@ def _periods(a: Alarm) -> str:
 
 
 def _change(a: Alarm) -> str:
-    about = f"For {_event(a)}: " if a.event else ""
-    before = (
-        f"before, mean prediction {share(a.before.predicted)} and observed frequency {share(a.before.observed)}"
-        f" ({number_of(a.before.rows, 'forecast')}); "
-        if a.before.rows
-        else ""
-    )
-    since = (
-        f"since then {share(a.since.predicted)} and {share(a.since.observed)} ({number_of(a.since.rows, 'forecast')})."
-    )
-    text = f"{about}{before}{since}"
+    about = f"for {_event(a)}, " if a.event else ""
+    now = f"{share(a.since.predicted)} and {share(a.since.observed)} ({number_of(a.since.rows, 'forecast')})"
+    then = f"{share(a.before.predicted)} and {share(a.before.observed)} ({number_of(a.before.rows, 'forecast')})"
+    moved = f"{then} before, {now} since" if a.before.rows else now
+    text = f"{about}mean prediction and observed frequency: {moved}."
     return text[0].upper() + text[1:]
 
 
@@ -188,19 +190,39 @@ def _warnings(m: Monitored) -> Iterator[str]:
         )
 
 
-def _table(m: Monitored) -> Table:
+def _groups_tables(m: Monitored) -> list[Table]:
+    """Give the evidence of each group by itself, if there are any."""
+    if not m.groups:
+        return []
+    names = sorted(m.groups, key=lambda name: -m.groups[name])
+    named = () if m.alarm is None else m.alarm.groups
+    return [
+        Table(
+            "Groups",
+            [
+                Column("group", [short_name(name, 40) for name in names]),
+                Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
+                Column("result", ["calibration broke" if name in named else "no alarm" for name in names], words=True),
+            ],
+        )
+    ]
+
+
+def _table(m: Monitored, brief: bool) -> Table:
     after = dict(zip(m.periods, m.log_evidence.tolist(), strict=True))
-    points = m.control
+    points = m.control[-_LAST:] if brief else m.control
+    earlier = len(m.control) - len(points)
     shown = [each.first if each.first == each.last else f"{each.first} to {each.last}" for each in points]
-    limits = any(not math.isnan(each.bias_interval.low) for each in points)
+    limits = not brief and any(not math.isnan(each.bias_interval.low) for each in points)
+    biases = [_limits(each.bias_interval) for each in points] if limits else ()
     return Table(
-        "Over time",
+        f"Over time, the last {len(points)} of {len(m.control)} rows" if earlier else "Over time",
         [
             Column("period", shown),
             Column("forecasts", [count(each.rows) for each in points]),
             Column("mean prediction", [share(each.predicted) for each in points]),
             Column("observed frequency", [share(each.observed) for each in points]),
-            Column("bias", [number(each.bias, 2) for each in points], [_limits(each.bias_interval) for each in points]),
+            Column("bias", [number(each.bias, 2) for each in points], biases),
             Column(
                 "calibration slope",
                 [number(each.calibration_slope, 2) for each in points],
@@ -246,18 +268,15 @@ def evidence_chart(m: Monitored) -> Chart:
     top = max(2.0, math.ceil(min(float(tens.max()) + 0.2, _MOST_EVIDENCE)), limit + 0.5)
     ticks = [(float(at), f"{10**at:,}" if at >= 0 else f"{10.0**at:g}") for at in range(-1, int(top) + 1)]
     x = np.arange(len(m.periods), dtype=np.float64)
-    marks = [Reference(_ends(m), (limit, limit), f"Alarm at {_limit(m)}")]
-    if m.alarm is not None:
-        began = float(m.periods.index(m.alarm.began))
-        marks.append(Reference((began, began), (-1.0, top), "Most probable beginning"))
+    began = "" if m.alarm is None else "; upright, where it most probably began"
     return Chart(
         title="Evidence that calibration broke",
-        subtitle="After each period, to 1",
+        subtitle=f"After each period; dashed, the alarm at {_limit(m)}{began}",
         label=f"Evidence after each of {number_of(len(m.periods), 'period')}; {_headline(m)}.",
         x=_time_axis(m),
         y=Axis(-1.0, top, ticks, "Evidence"),
         lines=[Line(x, tens, "first", "Evidence")],
-        references=marks,
+        references=(Reference(_ends(m), (limit, limit)), *_beginning(m, -1.0, top)),
         shape="wide",
         percent=False,
     )
@@ -275,15 +294,15 @@ def _over_time(
 ) -> Chart:
     there = np.isfinite(values)
     x, values = x[there], values[there]
-    drawn = None
-    known = [values]
-    if low is not None and high is not None and np.isfinite(low[there]).all():
-        drawn = (low[there], high[there])
-        known += drawn
-    every = np.concatenate([*known, np.array([] if ideal is None else [ideal])])
-    least, most = np.quantile(every, [0.02, 0.98]) if every.size > 50 else (every.min(initial=0), every.max(initial=0))
-    axis = value_axis(min(float(least), float(values.min(initial=0))), float(max(most, values.max(initial=0))), title)
-    below, above = (None, None) if drawn is None else (np.clip(each, axis.low, axis.high) for each in drawn)
+    shown = [values, np.array([] if ideal is None else [ideal])]
+    below = above = None
+    if low is not None and high is not None and values.size and np.isfinite(low[there]).all():
+        below, above = low[there], high[there]
+        shown.append(np.quantile(np.concatenate([below, above]), [0.05, 0.95]))  # those of few rows would flatten it
+    every = np.concatenate(shown) if values.size else np.array([0.0, 1.0])
+    axis = value_axis(float(every.min()), float(every.max()), title)
+    if below is not None and above is not None:
+        below, above = np.clip(below, axis.low, axis.high), np.clip(above, axis.low, axis.high)
     return Chart(
         title=title,
         subtitle=better[0].upper() + better[1:],
@@ -294,10 +313,21 @@ def _over_time(
         x=_time_axis(m),
         y=axis,
         points=[Points(x, values, below, above, "first")],
-        references=() if ideal is None else (Reference(_ends(m), (ideal, ideal)),),
+        references=(
+            *(() if ideal is None else (Reference(_ends(m), (ideal, ideal)),)),
+            *_beginning(m, axis.low, axis.high),
+        ),
         shape="wide",
         percent=False,
     )
+
+
+def _beginning(m: Monitored, low: float, high: float) -> tuple[Reference, ...]:
+    """Mark where it most probably began."""
+    if m.alarm is None:
+        return ()
+    at = float(m.periods.index(m.alarm.began))
+    return (Reference((at, at), (low, high)),)
 
 
 def _ends(m: Monitored) -> tuple[float, float]:

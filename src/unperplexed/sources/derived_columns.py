@@ -11,9 +11,11 @@ from .._lib.errors import InputError, rows_text
 from .._lib.typing import Floats, Ints
 
 _DATE_PARTS = ("year", "quarter", "month", "weekday", "hour")
+_PERIODS = {"date": "%Y-%m-%d", "iso-week": "%G-W%V", "year-month": "%Y-%m", "year-quarter": "%Y-Q"}
+"""Successive periods, and how their names are written."""
 _QUANTILES = {"halves": 2, "thirds": 3, "quartiles": 4, "quintiles": 5, "deciles": 10}
 
-HOW = (*_DATE_PARTS, *_QUANTILES)
+HOW = (*_DATE_PARTS, *_PERIODS, *_QUANTILES)
 """What can be made of a column; weekdays are numbered from 1, a Monday."""
 
 
@@ -83,8 +85,7 @@ def derived(text: str) -> Derived:
 def _date_part(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
     text = values.cast(pl.String)
     found = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
-    part = getattr(found.dt, asked.how)() if asked.how != "hour" else text.str.slice(11, 2)
-    found = part.cast(pl.Int64, strict=False)
+    found = _periods(found, asked.how) if asked.how in _PERIODS else _part(found, text, asked.how)
     if found.null_count():
         hour = asked.how == "hour"
         wanted = "date with a time of day, such as 2026-11-23 18:00," if hour else "date such as 2026-11-23"
@@ -94,3 +95,13 @@ def _date_part(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
             f" {rows_text(rows[found.is_null().to_numpy()])}. {remedy}."
         )
     return found
+
+
+def _part(dates: pl.Series, text: pl.Series, how: str) -> pl.Series:
+    part = getattr(dates.dt, how)() if how != "hour" else text.str.slice(11, 2)
+    return part.cast(pl.Int64, strict=False)
+
+
+def _periods(dates: pl.Series, how: str) -> pl.Series:
+    names = dates.dt.strftime(_PERIODS[how])
+    return names + dates.dt.quarter().cast(pl.String) if how == "year-quarter" else names

@@ -1,0 +1,291 @@
+"""Monitoring by simulation: false alarms over many periods, delays, dates, names and groups.
+
+Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay, shared,
+drift, late, classes, groups, dates, restarts.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, roots_hermite
+
+from unperplexed.monitoring.event_counts import EventCounts
+from unperplexed.monitoring.history import WHOLE, History, Period
+from unperplexed.monitoring.hypotheses import (
+    PERIOD_WEIGHTS,
+    ROW_WEIGHTS,
+    period_factors,
+    row_factors,
+)
+from unperplexed.monitoring.monitor import monitor
+from unperplexed.statistics.evidence_of_change import log_evidence
+
+RESULTS = Path(__file__).parent / "results" / "monitoring.csv"
+LIMIT = np.log(20)
+CELLS = 41
+"""Distinct predictions of a simulated forecaster, so that periods are drawn as counts."""
+
+START = 100
+
+ERRORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "bias 0.2": lambda s: s + 0.2,
+    "bias 0.5": lambda s: s + 0.5,
+    "bias 1": lambda s: s + 1,
+    "slope 0.67": lambda s: 0.67 * s,
+    "slope 1.5": lambda s: 1.5 * s,
+}
+
+
+class Forecaster:
+    """Log-odds on a grid, with the share of rows at each."""
+
+    def __init__(self, mean: float = 0.0, sd: float = 2.0, shock: float = 0.0) -> None:
+        """Place the predictions; with a shock they are calibrated on average over it."""
+        true = np.linspace(mean - 3 * sd, mean + 3 * sd, CELLS)
+        self.share = np.exp(-(((true - mean) / sd) ** 2) / 2)
+        self.share /= self.share.sum()
+        self.true, self.shock = true, shock
+        x, w = roots_hermite(40)
+        self.p = expit(true[:, None] + shock * np.sqrt(2) * x) @ w / np.sqrt(np.pi)
+        self.s = np.log(self.p) - np.log1p(-self.p)
+        one = [EventCounts(self.p[[i]], np.ones(1), np.full(1, y)) for i in range(CELLS) for y in (0.0, 1.0)]
+        gains = np.array([row_factors(each) for each in one]).reshape(CELLS, 2, -1)
+        self.missed, self.happened = gains[:, 0], gains[:, 1]
+
+    def periods(
+        self, rng: np.random.Generator, periods: int, rows: int, error: Callable | None = None, start: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw counts and positive outcomes, of shape (periods, cells)."""
+        n = rng.multinomial(rows, self.share, periods)
+        odds = np.tile(self.true, (periods, 1))
+        if error is not None:
+            odds[start:] = error(odds[start:])
+        return n, rng.binomial(n, expit(odds + self.shock * rng.normal(size=(periods, 1))))
+
+    def factors(self, n: np.ndarray, o: np.ndarray) -> np.ndarray:
+        """Give the factors of periods for independent rows."""
+        return o @ self.happened + (n - o) @ self.missed
+
+    def counts(self, n: np.ndarray, o: np.ndarray) -> list[EventCounts]:
+        """Give the counts of periods."""
+        return [
+            EventCounts(self.p[a > 0], a[a > 0].astype(float), b[a > 0].astype(float))
+            for a, b in zip(n, o, strict=True)
+        ]
+
+
+def alarms(evidence: np.ndarray) -> np.ndarray:
+    """Period of the first alarm of each run, from 1; infinite for none."""
+    above = evidence >= LIMIT
+    return np.where(above.any(axis=0), above.argmax(axis=0) + 1.0, np.inf)
+
+
+def runs(f: Forecaster, rng: np.random.Generator, count: int, periods: int, rows: int, *error: object) -> np.ndarray:
+    """First alarms by the evidence of rows."""
+    found = []
+    for _ in range(0, count, 50):
+        drawn = [f.factors(*f.periods(rng, periods, rows, *error)) for _ in range(50)]
+        found.append(alarms(log_evidence(np.stack(drawn, axis=1), ROW_WEIGHTS)))
+    return np.concatenate(found)
+
+
+def shared_runs(
+    f: Forecaster, rng: np.random.Generator, count: int, periods: int, rows: int, *error: object
+) -> np.ndarray:
+    """First alarms by the evidence of periods."""
+    drawn = [period_factors(f.counts(*f.periods(rng, periods, rows, *error))) for _ in range(count)]
+    return alarms(log_evidence(np.stack(drawn, axis=1), PERIOD_WEIGHTS))
+
+
+def false(rng: np.random.Generator) -> Iterator[tuple]:
+    """False alarms within 1,000 periods, 1,000 runs."""
+    for name, f, rows in (
+        ("100 rows", Forecaster(), 100),
+        ("1,000 rows", Forecaster(), 1000),
+        ("1,000 rows, rare events", Forecaster(-4, 1), 1000),
+    ):
+        yield "false alarms in 1,000 periods", name, "rows", np.isfinite(runs(f, rng, 1000, 1000, rows)).mean()
+
+
+def _delay(found: np.ndarray) -> tuple[float, float]:
+    late = found[found > START] - START
+    return float(np.median(late)), float(np.quantile(late, 0.9))
+
+
+def delay(rng: np.random.Generator) -> Iterator[tuple]:
+    """Periods until the alarm, median and 90%, of a change after 100 periods; 400 runs."""
+    f = Forecaster()
+    for rows in (100, 1000):
+        for name, error in ERRORS.items():
+            median, most = _delay(runs(f, rng, 400, 220, rows, error, START))
+            yield "delay, median", f"{rows:,} rows, {name}", "rows", median
+            yield "delay, 90%", f"{rows:,} rows, {name}", "rows", most
+
+
+def shared(rng: np.random.Generator) -> Iterator[tuple]:
+    """Periods that share a shock: false alarms in 300 periods, 300 runs, and delays, 200 runs."""
+    for rows in (100, 1000):
+        for shock in (0.2, 0.5):
+            f = Forecaster(shock=shock)
+            name = f"{rows:,} rows, shocks of sd {shock}"
+            yield "false alarms in 300 periods", name, "rows", np.isfinite(runs(f, rng, 300, 300, rows)).mean()
+            yield (
+                "false alarms in 300 periods",
+                name,
+                "periods",
+                np.isfinite(shared_runs(f, rng, 300, 300, rows)).mean(),
+            )
+        for name in ("bias 0.2", "bias 0.5", "slope 0.67"):
+            median, most = _delay(shared_runs(Forecaster(), rng, 200, 220, rows, ERRORS[name], START))
+            yield "delay, median", f"{rows:,} rows, {name}", "periods", median
+            yield "delay, 90%", f"{rows:,} rows, {name}", "periods", most
+
+
+def drift(rng: np.random.Generator) -> Iterator[tuple]:
+    """A bias that grows to 0.5 over 100 periods, 400 runs."""
+    f = Forecaster()
+    ramp = np.clip(np.arange(1, 221)[:, None] / 100, 0, 1) * 0.5
+    for rows in (100, 1000):
+        found = runs(f, rng, 400, 320, rows, lambda s: s + ramp[: len(s)], START)
+        median, most = _delay(found)
+        yield "delay, median", f"{rows:,} rows, bias growing to 0.5 in 100 periods", "rows", median
+        yield "delay, 90%", f"{rows:,} rows, bias growing to 0.5 in 100 periods", "rows", most
+
+
+def late(rng: np.random.Generator) -> Iterator[tuple]:
+    """Outcomes that come late, counted into the period in which they come; 500 runs of 300 periods."""
+    f = Forecaster()
+    for name, of_positive, of_negative in (("alike", 5.0, 5.0), ("events sooner", 2.0, 8.0)):
+        found = []
+        for _ in range(500):
+            n, o = f.periods(rng, 300, 100)
+            came, positive = np.zeros((330, CELLS)), np.zeros((330, CELLS))
+            for day in range(300):
+                for counts, mean, where in ((o[day], of_positive, True), (n[day] - o[day], of_negative, False)):
+                    cell = np.repeat(np.arange(CELLS), counts)
+                    at = np.minimum(day + rng.geometric(1 / mean, cell.size) - 1, 329)
+                    np.add.at(came, (at, cell), 1)
+                    if where:
+                        np.add.at(positive, (at, cell), 1)
+            found.append(f.factors(came[:300], positive[:300]))
+        share = np.isfinite(alarms(log_evidence(np.stack(found, axis=1), ROW_WEIGHTS))).mean()
+        yield "false alarms in 300 periods", f"100 rows, outcomes up to days late, {name}", "rows", share
+
+
+def classes(rng: np.random.Generator) -> Iterator[tuple]:
+    """Ten classes, counted from rows; 100 runs of 100 periods of 200 rows, and a temperature of 1.3 after 50."""
+    for name, temperature in (("calibrated", 1.0), ("temperature 1.3 after 50", 1.3)):
+        found, what = [], []
+        for _ in range(100):
+            history = History(labels=tuple(range(10)))
+            periods = []
+            for day in range(100):
+                z = rng.normal(0, 2, (200, 10))
+                p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+                true = np.exp(z / (temperature if day >= 50 else 1))
+                true /= true.sum(axis=1, keepdims=True)
+                y = (true.cumsum(axis=1) > rng.random((200, 1))).argmax(axis=1)
+                top = p.argmax(axis=1)
+                events = [(p.max(axis=1), top == y), *((p[:, c], y == c) for c in range(10))]
+                periods.append(Period(f"{day}", {WHOLE: tuple(_counts(q, hit) for q, hit in events)}))
+            result = monitor(History(history.labels, tuple(periods)))
+            found.append(np.inf if result.alarm is None else int(result.alarm.period) + 1.0)
+            what.append("" if result.alarm is None else result.alarm.event)
+        first = np.array(found)
+        if temperature == 1:
+            yield "false alarms in 100 periods", "10 classes, 200 rows", "rows", np.isfinite(first).mean()
+        else:
+            late = first[first > 50] - 50
+            yield "delay, median", f"10 classes, 200 rows, {name}", "rows", float(np.median(late))
+            yield (
+                "names the most probable class",
+                f"10 classes, 200 rows, {name}",
+                "rows",
+                what.count("most probable class") / 100,
+            )
+
+
+def _counts(p: np.ndarray, hit: np.ndarray) -> EventCounts:
+    from unperplexed.tally.tables import Pairs
+
+    return EventCounts.of(Pairs(p, hit.astype(float), np.ones(p.size)))
+
+
+def groups(rng: np.random.Generator) -> Iterator[tuple]:
+    """Ten groups of 100 rows, one of them biased by 0.5 after 30 of 60 periods; 100 runs."""
+    f, late, named, innocent = Forecaster(), [], 0, 0
+    for _ in range(100):
+        drawn = [f.counts(*f.periods(rng, 60, 100, ERRORS["bias 0.5"] if g == 0 else None, 30)) for g in range(10)]
+        periods = tuple(Period(f"{d}", {f"g{g}": (drawn[g][d],) for g in range(10)}) for d in range(60))
+        result = monitor(History((0, 1), periods))
+        if result.alarm is not None:
+            late.append(int(result.alarm.period) - 29)
+            named += "g0" in result.alarm.groups
+            innocent += any(each != "g0" for each in result.alarm.groups)
+    yield "delay, median", "10 groups of 100 rows, one with bias 0.5", "rows", float(np.median(late))
+    yield "delay, 90%", "10 groups of 100 rows, one with bias 0.5", "rows", float(np.quantile(late, 0.9))
+    yield "names the group", "10 groups of 100 rows, one with bias 0.5", "rows", named / 100
+    yield "names another group", "10 groups of 100 rows, one with bias 0.5", "rows", innocent / 100
+
+
+def dates(rng: np.random.Generator) -> Iterator[tuple]:
+    """Dates and names 20 periods after a change; 200 runs."""
+    f = Forecaster()
+    wanted = {"bias 0.5": "bias", "bias 1": "bias", "slope 0.67": "confidence", "slope 1.5": "confidence"}
+    for rows in (100, 1000):
+        for name, error in wanted.items():
+            covered, width, right, made = 0, [], 0, 0
+            for _ in range(200):
+                counts = f.counts(*f.periods(rng, 80, rows, ERRORS[name], 60))
+                periods = tuple(Period(f"{d}", {WHOLE: (each,)}) for d, each in enumerate(counts))
+                alarm = monitor(History((0, 1), periods)).alarm
+                if alarm is not None:
+                    made += 1
+                    covered += "60" in alarm.probable
+                    width.append(len(alarm.probable))
+                    right += alarm.diagnosis is not None and alarm.diagnosis.errors[:1] == (error,)
+            setting = f"{rows:,} rows, {name}"
+            yield "the true period is among the probable ones", setting, "rows", covered / made
+            yield "probable periods, mean", setting, "rows", float(np.mean(width))
+            yield "names the error", setting, "rows", right / made
+
+
+def restarts(rng: np.random.Generator) -> Iterator[tuple]:
+    """Watches that begin anew after each alarm: how many periods a false alarm takes; 100 runs of 5,000 periods."""
+    f, made = Forecaster(), 0
+    for _ in range(100):
+        factors, start = f.factors(*f.periods(rng, 5000, 100)), 0
+        while start < 5000:
+            first = alarms(log_evidence(factors[start:][:, None], ROW_WEIGHTS))[0]
+            if not np.isfinite(first):
+                break
+            made, start = made + 1, start + int(first)
+    yield "false alarms a run", "100 rows, 5,000 periods, begun anew after each alarm", "rows", made / 100
+
+
+PARTS = (false, delay, shared, drift, late, classes, groups, dates, restarts)
+
+
+def main(names: list[str]) -> None:
+    """Run the parts, and write their results."""
+    rows = [line.split(";") for line in RESULTS.read_text().splitlines()[1:]] if RESULTS.exists() else []
+    for part in PARTS:
+        if names and part.__name__ not in names:
+            continue
+        began = time.perf_counter()
+        rows = [row for row in rows if row[0] != part.__name__]
+        for what, setting, units, value in part(np.random.default_rng(20261125)):
+            rows.append([part.__name__, what, setting, units, f"{value:.4g}"])
+            print(*rows[-1], sep="; ", flush=True)
+        print(f"# {part.__name__}: {time.perf_counter() - began:.0f} s", flush=True)
+        text = "\n".join(";".join(row) for row in [["part", "what", "setting", "units", "value"], *rows])
+        RESULTS.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

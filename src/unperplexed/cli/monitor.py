@@ -1,0 +1,107 @@
+"""Monitoring at the command line: tallies of successive periods, or rows with a column of time, and an alarm."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..monitoring.history import History
+
+ALARM = 1
+"""Exit code where there is an alarm."""
+
+EVERY = {"1d": "date", "1w": "iso-week", "1mo": "year-month", "1q": "year-quarter", "1y": "year"}
+"""Lengths of a period, and what is made of a date for them."""
+
+_MOST_GROUPS = 100_000
+"""Periods times groups: each takes the memory of a tally while they are counted."""
+
+
+def add_monitor(command: argparse.ArgumentParser) -> None:
+    """Add input, time, groups and outputs of the command."""
+    options.add_input(command)
+    options.add_where(command)
+    add = command.add_argument_group("time").add_argument
+    add(
+        "--time",
+        metavar="COLUMN",
+        help="column of the time; of tallies each file is a period",
+    )
+    add("--every", choices=tuple(EVERY), help="length of a period of dates (default: each value of the column is one)")
+    add("--since", metavar="PERIOD", help="begin a new watch with this period, such as the first after a repair")
+    options.add_by(command)
+    options.add_groups(command)
+    add = command.add_argument_group("monitoring").add_argument
+    text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
+    add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
+    add("--level", type=float, default=0.05, metavar="P", help="probability of ever a false alarm (default: 0.05)")
+    text = "history of earlier periods, which is read if it is there and written with the new ones"
+    add("--history", type=Path, metavar="PATH", help=text)
+    options.add_json(command)
+    options.add_plot(command)
+    options.add_report(command)
+
+
+def monitor(arguments: argparse.Namespace) -> int:
+    """Watch the forecasts; returns the exit code."""
+    from .._lib.output import check_output
+    from ..monitoring.describe_monitored import control_size
+    from ..monitoring.monitor import monitor as watched
+    from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
+
+    a = arguments
+    check_outputs(a)
+    if a.history is not None:
+        check_output(a.history)
+    history = _history(a)
+    found = watched(history, units=a.units, level=a.level, since=a.since)
+    outputs = figure_bytes(a.plot, found.plot, lambda: control_size(found)) | report_bytes(a, found)
+    if a.history is not None:
+        outputs[a.history] = history.to_bytes()
+    write_outputs(a, found.to_json, text_of(a, found), outputs)
+    return 0 if found else ALARM
+
+
+def _history(a: argparse.Namespace) -> History:
+    from ..monitoring.history import History
+    from ..sources.readers.formats import matching
+    from .counting import tally_names
+
+    known = History.load(a.history) if a.history is not None and a.history.exists() else History()
+    names = matching(a.files)
+    tallies = tally_names(names, a)
+    return known.then(_of_tallies(a, names, tallies) if tallies else _of_rows(a))
+
+
+def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> History:
+    from .._lib.errors import InputError
+    from ..forecasts.group_keys import in_order
+    from ..monitoring.history import History
+    from ..tally.tally import Tally
+    from .counting import refuse_reading
+
+    if len(tallies) < len(names):
+        raise InputError(f"{tallies[0]}: tallies and rows cannot be mixed; count the rows into tallies, one a period.")
+    if a.time or a.every or a.by:
+        raise InputError("--time, --every and --by are for rows; tallies are one a period, named by their files.")
+    refuse_reading(a, tallies[0])
+    by_name = {Path(name).stem: name for name in names}
+    if len(by_name) < len(names):
+        raise InputError("several tallies have the same name, and so the same period. Rename them.")
+    return History.of({key[0]: Tally.load(by_name[str(key[0])]) for key in in_order([(stem,) for stem in by_name])})
+
+
+def _of_rows(a: argparse.Namespace) -> History:
+    from .._lib.errors import InputError
+    from ..monitoring.history import History
+    from .assessing import tallies_of
+
+    if not a.time:
+        raise InputError("--time: missing; name the column of the time, or give tallies, one a period.")
+    timed = f"{a.time}:{EVERY[a.every]}" if a.every else a.time
+    again = argparse.Namespace(**{**vars(a), "by": [timed, *a.by], "most_groups": _MOST_GROUPS})
+    return History.of(tallies_of(again, {"parts": ["classes", *(["shards"] if a.groups else [])]}))

@@ -1,0 +1,77 @@
+"""`unperplexed monitor`: periods of files and tallies, the history, and the exit code."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from unperplexed import Tally
+from unperplexed.cli import main
+
+
+@pytest.fixture
+def rain(tmp_path):
+    rng, lines = np.random.default_rng(1), ["date,site,rain,p"]
+    for at in range(40):
+        s = rng.normal(0, 2, 200)
+        y = rng.random(200) < expit(s + 0.8 * (at >= 30))
+        lines += [f"2026-{1 + at // 28:02}-{1 + at % 28:02},{'ab'[k % 2]},{int(o)},{expit(x):.5f}"
+                  for k, (x, o) in enumerate(zip(s, y, strict=True))]  # fmt: skip
+    path = tmp_path / "rain.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def monitored(path, *more):
+    return main(["monitor", str(path), "--truth", "rain", "--prob", "p", "--time", "date", *more])
+
+
+def test_an_alarm_is_an_exit_code_and_names_the_day(rain, capsys, tmp_path):
+    outputs = ["--plot", str(tmp_path / "c.png"), "--report", str(tmp_path / "c.html")]
+    assert monitored(rain, "--every", "1d", *outputs) == 1
+    assert "Calibration broke: most probably in 2026-02-0" in capsys.readouterr().out
+    assert (tmp_path / "c.png").stat().st_size > 10_000
+    assert "Log loss and skill over time" in (tmp_path / "c.html").read_text()
+
+
+def test_no_alarm_is_success(rain, capsys):
+    assert monitored(rain, "--every", "1w", "--where", "date < '2026-02-01'") == 0
+    assert "No alarm in 5 periods" in capsys.readouterr().out
+
+
+def test_the_history_goes_on_where_it_ended(rain, capsys, tmp_path):
+    history = ["--history", str(tmp_path / "h.json")]
+    monitored(rain, *history, "--where", "date < '2026-02-01'", "-q")
+    capsys.readouterr()
+    monitored(rain, *history, "--where", "date >= '2026-02-01'", "--json", "-")
+    in_two = json.loads(capsys.readouterr().out)
+    monitored(rain, "--json", "-")
+    assert in_two == json.loads(capsys.readouterr().out)
+
+
+def test_groups_are_watched_too(rain, capsys):
+    monitored(rain, "--by", "site", "--json", "-")
+    assert set(json.loads(capsys.readouterr().out)["groups"]) == {"a", "b"}
+
+
+def test_tallies_are_periods_named_by_their_files(tmp_path, capsys):
+    rng = np.random.default_rng(2)
+    for at in range(12):
+        s = rng.normal(0, 2, 300)
+        Tally.of(rng.random(300) < expit(s + 1.5 * (at >= 9)), expit(s)).save(tmp_path / f"day{at}.tally")
+    assert main(["monitor", str(tmp_path / "*.tally")]) == 1
+    assert "most probably in day9" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--time", "nothing"], "no column 'nothing'"),
+        (["--every", "1d", "--time", "site"], "is no date"),
+        ([], "--time: missing"),
+    ],
+)
+def test_errors_name_the_option(rain, capsys, more, said):
+    assert main(["monitor", str(rain), "--truth", "rain", "--prob", "p", *more]) == 2
+    assert said in capsys.readouterr().err
