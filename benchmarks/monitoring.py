@@ -1,7 +1,7 @@
 """Monitoring by simulation: false alarms over many periods, delays, dates, names and groups.
 
 Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay, shared,
-drift, late, classes, groups, dates, restarts.
+drift, late, classes, groups, dates, restarts, limits.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from unperplexed.monitoring.hypotheses import (
     period_factors,
     row_factors,
 )
+from unperplexed.monitoring.limits import kept
 from unperplexed.monitoring.monitor import monitor
 from unperplexed.statistics.evidence_of_change import log_evidence
 
@@ -268,7 +269,30 @@ def restarts(rng: np.random.Generator) -> Iterator[tuple]:
     yield "false alarms a run", "100 rows, 5,000 periods, begun anew after each alarm", "rows", made / 100
 
 
-PARTS = (false, delay, shared, drift, late, classes, groups, dates, restarts)
+def limits(rng: np.random.Generator) -> Iterator[tuple]:
+    """Requirements exactly at their limit, 1,000 runs of 500 periods, and with a bias of 0.4, 100 runs."""
+    f = Forecaster()
+    loss, brier = -f.share @ (f.p * np.log(f.p) + (1 - f.p) * np.log1p(-f.p)), f.share @ (2 * f.p * (1 - f.p))
+    accuracy = f.share @ np.maximum(f.p, 1 - f.p)
+    wanted = {
+        "log loss": f"log_loss < {loss}",
+        "Brier score": f"brier_score < {brier}",
+        "accuracy": f"accuracy > {accuracy}",
+    }
+    for name, text in wanted.items():
+        at_limit, beyond = [], []
+        for _ in range(1000):
+            counts = f.counts(*f.periods(rng, 500, 100))
+            at_limit.append(not kept(text, range(500), counts, 2, LIMIT).passed)
+        for _ in range(100):
+            counts = f.counts(*f.periods(rng, 500, 100, lambda s: s + 0.4))
+            failed = kept(text, range(500), counts, 2, LIMIT).failed
+            beyond.append(np.inf if failed is None else failed + 1)
+        yield "fails within 500 periods", f"100 rows, {name} at its limit", "rows", np.mean(at_limit)
+        yield "periods until it fails, median", f"100 rows, {name}, bias 0.4", "rows", float(np.median(beyond))
+
+
+PARTS = (false, delay, shared, drift, late, classes, groups, dates, restarts, limits)
 
 
 def main(names: list[str]) -> None:

@@ -48,6 +48,7 @@ PICTURES = {
     ),
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
+    "monitoring": "found.plot()",
 }
 """What draws each picture, by its name."""
 

@@ -26,7 +26,7 @@ def test_a_bias_is_found_dated_and_named():
     assert found.alarm.diagnosis.errors[0] == "bias"
     assert found.alarm.since.observed > found.alarm.since.predicted
     assert found.alarm.before.observed == pytest.approx(found.alarm.before.predicted, abs=0.02)
-    assert "underpredicts 'True'" in str(found)
+    assert "nderpredicts 'True'" in str(found)
 
 
 def test_calibrated_forecasts_raise_no_alarm():

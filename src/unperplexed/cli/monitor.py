@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..monitoring.history import History
 
 ALARM = 1
-"""Exit code where there is an alarm."""
+"""Exit code where there is an alarm, or a requirement that failed."""
 
 EVERY = {"1d": "date", "1w": "iso-week", "1mo": "year-month", "1q": "year-quarter", "1y": "year"}
 """Lengths of a period, and what is made of a date for them."""
@@ -39,6 +39,8 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
     add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
     add("--level", type=float, default=0.05, metavar="P", help="probability of ever a false alarm (default: 0.05)")
+    text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
+    add("--require", nargs="+", action="extend", default=[], metavar="TEXT", help=text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     add("--history", type=Path, metavar="PATH", help=text)
     options.add_json(command)
@@ -58,7 +60,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     if a.history is not None:
         check_output(a.history)
     history = _history(a)
-    found = watched(history, units=a.units, level=a.level, since=a.since)
+    found = watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
     outputs = figure_bytes(a.plot, found.plot, lambda: control_size(found)) | report_bytes(a, found)
     if a.history is not None:
         outputs[a.history] = history.to_bytes()

@@ -302,8 +302,8 @@ def add_by(command: argparse.ArgumentParser | Any) -> None:
         action="extend",
         default=[],
         metavar="COLUMN[:HOW]",
-        help="also give the result of each group of rows; date:month (year, quarter, weekday, hour) and age:quartiles"
-        " (halves, thirds, quintiles, deciles) make groups of a column",
+        help="also give the result of each group of rows; date:month (year, quarter, weekday, hour; date, iso-week,"
+        " year-month, year-quarter) and age:quartiles (halves, thirds, quintiles, deciles) make groups of a column",
     )
 
 

@@ -39,7 +39,7 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
     """Describe what monitoring found."""
     named = f"{naming.name}: " if naming.name else ""
     ends = f"{m.periods[0]} to {m.periods[-1]}" if len(m.periods) > 1 else m.periods[0]
-    tables = [_table(m, brief), *_groups_tables(m)]
+    tables = [*_requirements(m), _table(m, brief), *_groups_tables(m)]
     chart = None if brief else evidence_chart(m)
     sections = []
     if not brief:
@@ -59,10 +59,14 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         figure=chart,
         sections=sections,
         summary=tables,
-        settings=f"independent: {m.units}; level: {percent(m.level)}",
+        settings=f"independent: {m.units}; level: {percent(m.level)}{_top_class(m)}",
         more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
         warnings=list(_warnings(m)),
     )
+
+
+def _top_class(m: Monitored) -> str:
+    return "; mean prediction, bias and slope: of the most probable class" if len(m.labels) > 2 else ""
 
 
 def _headline(m: Monitored) -> str:
@@ -73,6 +77,9 @@ def _headline(m: Monitored) -> str:
         return f"Calibration broke: most probably in {a.began}{_range(a)}"
     if m.impossible is not None:
         return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
+    if not m:
+        failed = [each.requirement for each in m.kept if not each.passed]
+        return f"Failed: {', '.join(failed)}"
     return f"No alarm in {number_of(len(m.periods), 'period')}"
 
 
@@ -135,7 +142,7 @@ def _actions(m: Monitored) -> Iterator[Action]:
     yield Action("When", _when(a), "When")
     yield Action("What changed", _change(a), "Change")
     yield Action("Evidence", _evidence(m, a), "Rule")
-    yield Action("What to do", _next(a), "Next")
+    yield Action("What to do", _next(m, a), "Next")
 
 
 def _when(a: Alarm) -> str:
@@ -172,10 +179,11 @@ def _evidence(m: Monitored, a: Alarm) -> str:
     )
 
 
-def _next(a: Alarm) -> str:
+def _next(m: Monitored, a: Alarm) -> str:
+    change = f"Look for what changed in the model or its inputs in {a.began}. "
     return (
-        f"Look for what changed in the model or its inputs in {a.began}. Recalibrate or refit on forecasts since then,"
-        " and begin a new watch with the first period after the repair (--since)."
+        f"{'' if a.began == m.periods[0] else change}Recalibrate the model on these forecasts or fit it anew, and begin"
+        " a new watch with the first period after the repair (--since)."
     )
 
 
@@ -188,6 +196,24 @@ def _warnings(m: Monitored) -> Iterator[str]:
             f" {p_value_text(p)}), so that alarms may be false. If the rows of a period share a shock, such as the"
             " weather of a day, take periods as the units: --units periods."
         )
+
+
+def _requirements(m: Monitored) -> list[Table]:
+    if not m.kept:
+        return []
+    return [
+        Table(
+            "Requirements",
+            [
+                Column("requirement", [each.requirement for each in m.kept]),
+                Column("value", [number(each.value) for each in m.kept]),
+                Column("evidence against it", [evidence_text(each.log_evidence) for each in m.kept]),
+                Column(
+                    "result", ["pass" if each.passed else f"FAIL after {each.failed}" for each in m.kept], words=True
+                ),
+            ],
+        )
+    ]
 
 
 def _groups_tables(m: Monitored) -> list[Table]:

@@ -17,6 +17,7 @@ from .control import control_points, dispersion
 from .event_counts import EventCounts
 from .history import Events, History
 from .hypotheses import PERIOD_WEIGHTS, ROW_WEIGHTS, period_factors, row_factors
+from .limits import kept
 from .monitored import Alarm, Impossible, Means, Monitored
 from .naming import event_labels, event_name, named_error
 
@@ -29,6 +30,7 @@ def monitor(
     units: str = "auto",
     level: float = 0.05,
     since: str | None = None,
+    require: Sequence[str] = (),
 ) -> Monitored:
     """Watch the calibration of forecasts over time: raise an alarm when it broke, and say when and how.
 
@@ -47,6 +49,9 @@ def monitor(
         Largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of 1/level.
     since : str, optional
         Name of the period at which to begin, such as the first after a repair; a new watch has its own level.
+    require : sequence of str, optional
+        Limits to be kept over time, such as "log_loss < 0.4": log_loss and brier_score of two classes, accuracy of any.
+        One that is kept exactly ever fails with a probability of at most ``level``, for independent rows.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def monitor(
     factors, weights = _factors(whole, shared)
     of_groups = {name: log_evidence(*_factors(each, shared)) for name, each in series.items()}
     evidence = _together(log_evidence(factors, weights), list(of_groups.values()))
-    limit = -math.log(level)
+    limit, first = -math.log(level), [events[0] for events in whole]
     alarm = _alarm(watched, evidence, of_groups, (factors, weights), limit, shared)
     breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
     return Monitored(
@@ -106,11 +111,12 @@ def monitor(
         impossible=_impossible(watched.names, whole),
         units="periods" if shared else "rows",
         level=level,
-        control=control_points(watched.names, [each[0] for each in whole], limits=not shared),
+        control=control_points(watched.names, first, limits=not shared),
         groups={name: float(each.max()) for name, each in of_groups.items()},
-        dispersion=dispersion([each[0] for each in whole], breaks),
+        dispersion=dispersion(first, breaks),
         n_rows=watched.n_rows,
         labels=watched.labels,
+        kept=tuple(kept(text, watched.names, first, len(watched.labels), limit) for text in require),
     )
 
 

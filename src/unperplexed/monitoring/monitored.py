@@ -15,6 +15,7 @@ from ..report.document import Document
 from ..report.result import JsonResult, Naming
 from .control import ControlPoint
 from .event_counts import EventCounts
+from .limits import Kept
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +82,7 @@ _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "calibrati
 
 @dataclass(frozen=True, eq=False)
 class Monitored(ReadOnlyArrays, JsonResult):
-    """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether there is no alarm.
+    """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether all is well.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
     """
@@ -105,11 +106,13 @@ class Monitored(ReadOnlyArrays, JsonResult):
     (chi-squared), without the change itself."""
     n_rows: int
     labels: tuple[Label | None, ...]
+    kept: tuple[Kept, ...] = ()
+    """What became of the requirements."""
     version: str = __version__
 
     def __bool__(self) -> bool:
-        """Whether there is neither an alarm nor a wrong prediction of exactly 0 or 1."""
-        return self.alarm is None and self.impossible is None
+        """Whether there is no alarm, no wrong prediction of exactly 0 or 1, and no requirement that failed."""
+        return self.alarm is None and self.impossible is None and all(each.passed for each in self.kept)
 
     @property
     def log_limit(self) -> float:
