@@ -158,7 +158,8 @@ def _periods(a: Alarm) -> str:
 
 
 def _change(a: Alarm) -> str:
-    about = f"for {_event(a)}, " if a.event else ""
+    where = "in the groups, " if len(a.groups) > 1 else "in the group, " if a.groups else ""
+    about = f"{where}for {_event(a)}, " if a.event else where
     now = f"{share(a.since.predicted)} and {share(a.since.observed)} ({number_of(a.since.rows, 'forecast')})"
     then = f"{share(a.before.predicted)} and {share(a.before.observed)} ({number_of(a.before.rows, 'forecast')})"
     moved = f"{then} before, {now} since" if a.before.rows else now
