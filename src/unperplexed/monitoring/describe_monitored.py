@@ -385,6 +385,10 @@ def draw_control(m: Monitored, figure: Figure | None = None) -> Figure:
         figure = plt.figure(figsize=control_size(m), layout="constrained")
     if not isinstance(figure, MatplotlibFigure):
         raise InputError(f"figure: expected a matplotlib Figure, got {type(figure).__name__}.")
-    for ax, chart in zip(figure.subplots(len(charts), 1, squeeze=False).ravel(), charts, strict=True):
+    axes = figure.subplots(len(charts), 1, squeeze=False).ravel()
+    for ax, chart in zip(axes, charts, strict=True):
         draw(chart, ax)
+    for ax in axes[:-1]:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
     return figure
