@@ -162,6 +162,49 @@ class Tally(TallyState, Result):
             n_jobs=n_jobs,
         )
 
+    @staticmethod
+    def from_counts(
+        reported: Any,
+        happened: Any,
+        total: Any,
+        *,
+        labels: Sequence[Label] = (0, 1),
+        exact_limit: int = EXACT_LIMIT,
+        fraction_bits: int = FRACTION_BITS,
+    ) -> Tally:
+        """Count two classes from rows that are grouped by their prediction, such as by one query of a database.
+
+        Parameters
+        ----------
+        reported : array_like of shape (k,)
+            Predicted probabilities of the positive class; they may repeat.
+        happened, total : array_like of shape (k,)
+            How often the positive class was observed, and how many rows have the prediction: whole numbers.
+        labels : sequence of two labels, default (0, 1)
+            The negative class and the positive one.
+        exact_limit, fraction_bits : optional
+            As in `Tally.of`.
+
+        Returns
+        -------
+        Tally
+            That of the single rows, to the last byte.
+
+        Raises
+        ------
+        InputError
+            For counts that are not whole, negative, or above the total.
+
+        Examples
+        --------
+        >>> from unperplexed import Tally
+        >>> Tally.from_counts([0.2, 0.7], [10, 65], [50, 100]).n_rows
+        150
+        """
+        from .grouped_counts import tally_of_counts
+
+        return tally_of_counts(reported, happened, total, labels, exact_limit=exact_limit, fraction_bits=fraction_bits)
+
     @classmethod
     def count(
         cls,
