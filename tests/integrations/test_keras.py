@@ -376,6 +376,17 @@ class TestCallback:
         assert callback.assessment.n_rows == 120
 
 
+@pytest.mark.parametrize(("figure", "better"), [("geometric_accuracy", np.greater), ("penalized_log_loss", np.less)])
+def test_callbacks_need_no_mode(figure, better):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, activation="softmax")])
+    model.compile("sgd", BrierLoss(), metrics=[ForecastMetric(figure)])
+    model.fit(np.ones((4, 2)), [0, 1, 0, 1], verbose=0)
+    stopping = keras.callbacks.EarlyStopping(f"val_{figure}")
+    stopping.set_model(model)
+    stopping._set_monitor_op()
+    assert bool(stopping.monitor_op(2, 1)) == bool(better(2, 1))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -376,6 +376,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
             raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(known)}.")
         check_floor(floor)
         self.figure, self.floor, self.from_logits, self.axis = figure, floor, from_logits, axis
+        self._direction = "down" if figure in _SCORES else "up"  # which callbacks that stop or save read
         # Sum and weight, each as what is kept and what that has rounded off.
         self.sums = self.add_variable(shape=(2, 2), initializer="zeros", dtype="float32", name="sums")
 
