@@ -380,7 +380,7 @@ class TestCallback:
 def test_callbacks_need_no_mode(figure, better):
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, activation="softmax")])
     model.compile("sgd", BrierLoss(), metrics=[ForecastMetric(figure)])
-    model.fit(np.ones((4, 2)), [0, 1, 0, 1], verbose=0)
+    model.fit(np.ones((4, 2)), np.array([0, 1, 0, 1]), verbose=0)
     stopping = keras.callbacks.EarlyStopping(f"val_{figure}")
     stopping.set_model(model)
     stopping._set_monitor_op()

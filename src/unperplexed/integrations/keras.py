@@ -350,6 +350,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
     -----
     Sums are kept in two float32 numbers each, of which the second holds what the first rounds off: counts are exact up
     to 2**48 rows, on backends without float64 too. Masked steps count nothing. Targets that are no class make it NaN.
+    `EarlyStopping` and `ModelCheckpoint` need no ``mode``: the metric tells them its direction.
 
     Examples
     --------
