@@ -64,12 +64,18 @@ def test_the_test_is_that_of_compare_and_the_interval_agrees(data, rng):
 def test_limits_of_a_ratio_are_those_that_the_paired_test_just_rejects(rng):
     x, b = rng.exponential(size=30), 1 + rng.exponential(size=30)
     w = rng.integers(1, 4, 30).astype(float)
-    for dependence in (Dependence(), Dependence(np.arange(30) // 2), Dependence(lag=2)):
+    two_ways = Dependence(np.arange(30) // 2, crossed=np.arange(30) % 6)
+    for dependence in (Dependence(), Dependence(np.arange(30) // 2), Dependence(lag=2), two_ways):
         found = uncertain_ratio(x, b, w, dependence, 0.9)
         p = [uncertain_mean(x - limit * b, w, dependence).p_value() for limit in found.interval]
         assert p == pytest.approx([0.1, 0.1])
         scaled = uncertain_ratio(3 * x, b, w, dependence, 0.9)
         assert scaled.interval == pytest.approx([3 * limit for limit in found.interval])
+
+
+def test_a_ratio_to_a_constant_has_limits_with_a_lag(rng):
+    found = uncertain_ratio(rng.exponential(size=30), np.ones(30), np.ones(30), Dependence(lag=2), 0.95)
+    assert found.interval.low < found.ratio < found.interval.high
 
 
 def test_groups_are_the_rows_alone_in_natural_order(data):
