@@ -41,8 +41,8 @@ def test_standard_errors_are_those_of_statsmodels(case):
     assert found.p_value() == pytest.approx(2 * stats.t.sf(found.mean / error, units - 1), rel=1e-12)
 
 
-# statsmodels 0.15: the same with cov_type "HAC", use_correction=False. With the uniform kernel the variance is negative,
-# and the error that with Bartlett's, but for the lag of 3, where Bartlett's kernel makes it 0.0600.
+# statsmodels 0.15: the same with cov_type "HAC", use_correction=False: the uniform kernel for the lag of 3, where
+# Bartlett's gives 0.0600, and Bartlett's for the others, where the uniform one gives a negative variance or the same.
 @pytest.mark.parametrize(
     ("w", "lag", "error"),
     [

@@ -28,6 +28,7 @@ from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
 from .against import skill_against
 from .assess import assess, assess_tally, parts_for
+from .cost_shares import CostShare, cost_shares, drivers_text
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import GroupRemedy, group_remedies
 from .result import Assessment
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 FEW = 100
 """A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
+
+PlotKind = Literal["auto", "reliability", "findings", "two-way"]
 
 Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"]
 
@@ -76,6 +79,8 @@ class GroupAssessment:
     key: Key
     """These values."""
     assessment: Assessment
+    weight: float
+    """Total weight of its rows."""
     shrunken: ShrunkenAccuracy | None = None
 
     @property
@@ -166,6 +171,16 @@ class Breakdown(JsonResult):
         """
         return group_remedies([(group.key, group.assessment) for group in self.groups])
 
+    @cached_property
+    def cost_shares(self) -> dict[Key, CostShare]:
+        """Share of each group in the total cost of miscalibration, by key, and whether it is beyond chance (Holm)."""
+        return cost_shares(self.groups)
+
+    @property
+    def drivers(self) -> str:
+        """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
+        return drivers_text(self.cost_shares, self.by)
+
     def __len__(self) -> int:
         """Count the groups."""
         return len(self.groups)
@@ -183,12 +198,12 @@ class Breakdown(JsonResult):
 
         Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
-        shrunken value; the cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the
-        scores.
+        shrunken value; the cost of miscalibration, and the fields of `CostShare`; the figures of
+        ``Assessment.figures()``, and standard errors of the scores.
         """
         import polars as pl
 
-        figures = [group.figures() for group in self.groups]
+        figures = [self._figures(group) for group in self.groups]
         named = [name if name not in figures[0] else f"by_{name}" for name in self.by]
         keys = {name: _one_type([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
         return pl.DataFrame(keys).hstack(pl.DataFrame(figures))
@@ -199,12 +214,22 @@ class Breakdown(JsonResult):
             "by": list(self.by),
             "sort": self.sort,
             "whole": self.whole.to_dict(),
-            "groups": [{"key": self._named(group.key), **group.figures()} for group in self.groups],
+            "drivers": self.drivers,
+            "groups": [{"key": self._named(group.key), **self._figures(group)} for group in self.groups],
             "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in self._shown_remedies().items()],
             "empty": [self._named(key) for key in self.empty],
             "shrinkage": plain_values(self.shrinkage),
             "skill": plain_values(self.skill),
         }
+
+    def _figures(self, group: GroupAssessment) -> dict[str, Any]:
+        """Give a group's figures, its share of the cost behind the cost."""
+        found = self.cost_shares[group.key]
+        of_cost = {"cost_share": found.share, "row_share": found.row_share}
+        of_cost |= {"p_value": found.p_value, "adjusted_p_value": found.adjusted_p_value}
+        figures = group.figures()
+        at = [*figures].index("cost") + 1
+        return dict([*figures.items()][:at]) | of_cost | dict([*figures.items()][at:])
 
     def _shown_remedies(self) -> dict[Key, GroupRemedy]:
         return self.remedies if len(self) <= REMEDIED else {}
@@ -216,18 +241,20 @@ class Breakdown(JsonResult):
         self,
         figure: Figure | None = None,
         *,
-        kind: Literal["reliability", "findings"] = "reliability",
+        kind: PlotKind = "auto",
         most: int = 12,
     ) -> Figure:
-        """Draw the groups' reliability diagrams beside one another, or their findings, in the order of ``groups``.
+        """Draw the groups' reliability diagrams beside one another, or what was found in each.
 
         Parameters
         ----------
         figure : matplotlib Figure, optional
             Where to draw; a new figure of the size needed by default.
-        kind : {"reliability", "findings"}, default "reliability"
-            "reliability": a small diagram for each group. "findings": a heat map with a row for each of the first 30
-            groups and a column for each kind of error, in which darker cells cost more.
+        kind : {"auto", "reliability", "findings", "two-way"}, default "auto"
+            "reliability": a small diagram for each group, in the order of ``groups``. "findings": a heat map with a row
+            for each of the first 30 groups and a column for each kind of error, in which darker cells cost more.
+            "two-way": a heat map of groups by two columns, the first down and the second across. "auto": two-way
+            where it can be drawn, else reliability.
         most : int, default 12
             Number of diagrams to draw at most; a line below states how many groups there are.
 
@@ -377,7 +404,7 @@ def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGro
             return [rows(key)]
 
         found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
-    return GroupAssessment(key, found)
+    return GroupAssessment(key, found, float(tally.weight))
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
@@ -404,7 +431,7 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
-        GroupAssessment(group.key, group.assessment, ShrunkenAccuracy(*map(float, value)))
+        replace(group, shrunken=ShrunkenAccuracy(*map(float, value)))
         for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.reading import RowReading
 from ..pairing.skill import skill
@@ -116,7 +117,7 @@ def _thresholds(
         event, q = rows.truth >= k, np.clip(1 - below[:, k], 0.0, 1.0)
         of_event = assess(event, q, labels=[False, True], resamples=0, confidence=confidence, **known)
         found.append((k, event, q, of_event))
-    adjusted = holm(np.array([of_event.diagnosis.p_value for *_, of_event in found]))
+    adjusted = holm(np.array([_p_value(of_event.diagnosis) for *_, of_event in found]))
     w = rows.weights / rows.weights.sum()
     thresholds = []
     for (k, event, q, of_event), p_value in zip(found, adjusted.tolist(), strict=True):
@@ -134,6 +135,11 @@ def _thresholds(
             )
         )
     return tuple(thresholds)
+
+
+def _p_value(d: Diagnosis) -> float:
+    """p-value of a threshold's test, rows predicted as certain included; NaN where nothing could be tested."""
+    return d.overall_p_value if d.findings or not np.isnan(d.p_value) else np.nan
 
 
 def _interval(found: UncertainMean, confidence: float) -> Interval:

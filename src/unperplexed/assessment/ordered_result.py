@@ -106,6 +106,16 @@ class OrderedAssessment(JsonResult):
         """Whether an adjusted p-value is below the level of the tests."""
         return p_value < 1 - self.confidence
 
+    def found(self, threshold: Threshold) -> bool:
+        """Whether a threshold is miscalibrated after adjustment for their number."""
+        return threshold.assessment.diagnosis.miscalibrated and self.significant(threshold.adjusted_p_value)
+
+    def verdict_at(self, threshold: Threshold) -> str:
+        """Return the verdict on a threshold after adjustment for their number; its assessment's is not adjusted."""
+        if self.found(threshold) or not threshold.assessment.diagnosis.miscalibrated:
+            return threshold.assessment.verdict
+        return f"No evidence of miscalibration after adjustment for {number_of(len(self.thresholds), 'threshold')}"
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; of each threshold its figures, not its whole assessment."""
         plain: dict[str, Any] = {"verdict": self.verdict} | {
@@ -123,7 +133,8 @@ class OrderedAssessment(JsonResult):
                 "lower": each.excess_interval.low,
                 "upper": each.excess_interval.high,
                 "adjusted_p_value": each.adjusted_p_value,
-                "verdict": each.assessment.verdict,
+                "verdict": self.verdict_at(each),
+                "unadjusted_verdict": each.assessment.verdict,
             }
             for each in self.thresholds
         ]

@@ -119,8 +119,8 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
     For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. Of groups in two ways
     it is that of Cameron, Gelbach and Miller (2011), the variance one way plus that the other way minus that of rows
     that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with the factor
-    of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same unit are summed. Such
-    a sum can be too small by chance, even negative; it is no smaller than that with Bartlett's kernel.
+    of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same unit are summed.
+    This can be too small by chance, even negative; it is no smaller than with Bartlett's kernel.
     """
     weight, degrees = float(w.sum()), dependence.independent(w) - 1
     with np.errstate(invalid="ignore"):  # infinity less itself
