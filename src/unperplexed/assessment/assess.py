@@ -19,6 +19,7 @@ from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
+from ..report.frames import frames_as_input
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -55,6 +56,7 @@ from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, Auto
 
 
+@frames_as_input
 def assess(
     y_true: Any,
     y_prob: Any = None,

@@ -20,6 +20,7 @@ from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
@@ -35,7 +36,6 @@ from .result import Assessment
 from .settings import AssessmentSettings
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.figure import Figure
 
 FEW = 100
@@ -193,8 +193,8 @@ class Breakdown(JsonResult):
                 return group.assessment
         raise KeyError(key)
 
-    def frame(self) -> pl.DataFrame:
-        """Give the groups as a polars DataFrame, one row a group in the order of ``groups``.
+    def frame(self) -> Any:
+        """Give the groups as a data frame (pandas for pandas, else polars), one row a group in the order of ``groups``.
 
         Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
@@ -206,7 +206,7 @@ class Breakdown(JsonResult):
         figures = [self._figures(group) for group in self.groups]
         named = [name if name not in figures[0] else f"by_{name}" for name in self.by]
         keys = {name: _one_type([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
-        return pl.DataFrame(keys).hstack(pl.DataFrame(figures))
+        return frame_like_input(self, pl.DataFrame(keys).hstack(pl.DataFrame(figures)))
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; of each group its figures, not its whole assessment."""
@@ -283,6 +283,7 @@ class Breakdown(JsonResult):
         return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
 
 
+@frames_as_input
 def assess_by(
     y_true: Any,
     y_prob: Any = None,

@@ -12,6 +12,7 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.reading import RowReading
 from ..pairing.skill import skill
+from ..report.frames import frames_as_input
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, UncertainMean, holm, uncertain_mean
 from .assess import assess
@@ -21,6 +22,7 @@ _BINS = 10
 """Bins of the PIT histogram."""
 
 
+@frames_as_input
 def assess_ordered(
     y_true: Any, y_prob: Any, *, confidence: float = 0.95, **reading: Unpack[RowReading]
 ) -> OrderedAssessment:

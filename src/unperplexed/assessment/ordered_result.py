@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .._lib.formatting import number_of
@@ -13,12 +13,12 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 from .result import Assessment
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -119,7 +119,7 @@ class OrderedAssessment(JsonResult):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; of each threshold its figures, not its whole assessment."""
         plain: dict[str, Any] = {"verdict": self.verdict} | {
-            name: plain_values(value) for name, value in vars(self).items() if name != "thresholds"
+            each.name: plain_values(getattr(self, each.name)) for each in fields(self) if each.name != "thresholds"
         }
         return plain | {"thresholds": list(self._rows())}
 
@@ -139,13 +139,12 @@ class OrderedAssessment(JsonResult):
             for each in self.thresholds
         ]
 
-    def frame(self) -> pl.DataFrame:
-        """Give the thresholds as a polars DataFrame, one row each."""
+    def frame(self) -> Any:
+        """Give the thresholds as a data frame (pandas for pandas input, else polars), one row each."""
         import polars as pl
 
-        return pl.DataFrame(
-            [{**row, "threshold": str(row["threshold"])} for row in self._rows()], infer_schema_length=None
-        )
+        rows = [{**row, "threshold": str(row["threshold"])} for row in self._rows()]
+        return frame_like_input(self, pl.DataFrame(rows, infer_schema_length=None))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the PIT histogram with a confidence interval of each bin.

@@ -21,6 +21,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.averages import Averages
 from ..statistics.intervals import Interval, Sampling
@@ -359,8 +360,8 @@ class Assessment(JsonResult):
         ]
         return plain
 
-    def frame(self, what: Frame = "figures") -> pl.DataFrame:
-        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+    def frame(self, what: Frame = "figures") -> Any:
+        """Give a table as a data frame: a pandas one where forecasts came as pandas, else a polars one.
 
         Parameters
         ----------
@@ -372,16 +373,19 @@ class Assessment(JsonResult):
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame or pandas.DataFrame
 
         Raises
         ------
         InputError
             For another name, or a table that this assessment does not have.
         """
+        check_choice("what", what, get_args(Frame))
+        return frame_like_input(self, self._table(what))
+
+    def _table(self, what: Frame) -> pl.DataFrame:
         import polars as pl
 
-        check_choice("what", what, get_args(Frame))
         if what in ("bins", "classes", "predicted", "confusions", "surprises"):
             return _frame(what, getattr(self, what))
         if what == "profile":

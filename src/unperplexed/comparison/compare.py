@@ -35,6 +35,7 @@ from ..pairing.rows import (
     tallies,
 )
 from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
+from ..report.frames import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
@@ -76,6 +77,7 @@ _LARGEST = 709.0
 """exp of more is no float."""
 
 
+@frames_as_input
 def compare(
     forecasts: Mapping[str, Any],
     y_true: Any,
