@@ -170,7 +170,7 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
-    settings = AssessmentSettings(floor, limit, measured, view, orders, confidence, resamples, seed)
+    settings = AssessmentSettings(floor, limit, measured, view, orders, confidence, resamples, seed, scores)
     reading: RowReading = {
         "sample_weight": sample_weight,
         "labels": labels,
@@ -305,7 +305,15 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=Source(tally, headline, settings.profile_orders, estimator, settings.sampling, measured=occurred),
+        _source=Source(
+            tally,
+            headline,
+            settings.profile_orders,
+            estimator,
+            settings.sampling,
+            measured=occurred,
+            asked=settings.asked,
+        ),
     )
 
 

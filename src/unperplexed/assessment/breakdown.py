@@ -349,16 +349,14 @@ def assess_by(
     if options.pop("n_jobs", None) is not None:
         raise InputError("n_jobs: groups are counted by one thread; leave it out.")
     check_choice("sort", sort, get_args(Sort))
-    if sort == "cost" and options.get("view") == "top-label":
-        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}
     counting: dict[str, Any] = {name: options.pop(name) for name in Counting.__annotations__ if name in options}
     against = {name: options.pop(name, None) for name in ("baseline", "climatology")}
     scores = counting.get("scores", ())
-    settings = AssessmentSettings(**options)
+    settings = AssessmentSettings(**options, asked=scores)
     if isinstance(y_true, Tallies):
         refuse_rows({"y_prob": y_prob, "by": by, **against, **reading, **counting})
-        return _broken_down(y_true, sort, shrink, settings)
+        return broken_down(y_true, sort, shrink, settings)
     if isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
@@ -367,7 +365,7 @@ def assess_by(
     by_rows = tallies.whole().n_classes > 2 or reading.get("groups") is not None
     rows = _rows_by_group(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
     skill = skill_against(y_true, y_prob, **against, settings=settings, scores=scores, reading=reading, by=by)
-    return replace(_broken_down(tallies, sort, shrink, settings, rows), skill=skill)
+    return replace(broken_down(tallies, sort, shrink, settings, rows), skill=skill)
 
 
 RowsOfGroup = Callable[[Key], Forecasts]
@@ -379,9 +377,12 @@ def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
     return lambda key: forecasts[places[key]] if key else forecasts
 
 
-def _broken_down(
+def broken_down(
     tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
 ) -> Breakdown:
+    """Assess what tallies have counted, group by group."""
+    if sort == "cost" and settings.view == "top-label":
+        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     total = _group((), tallies.whole(), settings, rows)
     groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import ALL_ROWS, key_text
 from ..pairing.describe_skill import skill_blocks
@@ -18,13 +18,16 @@ from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
+from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
 from .breakdown import Breakdown, PlotKind
 from .describe import assessment_document
 from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
+from .describe_metrics import KEY_SCORES
 from .findings_chart import MOST_DRAWN, findings_chart
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import remedy_blocks
+from .result import Assessment
 from .two_way import MOST_ACROSS, MOST_DOWN, two_way, two_way_blocks, two_way_chart, two_way_table
 
 if TYPE_CHECKING:
@@ -103,6 +106,7 @@ def groups_table(b: Breakdown) -> Table:
         Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
                meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
         Column("slope of the averages", [number(a.slope) for a in found], detail=True, meaning="1 is best."),
+        *_further_scores(b, found),
         Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
         Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),
     ]  # fmt: skip
@@ -119,6 +123,14 @@ def groups_table(b: Breakdown) -> Table:
         ]
     level = confidence_interval(0.95 if b.shrinkage is None else b.shrinkage.confidence)
     return Table(_caption(b), columns, sortable=True, notes=level)
+
+
+def _further_scores(b: Breakdown, found: list[Assessment]) -> list[Column]:
+    """Return the scores that were asked for by name."""
+    asked = b.whole.source.asked
+    names = [name for name in b.whole.scores if name not in KEY_SCORES and is_printed(name, asked)]
+    names += [name for name in KEY_SCORES if name in asked]
+    return [Column(rule_text(name), [number(a.scores[name]) for a in found]) for name in names]
 
 
 ORDERS = {

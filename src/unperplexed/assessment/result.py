@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -79,6 +79,8 @@ class Source:
     """Commands, or a line of Python, that recalibrate these forecasts."""
     measured: tuple[Floats, Floats] | None = None
     """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
+    asked: Sequence[str] = ()
+    """Scoring rules that were asked for by name, which text then has."""
     by_class: Callable[[], Assessment] | None = None
     """Assesses each class of rows in memory, where the assessment itself does not."""
 

@@ -245,7 +245,9 @@ class ComparisonSettings:
     def assessment(self, tally: Tally) -> Assessment:
         """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
         resamples = 0 if self.grouped or self.lag else self.resamples
-        settings = AssessmentSettings(floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed)
+        settings = AssessmentSettings(
+            floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed, asked=self.scores
+        )
         return assess_tally(tally, settings)
 
 
