@@ -56,6 +56,14 @@ def test_where_all_groups_are_alike_all_rows_are_to_be_recalibrated(rng):
     assert "No group drives the cost" in assess_by(*forecasts(rng, [*"abc"], 400, [])[:2], by=by).drivers
 
 
+def test_where_errors_cancel_each_group_is_to_be_recalibrated(rng):
+    y, p, by = forecasts(rng, [*"ab"], 600, [])
+    biased = 1 / (1 + (1 / p - 1) * np.exp(np.where(by == "a", 1.0, -1.0)))
+    text = assess_by(y, biased, by={"site": by}, resamples=0).drivers
+    assert text.startswith("All 2 groups by site are miscalibrated")
+    assert text.endswith("Their errors differ: recalibrate each group by itself.")
+
+
 def test_weights_count_as_rows(rng):
     y, p, by = forecasts(rng, [*"abc"], 300, ["a"])
     w = np.where(by == "b", 2.0, 1.0)

@@ -29,7 +29,7 @@ from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
 from .against import skill_against
 from .assess import assess, assess_tally, parts_for
-from .cost_shares import CostShare, cost_shares, drivers_text
+from .cost_shares import CostShare, common_share, cost_shares, drivers_text
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import GroupRemedy, group_remedies
 from .result import Assessment
@@ -179,7 +179,7 @@ class Breakdown(JsonResult):
     @property
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
-        return drivers_text(self.cost_shares, self.by)
+        return drivers_text(self.cost_shares, common_share(self.total, self.groups), self.by)
 
     def __len__(self) -> int:
         """Count the groups."""

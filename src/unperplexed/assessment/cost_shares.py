@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .result import Assessment
 
 _LEVEL = 0.05
+_COMMON = 0.8
+"""Groups of whose cost all rows together have less have different errors, which cancel."""
 _NAMED = 3
 """Groups that the sentence names."""
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
@@ -83,7 +85,13 @@ def _with_few(p: float, few: float) -> float:
     return (1 - 2 * math.log(p) / few) ** (-few / 2) if few > 0 else 1.0
 
 
-def drivers_text(found: dict[Key, CostShare], by: Sequence[str]) -> str:
+def common_share(whole: GroupAssessment, groups: Sequence[GroupAssessment]) -> float:
+    """Cost of all rows together as a share of the sum of the groups' costs: small where their errors differ."""
+    total = sum(group.weight * max(group.cost, 0.0) for group in groups)
+    return whole.weight * max(whole.cost, 0.0) / total if 0 < total < math.inf else math.nan
+
+
+def drivers_text(found: dict[Key, CostShare], common: float, by: Sequence[str]) -> str:
     """Say which groups the cost comes from, beyond chance, and what to do; "" where there is nothing to compare."""
     tested = sum(not math.isnan(each.p_value) for each in found.values())
     if len(found) < 2 or not tested or any(math.isnan(each.share) for each in found.values()):
@@ -94,15 +102,19 @@ def drivers_text(found: dict[Key, CostShare], by: Sequence[str]) -> str:
     if not named:
         return f"No group drives the cost: in none is there evidence of miscalibration ({adjusted})."
     cost, rows = (sum(getattr(found[key], name) for key in named) for name in ("share", "row_share"))
-    alone = len(named) == 1
-    many = _WORDS[len(named)] if len(named) < len(_WORDS) else f"{len(named):,}"
+    all_named, alone, columns = len(named) == tested, len(named) == 1, ", ".join(map(printable, by))
     first = [short_name(key_text(key), 40) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
-    more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
+    listed = ", ".join(first) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
+    many = _WORDS[len(named)] if len(named) < len(_WORDS) else f"{len(named):,}"
     carried = (
-        f"{many} of {all_of_them} by {', '.join(map(printable, by))} {'carries' if alone else 'carry'} {share(cost)} of"
-        f" the cost of miscalibration, with {share(rows)} of the rows: {', '.join(first)}{more} ({adjusted})."
+        f"All {all_of_them} by {columns} are miscalibrated; their shares of the cost: {listed} ({adjusted})."
+        if all_named
+        else f"{many} of {all_of_them} by {columns} {'carries' if alone else 'carry'} {share(cost)} of the cost of"
+        f" miscalibration, with {share(rows)} of the rows: {listed} ({adjusted})."
     )
-    if cost < _SPREAD * rows:
-        return f"{carried} That is no more than their rows explain: recalibrate all rows together first."
+    if cost < _SPREAD * rows and common > _COMMON:
+        return f"{carried} Their rows explain about as much: recalibrate all rows together first."
+    if all_named:
+        return f"{carried} Their errors differ: recalibrate each group by itself."
     one = "this group by itself" if alone else "these groups by themselves"
     return f"{carried} Recalibrate {one} first; in the others there is no such evidence."
