@@ -69,7 +69,7 @@ def main() -> None:
         print(f"| {units} | {times} | {shares[0]:.0%}, {shares[1]:.0%} | {' | '.join(found)} |")
     print("\n| units | times | autocorrelation | rows independent | lag 10 in one order | lag 10 in each unit |")
     print("|---|---|---|---|---|---|")
-    for units, times, phi in ((5, 200, 0.6), (20, 50, 0.6), (20, 200, 0.6)):
+    for units, times, phi in ((5, 200, 0.6), (20, 50, 0.6), (20, 200, 0.6), (100, 5, 0.6), (200, 1, 0.0)):
         time = np.tile(np.arange(times), units)
         order = np.argsort(time, kind="stable")  # as files have them: the units of a time together
         unit = np.repeat(np.arange(units), times)[order]

@@ -119,5 +119,7 @@ def test_no_finding_is_a_blank_map(rng):
     found = assess_by(y, np.full(300, y.mean()), by=np.arange(300) % 2, resamples=0)
     assert findings_chart(found).title.endswith("in 0 of 2 groups")
     assert not found.plot(Figure(), kind="findings").axes[0].containers[0].patches
-    with pytest.raises(InputError, match="kind: expected one of 'reliability', 'findings', got 'pie'"):
+    with pytest.raises(
+        InputError, match="kind: expected one of 'auto', 'reliability', 'findings', 'two-way', got 'pie'"
+    ):
         found.plot(Figure(), kind="pie")

@@ -47,6 +47,22 @@ def test_a_threshold_is_the_event_and_the_ranked_score_is_their_sum(data):
     assert found.skill.whole.scores["forecasts"][rule].score == pytest.approx(total)
 
 
+def test_verdicts_of_thresholds_are_adjusted_for_their_number():
+    """One of eight calibrated thresholds has p < .05 here: alone it would be a finding, among eight it is none."""
+    rng = np.random.default_rng(4)
+    p = normal_bins(2 * rng.normal(size=N), 1.0)
+    y = (p.cumsum(axis=1) < rng.uniform(size=(N, 1))).sum(axis=1)
+    found = assess_ordered(y, p, labels=range(9))
+    rows = json.loads(found.to_json())["thresholds"]
+    [alone] = [row for row in rows if not row["unadjusted_verdict"].startswith("No evidence")]
+    assert alone["adjusted_p_value"] > 0.05
+    assert alone["verdict"] == "No evidence of miscalibration after adjustment for 8 thresholds"
+    assert found.frame()["verdict"].str.starts_with("No evidence").all()
+    narrow = assess_ordered(y, normal_bins(2 * rng.normal(size=N), 0.5), labels=range(9))
+    assert all(narrow.verdict_at(each) == each.assessment.verdict for each in narrow.thresholds if narrow.found(each))
+    assert any(map(narrow.found, narrow.thresholds))
+
+
 def test_the_histogram_is_the_mean_of_random_ones(data, rng):
     y, p = data
     below = np.hstack([np.zeros((N, 1)), p.cumsum(axis=1)])

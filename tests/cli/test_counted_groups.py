@@ -63,3 +63,17 @@ def test_the_text_names_the_groups_in_natural_order(folder, capsys, command):
 def test_bad_groups(folder, capsys, words, message):
     assert main(["scores", str(folder / "all.csv"), "--truth", "y", "--prob", "p", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("by", [[], ["--by", "lead"]])
+@pytest.mark.parametrize("command", ["assess", "compare", "scores"])
+def test_rules_asked_for_by_name_stand_in_the_text(folder, capsys, command, by):
+    columns = ["--forecast", "a=p", "b=site_p"] if command == "compare" else ["--prob", "p"]
+    frame = pl.read_csv(folder / "all.csv").with_columns(site_p=0.5 * pl.col("p") + 0.25)
+    frame.write_csv(folder / "rival.csv")
+    asked = ["penalized_brier_score", "power_score(0.5)", "generalized_surprisal(0.5)"]
+    words = [command, str(folder / "rival.csv"), "--truth", "y", *columns, *by, "--scores", *asked]
+    assert main(words) == 0
+    text = capsys.readouterr().out.lower()
+    for word in ("penalized", "power", "surprisal"):
+        assert text.count(word) >= (2 if by and command != "assess" else 1)

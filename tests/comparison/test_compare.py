@@ -411,7 +411,7 @@ def test_few_rows_and_few_groups_are_said(rng):
         in compare({name: q[:20] for name, q in p.items()}, y[:20]).warnings[0]
     )
     assert "few groups: 8 (effective sample size 8)" in compare(p, y, groups=np.arange(40) % 8).warnings[0]
-    assert "few rows: 40 with a lag of 3 (effective sample size 14.5)" in compare(p, y, lag=3).warnings[0]
+    assert "few rows: 40 with a lag of 3 (effective sample size 14.9)" in compare(p, y, lag=3).warnings[0]
     assert "few rows: 40 (effective sample size 5.07)" in compare(p, y, sample_weight=[30, *[1] * 39]).warnings[0]
     assert compare(p, y, groups=np.arange(40)).warnings[0] == "every group has one row: the same as without groups"
     only = compare(p, y, groups=np.zeros(40))

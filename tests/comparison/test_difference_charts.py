@@ -28,9 +28,11 @@ def found(data):
 
 def forest(ax):
     """Points of a forest with the ends of their limits."""
-    [dots] = [line for line in ax.lines if line.get_marker() == "o"]
-    [limits] = ax.collections
-    return dots.get_xydata(), [segment[:, 0].tolist() for segment in limits.get_segments()]
+    dots = [line.get_xydata() for line in ax.lines if line.get_marker() == "o"]  # of one colour each
+    ends = [segment for limits in ax.collections for segment in limits.get_segments()]
+    ends.sort(key=lambda segment: -segment[0, 1])
+    places = np.concatenate(dots)
+    return places[np.argsort(-places[:, 1])], [segment[:, 0].tolist() for segment in ends]
 
 
 @pytest.mark.parametrize("score", [None, "brier_score", "spherical_score"])
@@ -133,6 +135,6 @@ def test_skill_is_a_forest_of_all_rows_and_groups(data):
     assert places[:, 0].tolist() == [each.skill for each in scores]
     assert limits == [list(each.interval) for each in scores]
     title = found.plot(Figure().subplots(), rule="brier_score").get_title("left").replace("\n", " ")
-    assert re.fullmatch(r"Better than the base rate in \d and worse in 0 of 3 groups", title)
+    assert re.fullmatch(r"Better than the base rate in (all 3|\d of 3) groups by site", title)
     with pytest.raises(InputError, match="rule: expected one of"):
         found.plot(Figure().subplots(), rule="auc")

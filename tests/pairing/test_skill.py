@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from helpers import softmax_forecasts
-from unperplexed import InputError, compare, skill
+from unperplexed import InputError, compare, decompose, skill
 from unperplexed.cli.parser import main
+from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.ratios import uncertain_ratio
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
@@ -64,12 +65,46 @@ def test_the_test_is_that_of_compare_and_the_interval_agrees(data, rng):
 def test_limits_of_a_ratio_are_those_that_the_paired_test_just_rejects(rng):
     x, b = rng.exponential(size=30), 1 + rng.exponential(size=30)
     w = rng.integers(1, 4, 30).astype(float)
-    for dependence in (Dependence(), Dependence(np.arange(30) // 2), Dependence(lag=2)):
+    two_ways = Dependence(np.arange(30) // 2, crossed=np.arange(30) % 6)
+    for dependence in (Dependence(), Dependence(np.arange(30) // 2), Dependence(lag=2), two_ways):
         found = uncertain_ratio(x, b, w, dependence, 0.9)
         p = [uncertain_mean(x - limit * b, w, dependence).p_value() for limit in found.interval]
         assert p == pytest.approx([0.1, 0.1])
         scaled = uncertain_ratio(3 * x, b, w, dependence, 0.9)
         assert scaled.interval == pytest.approx([3 * limit for limit in found.interval])
+
+
+# Dry days in Tampere in 2003, at most 0.2 mm: predicted probability a day ahead, in percent, number of days, and dry
+# ones; data set `pop` of R's package verification, from the Finnish Meteorological Institute.
+TAMPERE = [(0, 13, 2), (10, 11, 3), (20, 24, 8), (30, 34, 18), (40, 22, 16), (50, 22, 14), (60, 19, 15), (70, 41, 36)]
+TAMPERE += [(80, 59, 54), (90, 55, 54), (100, 46, 45)]
+
+
+def test_skill_is_that_of_the_vignette_of_verification():
+    """M. Pocernich, "Verification Package: examples using weather forecasts": verify(obs, pred, bins = FALSE)."""
+    p = np.concatenate([np.full(days, percent / 100) for percent, days, _ in TAMPERE])
+    y = np.concatenate([np.arange(days) < dry for _, days, dry in TAMPERE]).astype(int)
+    found = skill(p, y).whole.scores["forecast"]["brier_score"]
+    assert f"{found.score / 2:.4f}" == "0.1445"  # of one class, where brier_score is the sum over both
+    assert f"{found.baseline_score / 2:.4f}" == "0.1793"
+    assert f"{found.skill:.4f}" == "0.1942"
+    parts = decompose(y, p)
+    assert f"{parts.score / 2:.4f}" == "0.1445"
+    assert f"{parts.uncertainty / 2:.4f}" == "0.1793"
+    # The best map that keeps the order takes away no more than one of each value: reliability and resolution there.
+    assert parts.miscalibration / 2 <= 0.025365
+    assert parts.discrimination / 2 <= 0.060175
+
+
+def test_the_ranked_probability_score_is_that_of_wilks():
+    """Example of `rps` in verification, from Wilks (2005): 0.73, which verification divides by the classes less one."""
+    p, y = [[0.2, 0.5, 0.3]], ["none"]
+    assert ranked_probability_score(y, p, labels=["none", "light", "heavy"]) == pytest.approx(0.73)
+
+
+def test_a_ratio_to_a_constant_has_limits_with_a_lag(rng):
+    found = uncertain_ratio(rng.exponential(size=30), np.ones(30), np.ones(30), Dependence(lag=2), 0.95)
+    assert found.interval.low < found.ratio < found.interval.high
 
 
 def test_groups_are_the_rows_alone_in_natural_order(data):

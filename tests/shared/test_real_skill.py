@@ -52,3 +52,5 @@ def test_skill_and_its_test_are_those_of_scores():
     assert apart.difference == pytest.approx(0.003288825144809019, abs=1e-15)
     assert [*apart.interval] == pytest.approx([-0.0036226900659017346, 0.010200340355519772], abs=1e-15)
     assert apart.p_value == pytest.approx(2 * (1 - 0.824856812020652))
+    behind = compare({"p": p, "other": other}, y, resamples=0, lag=4).between("p", "other").differences["brier_score"]
+    assert behind.standard_error == pytest.approx(0.0038869865181573363, rel=1e-12)  # of scores: h = 5

@@ -19,6 +19,7 @@ from ..calibration.estimators import Estimate, Estimator
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
+from ..report.frames import frames_as_input
 from ..statistics.averages import HEADLINE_ORDERS, Averages, averages, divergence_probability, orientation, slope
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -55,6 +56,7 @@ from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, Auto
 
 
+@frames_as_input
 def assess(
     y_true: Any,
     y_prob: Any = None,
@@ -168,7 +170,7 @@ def assess(
     >>> result.prediction_accuracy
     0.875
     """
-    settings = AssessmentSettings(floor, limit, measured, view, orders, confidence, resamples, seed)
+    settings = AssessmentSettings(floor, limit, measured, view, orders, confidence, resamples, seed, scores)
     reading: RowReading = {
         "sample_weight": sample_weight,
         "labels": labels,
@@ -303,7 +305,15 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
         **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
-        _source=Source(tally, headline, settings.profile_orders, estimator, settings.sampling, measured=occurred),
+        _source=Source(
+            tally,
+            headline,
+            settings.profile_orders,
+            estimator,
+            settings.sampling,
+            measured=occurred,
+            asked=settings.asked,
+        ),
     )
 
 

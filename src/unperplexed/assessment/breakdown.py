@@ -20,6 +20,7 @@ from ..forecasts.group_keys import Key, Value, row_keys
 from ..forecasts.reading import RowReading
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
 from ..statistics.means import t_quantile
@@ -28,17 +29,19 @@ from ..tally.tally import Counting, Tally
 from ..tally.views import refuse_rows
 from .against import skill_against
 from .assess import assess, assess_tally, parts_for
+from .cost_shares import CostShare, common_share, cost_shares, drivers_text
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import GroupRemedy, group_remedies
 from .result import Assessment
 from .settings import AssessmentSettings
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.figure import Figure
 
 FEW = 100
 """A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
+
+PlotKind = Literal["auto", "reliability", "findings", "two-way"]
 
 Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"]
 
@@ -76,6 +79,8 @@ class GroupAssessment:
     key: Key
     """These values."""
     assessment: Assessment
+    weight: float
+    """Total weight of its rows."""
     shrunken: ShrunkenAccuracy | None = None
 
     @property
@@ -166,6 +171,16 @@ class Breakdown(JsonResult):
         """
         return group_remedies([(group.key, group.assessment) for group in self.groups])
 
+    @cached_property
+    def cost_shares(self) -> dict[Key, CostShare]:
+        """Share of each group in the total cost of miscalibration, by key, and whether it is beyond chance (Holm)."""
+        return cost_shares(self.groups)
+
+    @property
+    def drivers(self) -> str:
+        """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
+        return drivers_text(self.cost_shares, common_share(self.total, self.groups), self.by)
+
     def __len__(self) -> int:
         """Count the groups."""
         return len(self.groups)
@@ -178,20 +193,20 @@ class Breakdown(JsonResult):
                 return group.assessment
         raise KeyError(key)
 
-    def frame(self) -> pl.DataFrame:
-        """Give the groups as a polars DataFrame, one row a group in the order of ``groups``.
+    def frame(self) -> Any:
+        """Give the groups as a data frame (pandas for pandas, else polars), one row a group in the order of ``groups``.
 
         Columns: those grouped by; how many rows there are, the verdict on them, their effective sample size,
         and whether they are few; the standard error of the reported geometric accuracy and, if asked for, its
-        shrunken value; the cost of miscalibration; the figures of ``Assessment.figures()``, and standard errors of the
-        scores.
+        shrunken value; the cost of miscalibration, and the fields of `CostShare`; the figures of
+        ``Assessment.figures()``, and standard errors of the scores.
         """
         import polars as pl
 
-        figures = [group.figures() for group in self.groups]
+        figures = [self._figures(group) for group in self.groups]
         named = [name if name not in figures[0] else f"by_{name}" for name in self.by]
         keys = {name: _one_type([group.key[at] for group in self.groups]) for at, name in enumerate(named)}
-        return pl.DataFrame(keys).hstack(pl.DataFrame(figures))
+        return frame_like_input(self, pl.DataFrame(keys).hstack(pl.DataFrame(figures)))
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; of each group its figures, not its whole assessment."""
@@ -199,12 +214,22 @@ class Breakdown(JsonResult):
             "by": list(self.by),
             "sort": self.sort,
             "whole": self.whole.to_dict(),
-            "groups": [{"key": self._named(group.key), **group.figures()} for group in self.groups],
+            "drivers": self.drivers,
+            "groups": [{"key": self._named(group.key), **self._figures(group)} for group in self.groups],
             "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in self._shown_remedies().items()],
             "empty": [self._named(key) for key in self.empty],
             "shrinkage": plain_values(self.shrinkage),
             "skill": plain_values(self.skill),
         }
+
+    def _figures(self, group: GroupAssessment) -> dict[str, Any]:
+        """Give a group's figures, its share of the cost behind the cost."""
+        found = self.cost_shares[group.key]
+        of_cost = {"cost_share": found.share, "row_share": found.row_share}
+        of_cost |= {"p_value": found.p_value, "adjusted_p_value": found.adjusted_p_value}
+        figures = group.figures()
+        at = [*figures].index("cost") + 1
+        return dict([*figures.items()][:at]) | of_cost | dict([*figures.items()][at:])
 
     def _shown_remedies(self) -> dict[Key, GroupRemedy]:
         return self.remedies if len(self) <= REMEDIED else {}
@@ -216,18 +241,20 @@ class Breakdown(JsonResult):
         self,
         figure: Figure | None = None,
         *,
-        kind: Literal["reliability", "findings"] = "reliability",
+        kind: PlotKind = "auto",
         most: int = 12,
     ) -> Figure:
-        """Draw the groups' reliability diagrams beside one another, or their findings, in the order of ``groups``.
+        """Draw the groups' reliability diagrams beside one another, or what was found in each.
 
         Parameters
         ----------
         figure : matplotlib Figure, optional
             Where to draw; a new figure of the size needed by default.
-        kind : {"reliability", "findings"}, default "reliability"
-            "reliability": a small diagram for each group. "findings": a heat map with a row for each of the first 30
-            groups and a column for each kind of error, in which darker cells cost more.
+        kind : {"auto", "reliability", "findings", "two-way"}, default "auto"
+            "reliability": a small diagram for each group, in the order of ``groups``. "findings": a heat map with a row
+            for each of the first 30 groups and a column for each kind of error, in which darker cells cost more.
+            "two-way": a heat map of groups by two columns, the first down and the second across. "auto": two-way
+            where it can be drawn, else reliability.
         most : int, default 12
             Number of diagrams to draw at most; a line below states how many groups there are.
 
@@ -256,6 +283,7 @@ class Breakdown(JsonResult):
         return f"<Breakdown of {number_of(self.whole.n_rows, 'forecast')} into {number_of(len(self), 'group')} by {by}>"
 
 
+@frames_as_input
 def assess_by(
     y_true: Any,
     y_prob: Any = None,
@@ -321,16 +349,14 @@ def assess_by(
     if options.pop("n_jobs", None) is not None:
         raise InputError("n_jobs: groups are counted by one thread; leave it out.")
     check_choice("sort", sort, get_args(Sort))
-    if sort == "cost" and options.get("view") == "top-label":
-        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     reading: dict[str, Any] = {name: options.pop(name) for name in RowReading.__annotations__ if name in options}
     counting: dict[str, Any] = {name: options.pop(name) for name in Counting.__annotations__ if name in options}
     against = {name: options.pop(name, None) for name in ("baseline", "climatology")}
     scores = counting.get("scores", ())
-    settings = AssessmentSettings(**options)
+    settings = AssessmentSettings(**options, asked=scores)
     if isinstance(y_true, Tallies):
         refuse_rows({"y_prob": y_prob, "by": by, **against, **reading, **counting})
-        return _broken_down(y_true, sort, shrink, settings)
+        return broken_down(y_true, sort, shrink, settings)
     if isinstance(y_true, Tally) or y_prob is None or by is None:
         raise InputError("assess_by takes outcomes, probabilities and by=, what to group them by; or Tallies.")
     parts = parts_for(settings.view, reading.get("groups"), reading.get("sample_weight"))
@@ -339,7 +365,7 @@ def assess_by(
     by_rows = tallies.whole().n_classes > 2 or reading.get("groups") is not None
     rows = _rows_by_group(Forecasts(y_true, y_prob, **reading), by) if by_rows else None
     skill = skill_against(y_true, y_prob, **against, settings=settings, scores=scores, reading=reading, by=by)
-    return replace(_broken_down(tallies, sort, shrink, settings, rows), skill=skill)
+    return replace(broken_down(tallies, sort, shrink, settings, rows), skill=skill)
 
 
 RowsOfGroup = Callable[[Key], Forecasts]
@@ -351,9 +377,12 @@ def _rows_by_group(forecasts: Forecasts, by: Any) -> RowsOfGroup:
     return lambda key: forecasts[places[key]] if key else forecasts
 
 
-def _broken_down(
+def broken_down(
     tallies: Tallies, sort: Sort, shrink: bool, settings: AssessmentSettings, rows: RowsOfGroup | None = None
 ) -> Breakdown:
+    """Assess what tallies have counted, group by group."""
+    if sort == "cost" and settings.view == "top-label":
+        raise InputError("sort: the top-label view has no cost of miscalibration; sort by something else.")
     total = _group((), tallies.whole(), settings, rows)
     groups = [_group(key, tally, settings, rows) for key, tally in tallies.items() if tally.weight > 0]
     groups, shrinkage = _shrunken(groups, settings.confidence) if shrink else (groups, None)
@@ -377,7 +406,7 @@ def _group(key: Key, tally: Tally, settings: AssessmentSettings, rows: RowsOfGro
             return [rows(key)]
 
         found = found.diagnosed_by(lambda: diagnosis_of_rows(rows_of(chunks), tally.labels), chunks)
-    return GroupAssessment(key, found)
+    return GroupAssessment(key, found, float(tally.weight))
 
 
 def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[GroupAssessment], Shrinkage]:
@@ -404,7 +433,7 @@ def _shrunken(groups: list[GroupAssessment], confidence: float) -> tuple[list[Gr
     low, high = (np.minimum(np.exp(found.mean + side * reach), 1.0) for side in (-1, 1))
     values = zip(np.exp(found.mean), low, high, found.own_share, strict=True)
     shrunken = [
-        GroupAssessment(group.key, group.assessment, ShrunkenAccuracy(*map(float, value)))
+        replace(group, shrunken=ShrunkenAccuracy(*map(float, value)))
         for group, value in zip(groups, values, strict=True)
     ]
     return shrunken, Shrinkage(math.exp(found.centre), math.sqrt(found.between), math.sqrt(within), confidence)

@@ -18,6 +18,7 @@ from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading
 from ..report.document import Document
+from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import checked_sampling
 from ..tally.tally import Tally
@@ -27,7 +28,6 @@ from .net_benefit import NetBenefit, exactly_zero, net_benefit
 from .recalibrated import RECALIBRATED, Reader, Recalibrated, recalibrated_beside, same_rows
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 MODEL, ALL, NONE = "model", "all", "none"
@@ -71,8 +71,8 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
         """All rules: the models, acting on all rows and acting on none."""
         return {**self.models, ALL: self.all, NONE: self.none}
 
-    def frame(self) -> pl.DataFrame:
-        """Return one row for each rule and threshold, as a polars DataFrame."""
+    def frame(self) -> Any:
+        """Return one row for each rule and threshold, as a data frame: pandas for pandas input, else polars."""
         import polars as pl
 
         frames = []
@@ -81,7 +81,7 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
             frames.append(
                 pl.DataFrame({"rule": [name] * self.thresholds.size, "threshold": self.thresholds, **columns})
             )
-        return pl.concat(frames)
+        return frame_like_input(self, pl.concat(frames))
 
     def plot(self, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
         """Draw the net benefit over the thresholds, with the models' pointwise intervals; returns the Axes."""
@@ -99,6 +99,7 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
         return decision_curve_document(self, name=naming.name, command=naming.command)
 
 
+@frames_as_input
 def decision_curve(
     y_true: Any,
     y_prob: Any = None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from .._lib.errors import InputError, check_choice
-from .._lib.formatting import confidence_interval, number_of, printable, short_name
+from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import ALL_ROWS, key_text
 from ..pairing.describe_skill import skill_blocks
@@ -18,13 +18,17 @@ from ..report.chart import Axis, Chart, Points, Reference, value_axis
 from ..report.document import Block, Column, Document, Prose, Section, SmallCharts, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
+from ..scores.registry import is_printed
 from ..tally.describe import notes_lines
-from .breakdown import Breakdown
+from .breakdown import Breakdown, PlotKind
 from .describe import assessment_document
 from .describe_charts import MOST_CURVES, Event, reliability_chart, small_chart
+from .describe_metrics import KEY_SCORES
 from .findings_chart import MOST_DRAWN, findings_chart
 from .group_remedies import MOST_GROUPS as REMEDIED
 from .group_remedies import remedy_blocks
+from .result import Assessment
+from .two_way import MOST_ACROSS, MOST_DOWN, two_way, two_way_blocks, two_way_chart, two_way_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +38,14 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     """Describe all rows, and their groups."""
     whole = assessment_document(b.whole, naming, brief=brief)
     if brief:
-        blocks: list[Block] = [groups_table(b), *_between_groups(b), *_remedies(b), *_skill(b)]
+        blocks: list[Block] = [
+            groups_table(b),
+            *two_way_blocks(two_way(b)),
+            *_between_groups(b),
+            *_drivers(b),
+            *_remedies(b),
+            *_skill(b),
+        ]
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
             whole,
@@ -45,9 +56,13 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
             warnings=warnings,
         )
     title = f"Groups by {', '.join(map(printable, b.by))}"
-    sections = [Section("by", title, [groups_table(b), *_between_groups(b), *_remedies(b)], "Groups")]
+    sections = [Section("by", title, [groups_table(b), *_between_groups(b), *_drivers(b), *_remedies(b)], "Groups")]
     if b.skill is not None:
         sections.append(Section("by-skill", f"Skill against {b.skill.baseline}, by group", _skill(b), "Skill"))
+    grid = two_way(b)
+    if grid is not None:
+        blocks = [two_way_chart(grid), replace(two_way_table(grid), folded=True)]
+        sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [
             small_chart(group.assessment, short_name(key_text(group.key), 28)) for group in b.groups[:MOST_CURVES]
@@ -72,6 +87,7 @@ def groups_table(b: Breakdown) -> Table:
     """Return all rows, and the groups, with their figures."""
     of, shrunk = [b.total, *b.groups], b.shrinkage is not None
     found = [group.assessment for group in of]
+    shares = [b.cost_shares[group.key] for group in b.groups]
     columns = [
         Column(
             ", ".join(map(printable, b.by)),
@@ -80,11 +96,17 @@ def groups_table(b: Breakdown) -> Table:
         ),
         Column("rows", [count(a.n_rows) for a in found]),
         Column("predicted geometric accuracy", [number(a.reported.geometric_accuracy) for a in found]),
-        Column("standard error", [_three_decimals(group.standard_error) for group in of], detail=shrunk),
+        Column("standard error", [_three_decimals(group.standard_error) for group in of], detail=True),
         Column("calibrated geometric accuracy", [number(a.measured.geometric_accuracy) for a in found], detail=True),
         Column("cost in nats", [_three_decimals(group.cost) for group in of], meaning="ln(calibrated / predicted"
                " geometric accuracy). Smaller is better."),
+        Column("share of the cost", ["100%", *(share(each.share) for each in shares)], meaning="Cost times rows, of the"
+               " total over all groups."),
+        Column("share of the rows", ["100%", *(share(each.row_share) for each in shares)], detail=True),
+        Column("adjusted p-value", ["", *(p_value_cell(each.adjusted_p_value) for each in shares)], detail=True,
+               meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
         Column("slope of the averages", [number(a.slope) for a in found], detail=True, meaning="1 is best."),
+        *_further_scores(b, found),
         Column("accuracy", [share(a.prediction_accuracy) for a in found], detail=shrunk),
         Column("miscalibration", [short_verdict(a.diagnosis) for a in found], words=True, detail=shrunk),
     ]  # fmt: skip
@@ -101,6 +123,14 @@ def groups_table(b: Breakdown) -> Table:
         ]
     level = confidence_interval(0.95 if b.shrinkage is None else b.shrinkage.confidence)
     return Table(_caption(b), columns, sortable=True, notes=level)
+
+
+def _further_scores(b: Breakdown, found: list[Assessment]) -> list[Column]:
+    """Return the scores that were asked for by name."""
+    asked = b.whole.source.asked
+    names = [name for name in b.whole.scores if name not in KEY_SCORES and is_printed(name, asked)]
+    names += [name for name in KEY_SCORES if name in asked]
+    return [Column(rule_text(name), [number(a.scores[name]) for a in found]) for name in names]
 
 
 ORDERS = {
@@ -149,6 +179,10 @@ def _between_groups(b: Breakdown) -> list[Block]:
     return [Prose(f"{words} The groups differ by no more than chance.")]
 
 
+def _drivers(b: Breakdown) -> list[Block]:
+    return [Prose(b.drivers)] if b.drivers else []
+
+
 def _remedies(b: Breakdown) -> Iterator[Block]:
     if len(b) <= REMEDIED:
         keys = [group.key for group in b.groups]
@@ -190,11 +224,19 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     from ..report.matplotlib_draw import draw_alone
     from ..report.matplotlib_multiples import draw_multiples
 
-    check_choice("kind", kind, ("reliability", "findings"))
+    check_choice("kind", kind, get_args(PlotKind))
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError(f"most: expected a whole number of groups from 1, got {most!r}.")
     if not b.groups:
         raise InputError("plot: the breakdown has no group with rows to draw.")
+    grid = two_way(b)
+    if kind == "two-way" and grid is None:
+        raise InputError(
+            "kind: a two-way picture is of groups by two columns with at least two values each, at most"
+            f" {MOST_DOWN} and {MOST_ACROSS}; here by {', '.join(b.by)}. Use kind='findings'."
+        )
+    if grid is not None and kind in ("auto", "two-way"):
+        return draw_alone(two_way_chart(grid), figure)
     if kind == "findings":
         return draw_alone(findings_chart(b), figure)
     charts = []

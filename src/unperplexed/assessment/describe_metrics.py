@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, percent
+from .._lib.formatting import confidence_interval, number_of, p_value_text, percent, rule_text
 from ..report.document import Metric
 from ..report.numbers import MISSING, between, estimate, number, share, share_estimate
-from ..scores.registry import SCORES, score_named
+from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
 from ..tally.describe import notes_lines
 from .describe_charts import Event
@@ -75,10 +75,10 @@ def further_scores(a: Assessment) -> Iterator[Metric]:
     """Yield the scores that were asked for by name, as far as they are shown."""
     for name, value in a.scores.items():
         score = score_named(name)
-        if name in KEY_SCORES or (name in SCORES and not score.headline):
+        if name in KEY_SCORES or not is_printed(name, a.source.asked):
             continue
         shown, limits = estimate(value, a.intervals[name], most=4)
-        title = capital(name.replace("_", " "))
+        title = capital(rule_text(name))
         yield Metric(title, capital(f"{score.note}."), shown, limits, better=score.better)
 
 

@@ -51,7 +51,7 @@ def _findings(o: OrderedAssessment) -> Iterator[str]:
 
 
 def _miscalibrated(o: OrderedAssessment) -> int:
-    return sum(o.significant(each.adjusted_p_value) for each in o.thresholds)
+    return sum(map(o.found, o.thresholds))
 
 
 def _lead(o: OrderedAssessment) -> str:
@@ -124,7 +124,15 @@ def thresholds_table(o: OrderedAssessment) -> Table:
             ),
             Column("adjusted p-value", [p_value_cell(each.adjusted_p_value) for each in found]),
             Column(
-                "miscalibration", [short_verdict(each.assessment.diagnosis) for each in found], words=True, detail=True
+                "miscalibration",
+                [
+                    short_verdict(each.assessment.diagnosis)
+                    if o.found(each) or not each.assessment.diagnosis.findings
+                    else "none detected"
+                    for each in found
+                ],
+                words=True,
+                detail=True,
             ),
         ],
         sortable=True,

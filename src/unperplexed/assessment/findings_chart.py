@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,8 +29,12 @@ _NAMES: dict[ErrorName, str] = {
 }
 """Headings of the columns, in their order."""
 
-_LEAST = 0.15
+LEAST = 0.15
 """Strength of a finding whose cost is not known, or small."""
+
+
+SCALE = ("overpredicted, overconfident, other", "underpredicted, underconfident")
+"""What the two colours stand for, the darkest at either end."""
 
 
 def findings_chart(b: Breakdown) -> Chart:
@@ -42,7 +47,7 @@ def findings_chart(b: Breakdown) -> Chart:
         cells.setdefault((row, errors.index(finding.error)), []).append(finding)
     costs = np.array([_cost(each) for each in cells.values()])
     most = float(costs.max(initial=0)) or 1.0
-    strength = np.array([_sign(each) for each in cells.values()]) * np.maximum(costs / most, _LEAST)
+    strength = np.array([sign_of(each) for each in cells.values()]) * np.maximum(costs / most, LEAST)
     places = np.array([*cells], dtype=np.float64).reshape(-1, 2)
     names = [short_name(key_text(group.key), 28) for group in groups]
     texts = [f"{names[row]}: {', '.join(f.words for f in each)}" for (row, _), each in cells.items()]
@@ -54,8 +59,8 @@ def findings_chart(b: Breakdown) -> Chart:
     more = f"; the first {len(groups)} of {len(b):,} groups" if len(b) > len(groups) else ""
     return Chart(
         title=f"Evidence of miscalibration in {miscalibrated:,} of {len(groups):,} groups",
-        subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Blue:"
-        f" underpredicted or underconfident. Number of rows in brackets{more}",
+        subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
+        f" brackets{more}",
         label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
         x=Axis(-0.5, len(errors) - 0.5, [(float(at), _NAMES[name]) for at, name in enumerate(errors)], "Finding"),
         y=Axis(0.5, len(groups) + 0.5, rows),
@@ -65,6 +70,7 @@ def findings_chart(b: Breakdown) -> Chart:
             strength,
             [number(cost) if cost > 0 else "found" for cost in costs.tolist()],
             texts,
+            scale=SCALE if found else (),
         ),
         shape="forest",
         percent=False,
@@ -76,7 +82,7 @@ def _cost(findings: list[Finding]) -> float:
     return sum(each.gain for each in findings if math.isfinite(each.gain))
 
 
-def _sign(findings: list[Finding]) -> float:
+def sign_of(findings: Sequence[Finding]) -> float:
     """Give 1 where probabilities are too low or too close to one another, and -1 for all else."""
     low = len(findings) == 1 and findings[0].error in ("bias", "confidence", "tail") and findings[0].parameter > 0
     return 1.0 if low else -1.0

@@ -8,9 +8,11 @@ import numpy as np
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
+from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.reading import RowReading
 from ..pairing.skill import skill
+from ..report.frames import frames_as_input
 from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.standard_errors import Dependence, UncertainMean, holm, uncertain_mean
 from .assess import assess
@@ -20,6 +22,7 @@ _BINS = 10
 """Bins of the PIT histogram."""
 
 
+@frames_as_input
 def assess_ordered(
     y_true: Any, y_prob: Any, *, confidence: float = 0.95, **reading: Unpack[RowReading]
 ) -> OrderedAssessment:
@@ -116,7 +119,7 @@ def _thresholds(
         event, q = rows.truth >= k, np.clip(1 - below[:, k], 0.0, 1.0)
         of_event = assess(event, q, labels=[False, True], resamples=0, confidence=confidence, **known)
         found.append((k, event, q, of_event))
-    adjusted = holm(np.array([of_event.diagnosis.p_value for *_, of_event in found]))
+    adjusted = holm(np.array([_p_value(of_event.diagnosis) for *_, of_event in found]))
     w = rows.weights / rows.weights.sum()
     thresholds = []
     for (k, event, q, of_event), p_value in zip(found, adjusted.tolist(), strict=True):
@@ -134,6 +137,11 @@ def _thresholds(
             )
         )
     return tuple(thresholds)
+
+
+def _p_value(d: Diagnosis) -> float:
+    """p-value of a threshold's test, rows predicted as certain included; NaN where nothing could be tested."""
+    return d.overall_p_value if d.findings or not np.isnan(d.p_value) else np.nan
 
 
 def _interval(found: UncertainMean, confidence: float) -> Interval:

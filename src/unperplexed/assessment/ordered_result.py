@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .._lib.formatting import number_of
@@ -13,12 +13,12 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 from .result import Assessment
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -106,10 +106,20 @@ class OrderedAssessment(JsonResult):
         """Whether an adjusted p-value is below the level of the tests."""
         return p_value < 1 - self.confidence
 
+    def found(self, threshold: Threshold) -> bool:
+        """Whether a threshold is miscalibrated after adjustment for their number."""
+        return threshold.assessment.diagnosis.miscalibrated and self.significant(threshold.adjusted_p_value)
+
+    def verdict_at(self, threshold: Threshold) -> str:
+        """Return the verdict on a threshold after adjustment for their number; its assessment's is not adjusted."""
+        if self.found(threshold) or not threshold.assessment.diagnosis.miscalibrated:
+            return threshold.assessment.verdict
+        return f"No evidence of miscalibration after adjustment for {number_of(len(self.thresholds), 'threshold')}"
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; of each threshold its figures, not its whole assessment."""
         plain: dict[str, Any] = {"verdict": self.verdict} | {
-            name: plain_values(value) for name, value in vars(self).items() if name != "thresholds"
+            each.name: plain_values(getattr(self, each.name)) for each in fields(self) if each.name != "thresholds"
         }
         return plain | {"thresholds": list(self._rows())}
 
@@ -123,18 +133,18 @@ class OrderedAssessment(JsonResult):
                 "lower": each.excess_interval.low,
                 "upper": each.excess_interval.high,
                 "adjusted_p_value": each.adjusted_p_value,
-                "verdict": each.assessment.verdict,
+                "verdict": self.verdict_at(each),
+                "unadjusted_verdict": each.assessment.verdict,
             }
             for each in self.thresholds
         ]
 
-    def frame(self) -> pl.DataFrame:
-        """Give the thresholds as a polars DataFrame, one row each."""
+    def frame(self) -> Any:
+        """Give the thresholds as a data frame (pandas for pandas input, else polars), one row each."""
         import polars as pl
 
-        return pl.DataFrame(
-            [{**row, "threshold": str(row["threshold"])} for row in self._rows()], infer_schema_length=None
-        )
+        rows = [{**row, "threshold": str(row["threshold"])} for row in self._rows()]
+        return frame_like_input(self, pl.DataFrame(rows, infer_schema_length=None))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the PIT histogram with a confidence interval of each bin.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -21,6 +21,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.averages import Averages
 from ..statistics.intervals import Interval, Sampling
@@ -78,6 +79,8 @@ class Source:
     """Commands, or a line of Python, that recalibrate these forecasts."""
     measured: tuple[Floats, Floats] | None = None
     """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
+    asked: Sequence[str] = ()
+    """Scoring rules that were asked for by name, which text then has."""
     by_class: Callable[[], Assessment] | None = None
     """Assesses each class of rows in memory, where the assessment itself does not."""
 
@@ -359,8 +362,8 @@ class Assessment(JsonResult):
         ]
         return plain
 
-    def frame(self, what: Frame = "figures") -> pl.DataFrame:
-        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+    def frame(self, what: Frame = "figures") -> Any:
+        """Give a table as a data frame: a pandas one where forecasts came as pandas, else a polars one.
 
         Parameters
         ----------
@@ -372,16 +375,19 @@ class Assessment(JsonResult):
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame or pandas.DataFrame
 
         Raises
         ------
         InputError
             For another name, or a table that this assessment does not have.
         """
+        check_choice("what", what, get_args(Frame))
+        return frame_like_input(self, self._table(what))
+
+    def _table(self, what: Frame) -> pl.DataFrame:
         import polars as pl
 
-        check_choice("what", what, get_args(Frame))
         if what in ("bins", "classes", "predicted", "confusions", "surprises"):
             return _frame(what, getattr(self, what))
         if what == "profile":

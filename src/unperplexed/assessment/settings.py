@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +31,8 @@ class AssessmentSettings:
     confidence: float = 0.95
     resamples: int = 400
     seed: int = 0
+    asked: Sequence[str] = ()
+    """Scoring rules that were asked for by name, which text then has."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""

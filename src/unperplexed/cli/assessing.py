@@ -76,13 +76,13 @@ def _diagnosed(chunks: Callable[[], Iterable[Forecasts]], counted: Tally) -> Dia
 
 def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     """Assess all rows together, and each group by itself."""
-    from ..assessment.breakdown import assess_by
+    from ..assessment.breakdown import broken_down
 
-    _checked_settings(arguments)
+    settings = _checked_settings(arguments)
     counting = {"parts": parts_of(arguments), "diagnosed": _MOST_CLASSES_BY_GROUP}
     counted = tallies_of(arguments, counting)
     try:
-        found = assess_by(counted, sort=arguments.sort, shrink=arguments.shrink, **settings_of(arguments))
+        found = broken_down(counted, arguments.sort, arguments.shrink, settings)
     except InputError as error:
         raise InputError(naming_files(arguments.files, error)) from None
     whole = found.whole.advising(remedy_command(arguments))
@@ -120,7 +120,7 @@ def _checked_settings(arguments: argparse.Namespace) -> AssessmentSettings:
     """Settings of the assessment, refused before anything is counted."""
     from ..assessment.settings import AssessmentSettings
 
-    return AssessmentSettings(**settings_of(arguments))
+    return AssessmentSettings(**settings_of(arguments), asked=getattr(arguments, "scores", ()))
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -360,7 +360,8 @@ def add_scores(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R)",
+        help="further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R),"
+        " penalized_brier_score, penalized_log_loss, spherical_score",
     )
 
 

@@ -35,6 +35,7 @@ from ..pairing.rows import (
     tallies,
 )
 from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
+from ..report.frames import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
@@ -76,6 +77,7 @@ _LARGEST = 709.0
 """exp of more is no float."""
 
 
+@frames_as_input
 def compare(
     forecasts: Mapping[str, Any],
     y_true: Any,
@@ -243,7 +245,9 @@ class ComparisonSettings:
     def assessment(self, tally: Tally) -> Assessment:
         """Assess one forecaster. Samples are of independent rows, so that there are none if these are not."""
         resamples = 0 if self.grouped or self.lag else self.resamples
-        settings = AssessmentSettings(floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed)
+        settings = AssessmentSettings(
+            floor=self.floor, confidence=self.confidence, resamples=resamples, seed=self.seed, asked=self.scores
+        )
         return assess_tally(tally, settings)
 
 

@@ -26,11 +26,12 @@ from ..pairing.describe_skill import skill_blocks
 from ..report.document import Action, Block, Code, Document, Metric, Notes, Prose, Reading, Section, Settings, Table
 from ..report.numbers import between, estimate, number, share
 from ..report.result import Naming
-from ..scores.registry import BRIER_SCORE, LOG_LOSS
+from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.describe import counted, notes_lines
 from .describe_charts import MOST_LINES, ROLES, curves_table, profiles_chart, ratio_chart, reliability_chart
 from .describe_tables import (
+    asked_scores,
     averages_table,
     contributions_table,
     differences_table,
@@ -178,7 +179,8 @@ class Described:
         ]
 
     def _by_group(self) -> Iterator[Table]:
-        for rule in (LOG_LOSS, BRIER_SCORE) if self.c.groups else ():
+        asked = [rule for rule in self.c.pairs[0].differences if rule in asked_scores(self.c) or rule not in SCORES]
+        for rule in dict.fromkeys((LOG_LOSS, BRIER_SCORE, *asked)) if self.c.groups else ():
             yield group_differences_table(self.c, rule)
 
     def _forests(self) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from ..calibration.diagnosis.describe import short_verdict
 from ..forecasts.group_keys import key_text
 from ..report.document import Column, Table
 from ..report.numbers import MINUS, between, count, estimate, number, share
-from ..scores.registry import SCORES, score_named
+from ..scores.registry import is_printed, score_named
 from ..statistics.intervals import Interval
 from .result import Comparison, Difference, Forecaster, PairedComparison
 
@@ -81,7 +81,7 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         (f"{short_name(pair.first)} − {short_name(pair.second)}, {rule_text(rule)}", d)
         for pair in pairs
         for rule, d in pair.differences.items()
-        if rule not in SCORES or SCORES[rule].headline
+        if is_printed(rule, asked_scores(c))
     ]
     holm = ", Holm-adjusted p-values" if len(c.pairs) > 1 else ""
     return Table(
@@ -114,6 +114,12 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
         sortable=True,
         notes=confidence_interval(c.confidence),
     )
+
+
+def asked_scores(c: Comparison) -> Sequence[str]:
+    """Scoring rules that were asked for by name."""
+    asked: Sequence[str] = next(iter(c.forecasters.values())).assessment.source.asked
+    return asked
 
 
 def zero_forecasters(c: Comparison) -> list[tuple[str, Forecaster]]:

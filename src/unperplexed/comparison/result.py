@@ -18,13 +18,13 @@ from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
 from ..report.document import Document
+from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named
 from ..statistics.intervals import Interval
 from .next_step import MapCommands, NextStep, PythonLines
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
     from .mending import PairedForecasters
@@ -256,8 +256,8 @@ class Comparison(JsonResult):
             plain_dict["forecasters"][name]["assessment"] = assessment
         return plain_dict
 
-    def frame(self, what: ComparisonFrame = "forecasters") -> pl.DataFrame:
-        """Give a table as a polars DataFrame (``.to_pandas()`` where that is wanted).
+    def frame(self, what: ComparisonFrame = "forecasters") -> Any:
+        """Give a table as a data frame: a pandas one where forecasts came as pandas, else a polars one.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Comparison(JsonResult):
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame or pandas.DataFrame
 
         Raises
         ------
@@ -283,7 +283,7 @@ class Comparison(JsonResult):
             "groups": self._group_rows,
             "rows": self._rows,
         }
-        return pl.DataFrame(list(tables[what]()), infer_schema_length=None)
+        return frame_like_input(self, pl.DataFrame(list(tables[what]()), infer_schema_length=None))
 
     def _forecaster_rows(self) -> Iterable[dict[str, Any]]:
         for name, each in self.forecasters.items():

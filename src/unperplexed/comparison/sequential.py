@@ -27,6 +27,7 @@ from ..pairing.rows import (
     read_paired,
 )
 from ..report.document import Document
+from ..report.frames import frame_like_input, frames_as_input
 from ..report.result import JsonResult, Naming
 from ..scores.registry import score_named, scores_by_outcome
 from ..scores.rules import Score
@@ -40,7 +41,6 @@ from ..statistics.means import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -99,13 +99,13 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
             return None
         return self.first if (low > 0) == self.larger_is_better else self.second
 
-    def frame(self) -> pl.DataFrame:
-        """Give one row a row of the input, as a polars DataFrame: rows so far, difference, limits and e-values."""
+    def frame(self) -> Any:
+        """Give one row a row of the input (pandas for pandas, else polars): rows, difference, limits and e-values."""
         import polars as pl
 
         columns = ("difference", "low", "high", "e_first", "e_second")
         rows = {"rows": np.arange(1, self.n_rows + 1)}
-        return pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}})
+        return frame_like_input(self, pl.DataFrame({**rows, **{name: getattr(self, name) for name in columns}}))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean difference and its limits over the rows, and where it was decided; returns the Axes."""
@@ -125,6 +125,7 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
         return sequential_document(self, naming, brief=brief)
 
 
+@frames_as_input
 def compare_sequentially(
     forecasts: Mapping[str, Any],
     y_true: Any,

@@ -16,7 +16,7 @@ from .._lib.formatting import (
     short_name,
 )
 from ..forecasts.group_keys import key_text
-from ..report.chart import Axis, Chart, Points, Reference, value_axis
+from ..report.chart import Axis, Chart, Points, Reference, Role, value_axis
 from ..report.document import Block, Code, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
@@ -187,29 +187,61 @@ def skill_chart(s: Skill, rule: str) -> Chart | None:
     ends = np.concatenate([values, low[np.isfinite(low)], high[np.isfinite(high)], [0.0]])
     at = np.arange(len(lines), 0, -1).astype(np.float64)
     level = confidence_interval(s.confidence)
+    names = [_line_name(s, group, text) for text, group, _ in lines]
     texts = [
         f"{text}: {number(e.skill)}" + (f" ({level} {limits})" if (limits := between(*e.interval)) else "")
-        for (text, _, _), e in zip(lines, found, strict=True)
+        for text, e in zip(names, found, strict=True)
     ]
+    roles = [_role(s, each, name) for (*_, name), each in zip(lines, found, strict=True)]
+    points = []
+    for role in dict.fromkeys(roles):
+        some = np.array([each == role for each in roles])
+        of_role = [text for text, each in zip(texts, roles, strict=True) if each == role]
+        points.append(Points(values[some], at[some], low[some], high[some], role, texts=of_role))
+    grey = "; grey: not significant, p-values adjusted" if "other" in roles else ""
     return Chart(
         title=_title(s, rule),
-        subtitle=f"Skill score by {rule_text(rule)}, with {level}; the dashed line is {s.baseline}",
+        subtitle=f"Skill score by {rule_text(rule)}, with {level}; dashed: {s.baseline}{grey}",
         label=f"Skill score by group. {'; '.join(texts)}",
         x=value_axis(float(ends.min()), float(ends.max()), "Skill score. Larger is better"),
-        y=Axis(
-            0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(text, 28) for text, _, _ in lines], strict=True))
-        ),
-        points=(Points(values, at, low, high, texts=texts),),
+        y=Axis(0.5, len(lines) + 0.5, list(zip(at.tolist(), [short_name(each, 28) for each in names], strict=True))),
+        points=points,
         references=(Reference((0.0, 0.0), (0.5, len(lines) + 0.5)),),
         shape="forest",
         percent=False,
     )
 
 
+_COLOURS: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def _role(s: Skill, each: SkillScore, name: str) -> Role:
+    """Colour several forecasters apart; for one alone grey what is not significant."""
+    names = [*s.whole.scores]
+    if len(names) == 1:
+        return "observed" if s.significant(each) else "other"
+    return _COLOURS[min(names.index(name), len(_COLOURS) - 1)]
+
+
+def _line_name(s: Skill, group: GroupSkill, text: str) -> str:
+    """Name a line; a number alone says nothing without its column."""
+    bare = len(group.key) == 1 and isinstance(group.key[0], int | float)
+    return f"{s.by[0]} {text}" if bare else text
+
+
 def _title(s: Skill, rule: str) -> str:
     """State in how many groups the forecaster, if there is one alone, differs from the baseline."""
     if not s.groups or len(s.whole.scores) > 1:
         return f"Skill score by {rule_text(rule)} against {s.baseline}"
-    found = [each for group in s.groups for each in [group.scores[name][rule] for name in group.scores]]
+    [name] = s.whole.scores
+    found = [group.scores[name][rule] for group in s.groups]
     better, worse = (sum(s.significant(each) and sign * each.skill > 0 for each in found) for sign in (1, -1))
-    return f"Better than {s.baseline} in {better:,} and worse in {worse:,} of {number_of(len(found), 'group')}"
+    who = "Better" if name in _UNNAMED else f"{short_name(name)} is better"
+    where = f"all {len(found):,}" if better == len(found) > 1 else f"{better:,} of {len(found):,}"
+    return f"{who} than {s.baseline} in {where} groups by {', '.join(s.by)}" + (
+        f", worse in {worse:,}" if worse else ""
+    )
+
+
+_UNNAMED = ("forecast", "forecasts")
+"""Names of a forecaster to whom the user gave none."""

@@ -16,6 +16,7 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, RowKeys, in_order, row_keys
 from ..forecasts.reading import Reading
+from ..report.frames import frames_as_input
 from ..scores.registry import BRIER_SCORE, LOG_LOSS, SCORES, score_named, scores_by_outcome
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
@@ -33,6 +34,7 @@ _FEW = 30
 """Fewer rows or clusters than these get a warning."""
 
 
+@frames_as_input
 def skill(
     forecasts: Any,
     y_true: Any,

@@ -14,11 +14,11 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..report.document import Document
+from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -104,12 +104,12 @@ class Skill(JsonResult):
         """Give everything as plain Python values, under the attributes' names."""
         return {"verdict": self.verdict, **plain_values(self)}
 
-    def frame(self) -> pl.DataFrame:
-        """Give a polars DataFrame with one row for each group, forecaster and rule; all rows come first.
+    def frame(self) -> Any:
+        """Give a data frame with one row for each group, forecaster and rule, all rows first: pandas for pandas input.
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame or pandas.DataFrame
             A column for each of ``by`` (null for all rows), then ``rows``, ``row_share``, ``forecaster``, ``rule`` and
             the fields of `SkillScore`.
         """
@@ -135,7 +135,7 @@ class Skill(JsonResult):
             for name, by_rule in group.scores.items()
             for rule, each in by_rule.items()
         ]
-        return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+        return frame_like_input(self, pl.DataFrame(rows, infer_schema_length=None, strict=False))
 
     def plot(self, ax: Axes | None = None, *, rule: str = "log_loss") -> Axes:
         """Draw the skill score of all rows and of each group with its confidence interval (a forest plot).

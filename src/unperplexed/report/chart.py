@@ -81,6 +81,8 @@ class Cells:
     shown: Sequence[str]
     texts: Sequence[str] = ()
     """What is read off at each cell, with its values."""
+    scale: Sequence[str] = ()
+    """What strengths of -1 and of 1 stand for, written at the ends of a scale of colours; none without."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,10 @@ def value_axis(low: float, high: float, label: str, form: Callable[[float, int],
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     ticks = [(at * step, form(at * step, decimals) if at else "0") for at in range(first, last + 1)]
     return Axis(first * step, last * step, ticks, label)
+
+
+SCALE_STEPS = (-1.0, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0)
+"""Strengths that a scale of colours shows."""
 
 
 def cell_opacity(strength: float) -> float:

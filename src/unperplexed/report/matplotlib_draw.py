@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
+from matplotlib.patches import Rectangle
 from matplotlib.transforms import blended_transform_factory
 
 from .._lib.errors import InputError
 from .axes import axes_or_new
-from .chart import Bars, Cells, Chart, Line, Points, cell_opacity
+from .chart import SCALE_STEPS, Bars, Cells, Chart, Line, Points, cell_opacity
 from .chart_labels import placed_labels
 from .matplotlib_marks import CURVE, GREY, INK, OWN, STYLES, draw_references, escaped, style_axes, write_title
 
@@ -57,6 +59,7 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
     if chart.cells is not None:
         ax.grid(visible=False)
         _draw_cells(ax, chart.cells)
+        _draw_scale(ax, chart.cells)
     for label in placed_labels(chart):
         colour = GREY if label.role == "id" else STYLES[_ROLES.get(label.role, 0)][0]
         weight = "normal" if label.role == "id" else "bold"
@@ -92,7 +95,8 @@ def _width(ax: Axes, chart: Chart) -> float:
 def chart_size(chart: Chart) -> tuple[float, float]:
     """Width and height, in inches, that suit a chart."""
     if chart.shape == "forest":
-        return 6.8, 1.5 + _ROW * len(chart.y.ticks)
+        scale = 0.35 if chart.cells and chart.cells.scale else 0.0
+        return 6.8, 1.5 + scale + _ROW * len(chart.y.ticks)
     return (5.2, 5.6) if chart.shape == "square" else (6.4, 4.4)
 
 
@@ -129,6 +133,24 @@ def _draw_cells(ax: Axes, cells: Cells) -> None:
     ax.bar(cells.x, np.full(cells.x.size, 0.9), 0.96, bottom=cells.y - 0.45, color=colours, zorder=1)
     for x, y, text in zip(cells.x.tolist(), cells.y.tolist(), cells.shown, strict=True):
         ax.text(x, y, escaped(text), fontsize=8.5, color=INK, ha="center", va="center", zorder=3)
+
+
+def _draw_scale(ax: Axes, cells: Cells) -> None:
+    """Draw the scale of colours below the Axes' label, with what its ends stand for."""
+    if not cells.scale:
+        return
+    wide, high = 11, 8
+    boxes = DrawingArea(wide * len(SCALE_STEPS), high)
+    for at, depth in enumerate(SCALE_STEPS):
+        colour = (STYLES[0 if depth > 0 else 1][0], cell_opacity(depth))
+        boxes.add_artist(Rectangle((wide * at, 0), wide, high, facecolor=colour))
+    low, high_end = (TextArea(text, textprops={"fontsize": 8, "color": GREY}) for text in cells.scale)
+    row = HPacker(children=[low, boxes, high_end], align="center", pad=0, sep=6)
+    scale = AnnotationBbox(
+        row, (0.5, 0), (0, -48), xycoords="axes fraction", boxcoords="offset points", box_alignment=(0.5, 0.5),
+        frameon=False, annotation_clip=False,
+    )  # fmt: skip
+    ax.add_artist(scale)
 
 
 def _write_rows(ax: Axes, chart: Chart) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from .._lib.output import REPORTS, check_output
 from .._lib.output_files import write_whole
@@ -27,6 +27,9 @@ class Naming(NamedTuple):
 
 class Result(ABC):
     """A result, which describes itself as a document."""
+
+    frames_of: ClassVar[str] = "polars"
+    """Package of its frames: that of the frames it was made from (`frames_as_input`), polars without any."""
 
     @abstractmethod
     def _document(self, naming: Naming, *, brief: bool) -> Document:

@@ -13,7 +13,7 @@ from html import escape
 import numpy as np
 
 from .._lib.typing import Floats
-from .chart import Axis, Bars, Cells, Chart, Line, Mirror, Points, cell_opacity
+from .chart import SCALE_STEPS, Axis, Bars, Cells, Chart, Line, Mirror, Points, cell_opacity
 from .chart_labels import placed_labels
 
 _BOX = 1000
@@ -33,6 +33,7 @@ def figure(chart: Chart, *, main: bool = False, table: str = "") -> str:
         plot(chart),
         mirror(chart.mirror, chart.x) if chart.mirror else "",
         f'<div class="xlab">{escape(chart.x.label)}</div>' if chart.x.label and chart.shape != "small" else "",
+        _scale(chart.cells) if chart.cells and chart.cells.scale else "",
         _switch(chart),
         table,
         "</figure>",
@@ -45,6 +46,16 @@ def _room(chart: Chart) -> str:
     if chart.shape != "forest":
         return ""
     return f' style="--names:{1 + 0.42 * max((len(text) for _, text in chart.y.ticks), default=0):.3g}rem"'
+
+
+def _scale(cells: Cells) -> str:
+    """Give the scale of colours, with what its ends stand for."""
+    low, high = cells.scale
+    steps = "".join(
+        f'<i class="{"ho" if depth > 0 else "hn"}" style="opacity:{cell_opacity(depth):.2g}"></i>'
+        for depth in SCALE_STEPS
+    )
+    return f'<div class="scale"><span>{escape(low)}</span><b>{steps}</b><span>{escape(high)}</span></div>'
 
 
 def _switch(chart: Chart) -> str:

@@ -103,6 +103,11 @@ def score_named(name: str) -> Score:
     )
 
 
+def is_printed(rule: str, asked: Sequence[str]) -> bool:
+    """Whether text has a rule: one that it has unasked, or that was asked for by name."""
+    return rule not in SCORES or SCORES[rule].headline or rule in asked
+
+
 def scores_kept(names: Sequence[str]) -> tuple[Score, ...]:
     """Rules of `SCORES`, followed by the other named ones, in an order that does not depend on that of the names."""
     if isinstance(names, str):

@@ -36,11 +36,14 @@ def uncertain_ratio(x: Floats, b: Floats, w: Floats, dependence: Dependence, con
     if not (apart.judged and math.isfinite(ratio)):
         return UncertainRatio(ratio, _UNKNOWN, math.nan)
     t = float(t_quantile(confidence, apart.degrees)) ** 2
-    of_x, of_b, of_both = (t * each.standard_error**2 for each in (top, bottom, apart))
-    together = (of_x + of_b - of_both) / 2
-    a, h, c = bottom.mean**2 - of_b, top.mean * bottom.mean - together, top.mean**2 - of_x
-    inside = h * h - a * c
-    if a <= 0 or inside < 0:
-        return UncertainRatio(ratio, _UNKNOWN, apart.p_value())
-    root = math.sqrt(inside)
-    return UncertainRatio(ratio, Interval(max((h - root) / a, 0.0), (h + root) / a), apart.p_value())
+    limits = []
+    # The t-test does not reject where it does not with one of the variances.
+    for of_x, of_b, of_both in zip(*(each.variances for each in (top, bottom, apart)), strict=True):
+        together = (of_x + of_b - of_both) / 2
+        a, h, c = bottom.mean**2 - t * of_b, top.mean * bottom.mean - t * together, top.mean**2 - t * of_x
+        if a <= 0:
+            return UncertainRatio(ratio, _UNKNOWN, apart.p_value())
+        if (inside := h * h - a * c) >= 0:
+            limits += [(h - math.sqrt(inside)) / a, (h + math.sqrt(inside)) / a]
+    interval = Interval(max(min(limits), 0.0), max(limits)) if limits else _UNKNOWN
+    return UncertainRatio(ratio, interval, apart.p_value())

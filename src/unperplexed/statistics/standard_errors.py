@@ -62,14 +62,23 @@ class Dependence:
     def independent(self, w: Floats) -> float:
         """Effective number of independent units.
 
-        Kish's size of the groups' weights, or the rows'; the smaller of two ways. With a lag it is divided by the sum
-        of the kernel's squares, so that it gives the equivalent degrees of freedom of Lazarus, Lewis, Stock and Watson
-        (2018).
+        Kish's size of the groups' weights, or the rows'; the smaller of two ways. With a lag it is divided by the mean
+        of the squares of Bartlett's kernel that a row's neighbours sum to, so that it gives the equivalent degrees of
+        freedom of Lazarus, Lewis, Stock and Watson (2018). A row at the end of its unit has fewer neighbours.
         """
         ways = [w] if self.groups is None else [np.bincount(g, w) for g in (self.groups, self.crossed) if g is not None]
-        horizon = self.lag + 1
-        squares = (2 * horizon**2 + 1) / (3 * horizon)  # of 1 - |j|/horizon, summed
+        squares = 1 + 2 * float(self.bartlett**2 @ self.pairs_apart(w.size)) / max(w.size, 1)
         return min(effective_number(way.astype(np.float64)) for way in ways) / squares
+
+    @property
+    def bartlett(self) -> Floats:
+        """Bartlett's kernel of rows 1, 2 ... up to ``lag`` places apart."""
+        return 1 - np.arange(1, self.lag + 1) / (self.lag + 1)
+
+    def pairs_apart(self, n_rows: int) -> Ints:
+        """Count the pairs of rows of one unit that are 1, 2 ... up to ``lag`` places apart."""
+        sizes = np.array([n_rows]) if self.units is None else np.unique(self.units, return_counts=True)[1]
+        return np.array([np.maximum(sizes - apart, 0).sum() for apart in range(1, self.lag + 1)], dtype=np.int64)
 
 
 def _renumbered(groups: Ints | None, rows: Ints) -> Ints | None:
@@ -85,6 +94,8 @@ class UncertainMean(NamedTuple):
     """Degrees of freedom: the effective number of independent units minus 1."""
     carried_by: float
     """Effective number of rows or clusters behind the standard error; with few it is uncertain itself."""
+    variances: tuple[float, ...] = ()
+    """Quadratic forms of the rows of which the variance is the largest."""
 
     @property
     def judged(self) -> bool:
@@ -107,9 +118,9 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
 
     For independent rows of equal weight it is that of the t-test. Sums of groups are such rows. Of groups in two ways
     it is that of Cameron, Gelbach and Miller (2011), the variance one way plus that the other way minus that of rows
-    that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with Bartlett's
-    kernel and the factor of Harvey, Leybourne and Newbold (1997), which is (n - 1)/n without; of units each, the
-    products of rows of the same unit are summed.
+    that share both, but no smaller than either alone. With a lag it is that of the Diebold-Mariano test with the factor
+    of Harvey, Leybourne and Newbold (1997): products of rows up to ``lag`` places apart in the same unit are summed.
+    This can be too small by chance, even negative; it is no smaller than with Bartlett's kernel.
     """
     weight, degrees = float(w.sum()), dependence.independent(w) - 1
     with np.errstate(invalid="ignore"):  # infinity less itself
@@ -122,39 +133,50 @@ def uncertain_mean(x: Floats, w: Floats, dependence: Dependence) -> UncertainMea
     else:
         both = np.unique(np.stack([dependence.groups, dependence.crossed]), axis=1, return_inverse=True)[1].ravel()
         ways = dependence.groups, dependence.crossed, both
-        one, other, shared = (_sandwich(rows, Dependence(way), least) for way in ways)
-        variance = max(one.variance, other.variance, one.variance + other.variance - shared.variance)
-        found = _Sandwich(variance, min(one.carried_by, other.carried_by))
-    return UncertainMean(mean, math.sqrt(found.variance), degrees, found.carried_by)
+        (one, other, shared), carried_by = zip(*(_sandwich(rows, Dependence(way), least) for way in ways), strict=True)
+        found = _Sandwich((one[0], other[0], one[0] + other[0] - shared[0]), min(carried_by[:2]))
+    error = math.sqrt(max(*found.variances, 0.0)) if not math.isnan(found.variances[0]) else math.nan
+    return UncertainMean(mean, error, degrees, found.carried_by, found.variances)
 
 
 class _Sandwich(NamedTuple):
-    variance: float
+    variances: tuple[float, ...]
     carried_by: float
 
 
 def _sandwich(rows: Floats, dependence: Dependence, least: float) -> _Sandwich:
-    """Variance of a sum of centred rows; below the least size, all units are taken to be the same."""
-    n = dependence.independent_units(rows.size)
+    """Variances of a sum of centred rows; below the least size, all units are taken to be the same."""
+    n, forms = dependence.independent_units(rows.size), 2 if dependence.lag else 1
     # Sorted, so that the names of groups change no digit.
-    u = rows if dependence.groups is None else np.sort(np.bincount(dependence.groups, rows))
+    u: Floats = rows if dependence.groups is None else np.sort(np.bincount(dependence.groups, rows)).astype(np.float64)
     if np.abs(u).sum() <= least:
-        return _Sandwich(0.0 if n > 1 else math.nan, math.inf)
+        return _Sandwich((0.0 if n > 1 else math.nan,) * forms, math.inf)
     squares = u * u
     total = float(squares.sum())
     fourth = float(squares @ squares)
     carried_by = total**2 / fourth if fourth else math.inf
-    horizon, unit = dependence.lag + 1, dependence.units
+    # (n - 1) / n without a lag, and for one unit that of Harvey, Leybourne and Newbold
+    factor = 1 - (n + 2 * int(dependence.pairs_apart(n).sum())) / n**2
+    if factor <= 0:
+        return _Sandwich((math.nan,) * forms, carried_by)
+    return _Sandwich(tuple((total + more) / factor for more in _lagged(u, dependence)), carried_by)
+
+
+def _lagged(u: Floats, dependence: Dependence) -> tuple[float, ...]:
+    """Sum the products of rows some places apart, both ways, and the same with Bartlett's kernel."""
+    if not dependence.lag:
+        return (0.0,)
+    unit = dependence.units
     if unit is not None:
         order = np.argsort(unit, kind="stable")
         u, unit = u[order], unit[order]
-    for lag in range(1, horizon):
+    products = np.zeros(dependence.lag)
+    for lag in range(1, min(dependence.lag, u.size - 1) + 1):
         later, earlier = u[lag:], u[:-lag]
         if unit is not None:
             later = np.where(unit[lag:] == unit[:-lag], later, 0.0)
-        total += 2 * (1 - lag / horizon) * float(later @ earlier)
-    factor = (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
-    return _Sandwich(max(total, 0.0) / factor if factor > 0 else math.nan, carried_by)
+        products[lag - 1] = later @ earlier
+    return 2 * float(products.sum()), 2 * float(dependence.bartlett @ products)
 
 
 def holm(p: Floats) -> Floats:
