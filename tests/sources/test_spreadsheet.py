@@ -145,7 +145,7 @@ def test_a_title_of_two_cells_is_no_header_where_columns_are_named(write):
 
 def test_a_sheet_is_named_where_there_are_several(write):
     path = write({"Notes": [["read me"]], "Data": table()})
-    with pytest.raises(InputError, match=r"has 2 sheets: 'Notes', 'Data'\. Name one with .*--sheet"):
+    with pytest.raises(InputError, match=r"has 2 sheets: 'Notes', 'Data'\. Name one, .*--sheet Data"):
         tally_files(path, truth="event", prob="chance")
     with pytest.raises(InputError, match="no sheet 'data'; sheets: 'Notes', 'Data'"):
         tally_files(path, truth="event", prob="chance", sheet="data")

@@ -174,9 +174,8 @@ def text_hints(texts: Sequence[str], decimal_comma: bool) -> list[Hint]:
         hints.append(Hint(f"Percentages are read with {option}.", (option,)))
     if "-" in kinds:
         marks = list(dict.fromkeys(text.strip() for text in texts if text.strip() in USUAL_MARKS))
-        one = f"If {marks[0]!r} marks a missing value: na={marks[0]!r} (--na) and {_DROP}."
-        several = f"If {listed(marks)} mark missing values: na=[] (--na) and {_DROP}."
-        hints.append(Hint(several if marks[1:] else one, (_MARKS, _DROP)))
+        begin = f"{listed(marks)} mark missing values" if marks[1:] else f"{marks[0]!r} marks a missing value"
+        hints.append(Hint(f"If {begin}: na=[], drop_invalid=True (--na --drop-invalid).", (_MARKS, _DROP)))
     if "" in kinds:
         mark = "comma, no mark between thousands" if decimal_comma else "point"
         hints.append(Hint(f"Numbers have a decimal {mark}." if not hints else "", (_DROP,)))
