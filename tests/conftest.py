@@ -39,6 +39,8 @@ _NEEDED = {
 }
 collect_ignore_glob += [] if find_spec("distributed") or find_spec("pyspark") else ["sources/test_engines.py"]
 collect_ignore_glob += [] if find_spec("torch") else ["recalibration/test_torch_module.py"]
+collect_ignore_glob += [] if find_spec("scoringrules") and find_spec("sklearn") else ["scores/test_scores.py"]
+collect_ignore_glob += [] if find_spec("sklearn") else ["cli/test_demo.py"]
 collect_ignore_glob += [] if kernel else ["kernels/test_compiled.py"]
 collect_ignore_glob += [] if find_spec("torch") and find_spec("jax") else ["kernels/test_devices.py"]
 # What a browser makes of the report is seen where there is one to drive.

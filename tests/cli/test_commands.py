@@ -360,7 +360,7 @@ def test_decimal_comma_and_format(forecasts, tmp_path, capsys):
     assert run("assess", tmp_path / "f.dat", *columns, *written, "--decimal-comma") == 0
     assert capsys.readouterr().out == whole
     assert run("assess", tmp_path / "f.dat", *columns, *written) == 2
-    assert "is not a number at row" in capsys.readouterr().err
+    assert "not a number in " in capsys.readouterr().err
     assert run("assess", path, *columns, "--format", "xlsx") == 2
     assert "--format xlsx: known are csv," in capsys.readouterr().err
 

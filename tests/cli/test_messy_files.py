@@ -1,7 +1,10 @@
 """Files as people have them: each assessed by one short command, or refused with a remedy that works when pasted."""
 
 import json
+import re
+import shlex
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +72,52 @@ def pasted(option):
     """An option as messages write it; a label is for the user to choose."""
     flag, _, value = option.partition("=")
     return flag if flag in ("--pos-label", "--sheet", "--separator") else f"{flag} {value}".strip()
+
+
+REFUSED = {
+    "semicolons": ("f.csv", "y;p\n1;0,5\n0;0,25\n", "--decimal-comma"),
+    "tabs": ("f.csv", "y\tp\n1\t0.5\n0\t0.25\n", "--separator tab"),
+    "bars": ("f.csv", "y|p\n1|0.5\n0|0.25\n", "--separator '|'"),
+    "Windows": ("f.csv", "y,p,n\n1,0.5,\xe9\n0,0.25,\n".encode("cp1252"), "--encoding cp1252"),
+    "two bytes": ("f.csv", "y,p\n1,0.5\n0,0.25\n".encode("utf-16"), "--encoding utf-16"),
+    "a suffix": ("f.dat", "y,p\n1,0.5\n0,0.25\n", "--format csv"),
+    "words": ("f.csv", "y,p\nja,0.5\nnein,0.25\n", "--pos-label nein"),
+    "draws": ("f.csv", "y,p\n1,0.5\n0,0.25\n0.5,0.5\n", "--ignore-label 0.5"),
+    "percent signs": ("f.csv", "y,p\n1,50%\n0,25 %\n", "--percent"),
+    "percentages": ("f.csv", "y,p\n1,50\n0,25\n", "--percent"),
+    "logits": ("f.csv", "y,p\n1,5.5\n0,-3.25\n", "--from-logits"),
+    "logarithms": ("f.csv", "y,p\n1,-5.5\n0,-3.25\n", "--from-log-probs"),
+    "marks": ("f.csv", "y,p\n1,0.5\n0,?\n", "--na --drop-invalid"),
+    "marks among outcomes": ("f.csv", "y,p\nTRUE,0.5\nNA,0.25\nFALSE,0.5\n", "--na --drop-invalid"),
+    "text": ("f.csv", "y,p\n1,0.5\n0,soon\n", "--drop-invalid"),
+    "gaps": ("f.csv", "y,p\n1,0.5\n0,\n,0.5\n", "--drop-invalid"),
+    "sums": ("f.csv", "y,p_0,p_1\n1,0.5,0.6\n0,0.25,0.75\n", "--renormalize"),
+    "all of it": (
+        "f.csv",
+        "y,p_0,p_1\n1,50%,50%\n,50%,50%\n1,-,75%\n0,soon,75%\n0,40%,60%\n",
+        "--percent --na --drop-invalid",
+    ),
+}
+"""What is refused though it can be read, and the option that is to be pasted from the message."""
+
+PAGE = (Path(__file__).parents[2] / "docs" / "input.md").read_text("utf-8").replace("\\|", "|")
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_remedy_of_a_refusal_works_when_pasted(here, capsys, case):
+    name, content, remedy = REFUSED[case]
+    (here / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    words = ["--truth=y", "--prob=p_*" if "p_0" in str(content) else "--prob=p"]
+    assert run(name, *words) == 2
+    assert re.search(rf"(\(|\s){re.escape(remedy)}(?=[\s).,])", capsys.readouterr().err)
+    assert run(name, *words, *shlex.split(remedy)) == 0
+    assert case == "all of it" or remedy in PAGE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_page_has_its_command(name):
+    assert f"| `{name}` |" in PAGE
+    assert f"| `{COMMANDS[name][1]}` |" in PAGE
 
 
 def test_the_script_writes_them_all(tmp_path):

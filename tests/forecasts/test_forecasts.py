@@ -137,7 +137,7 @@ def test_numbered_columns_in_order_are_class_numbers():
 
 def test_missing_and_mixed_labels_in_lists_stay_what_they_are():
     with pytest.raises(InputError, match="no label in 1 row"):
-        Forecasts(["a", float("nan"), "b"], [0.5, 0.2, 0.1], pos_label="a")
+        correct(["a", float("nan"), "b"], [0.5, 0.2, 0.1], pos_label="a")
     assert Forecasts(["a", 1, "a"], [0.5, 0.2, 0.1], pos_label="a").labels == (1, "a")
 
 

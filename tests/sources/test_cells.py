@@ -1,12 +1,14 @@
 """Cells as people write them: percent signs, decimal commas, marks of missing values, and text among the numbers."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import InputError, assess, tally_files
+from unperplexed import InputError, Tally, assess, tally_files
+from unperplexed.cli.parser import main
 from unperplexed.forecasts.labels import USUAL_MARKS
 from unperplexed.sources.readers import chunks
 
@@ -74,15 +76,17 @@ def test_the_kinds_of_several_columns_are_of_rows(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"row 0 .*'90%'.*--percent"),
-        ({"percent": True}, "row 3 .*'-'.*--na"),
-        ({"percent": True, "na": []}, "row 4 .*'soon'.*--drop-invalid"),
+        ({}, r"add --na .*6 rows \(0, 1, .*'90%'.*All of it takes .*\(--percent --na --drop-invalid\)"),
+        ({"percent": True}, r"2 rows \(3, 4; .*'-'.*All of it takes .*\(--na --drop-invalid\)"),
+        (
+            {"percent": True, "na": []},
+            r"no label in 1 row \(2;.* 1 row \(4; .*'soon'.*NaN in 1 row \(3;.*--drop-invalid",
+        ),
     ],
 )
-def test_each_error_names_the_next_remedy(tmp_path, options, message):
-    csv(tmp_path / "f.csv", ROWS)
+def test_each_error_names_all_remedies(written, options, message):
     with pytest.raises(InputError, match=message):
-        counted(tmp_path / "f.csv", **options)
+        counted(written(ROWS), **options)
 
 
 def test_a_mark_among_outcomes_is_named(written):
@@ -140,3 +144,35 @@ def test_a_file_with_semicolons_names_both_remedies(tmp_path):
     with pytest.raises(InputError, match="--separator ';' reads it so, or --decimal-comma"):
         counted(path)
     assert counted(path, decimal_comma=True).to_bytes() == counted(path, decimal_comma=True, separator=";").to_bytes()
+
+
+@pytest.mark.parametrize("form", WRITE)
+def test_three_problems_are_one_message_with_one_remedy(tmp_path, capsys, form):
+    rows = [(0, "0.5", "0.5"), (1, "soon", "0.3"), (None, "0.5", "0.5"), (1, "0.3", "0.6"), (1, "0.9", "0.1")]
+    path, table = tmp_path / f"f.{form}", pl.DataFrame(rows, schema=["y", "p_0", "p_1"], orient="row")
+    {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.write_parquet}[form](path)
+    assert main(["scores", str(path), "--prob=p_*"]) == 2
+    said = capsys.readouterr().err
+    assert "y: no label in 1 row (2; counted from 0). " in said
+    assert "probabilities: not a number in 1 row (1; counted from 0), column 'p_0', for example 'soon'. " in said
+    assert "sum not 1 in 1 row (3; counted from 0), for example a sum of 0.9." in said
+    (options,) = re.findall(r"All of it takes .* \((--.*)\)\.", said)
+    assert options == "--renormalize --drop-invalid"
+    assert main(["tally", str(path), "--prob=p_*", *options.split(), "--output", str(tmp_path / "t.tally")]) == 0
+    tally = Tally.load(tmp_path / "t.tally")
+    assert (tally.n_rows, tally.notes.rescaled) == (3, 1)
+    assert tally.notes.dropped == {"no label": 1, "not a number": 1}
+
+
+def test_lists_with_text_are_left_out_as_rows(tmp_path):
+    path = tmp_path / "f.jsonl"
+    rows = [(0, [0.5, 0.5]), (1, ["10%", "90 %"]), (1, [0.2, "soon"]), (0, None), (0, ["-", 1])]
+    jsonl(path, rows)
+    with pytest.raises(
+        InputError, match=r"p: not a number in 3 rows \(1, 2, 4; .*'10%'.*--percent --na --drop-invalid"
+    ):
+        counted(path)
+    path.write_text(path.read_text().replace("0.5", "50").replace("0.2", "20"))
+    tally = counted(path, **ALL)
+    assert tally.notes.dropped == {"NaN": 2, "not a number": 1}
+    assert tally.n_rows == 2

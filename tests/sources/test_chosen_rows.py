@@ -37,17 +37,38 @@ def test_chosen_rows_are_counted_as_in_a_file_of_their_own(tmp_path, table, cond
     assert figures(tally_files(halves, where=condition, **COLUMNS)) == figures(tally_files(alone, **COLUMNS))
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_text_among_the_probabilities_of_other_rows_takes_drop_invalid(tmp_path, table, form):
-    text = pl.when(pl.col("age") > 50).then(pl.lit("soon")).otherwise(pl.col("p").cast(pl.String)).alias("p")
-    path, plain = tmp_path / f"spoiled.{form}", written(tmp_path / "plain.csv", table)
-    spoiled = table.with_columns(text)
-    spoiled.write_csv(path) if form == "csv" else spoiled.write_ndjson(path)
-    with pytest.raises(InputError, match=r"column 'p' is not a number at row \d+ .*'soon'.*--drop-invalid"):
-        tally_files(path, where="age <= 50", **COLUMNS)
-    tally = tally_files(path, where="age <= 50", drop_invalid=True, **COLUMNS)
-    assert tally.notes.dropped == {}
-    assert figures(tally) == figures(tally_files(plain, where="age <= 50", **COLUMNS))
+def npz(table, path):
+    np.savez(path, **{name: table[name].to_numpy().astype(str) for name in ("p", "w", "won", "age")})
+
+
+SAVE = {"csv": pl.DataFrame.write_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet}
+
+
+@pytest.mark.parametrize("form", [*SAVE, "npz"])
+@pytest.mark.parametrize("column", ["p", "w"])
+def test_text_among_the_numbers_of_other_rows_does_not_matter(tmp_path, table, form, column, monkeypatch):
+    """As in a file of the same rows alone, however the rows fall into batches, and by both readers of JSON Lines."""
+    table = table.with_columns(w=pl.col("age").abs().round())
+    text = pl.when(pl.col("age") > 50).then(pl.lit("soon")).otherwise(pl.col(column).cast(pl.String)).alias(column)
+    path, plain = tmp_path / f"spoiled.{form}", tmp_path / f"plain.{form}"
+    for each, where in ((table.with_columns(text), path), (table, plain)):
+        (SAVE.get(form) or npz)(each, where)
+    chosen = {"where": "age <= 50", "weight": "w", **COLUMNS}
+    counted = figures(tally_files(plain, **chosen))
+    assert figures(tally_files(path, **chosen)) == counted
+    monkeypatch.setattr("unperplexed.sources.readers.BATCH_VALUES", 40)
+    monkeypatch.setattr("unperplexed.sources.readers.chunks.CHUNK_BYTES", 900)
+    assert figures(tally_files(path, **chosen)) == counted
+    row = int((table["age"] > 50).arg_true()[0])
+    with pytest.raises(InputError, match=rf"not a number (in 1 row \({row};|at row {row} ).*'soon'"):
+        tally_files(path, **{**chosen, "where": f"age <= 50 OR age = {table['age'][row]!r}"})
+
+
+def test_an_error_of_the_first_chosen_row_is_of_no_other(tmp_path, table):
+    path = written(tmp_path / "f.csv", table.with_columns(won=pl.when(pl.arange(400) == 7).then(None).otherwise("won")))
+    first = f"age >= {table['age'][7]!r} AND p >= {table['p'][7]!r}"
+    with pytest.raises(InputError, match=r"won: no label in 1 row \(7; counted from 0\)"):
+        tally_files(path, where=f"{first} AND p <= {table['p'][7]!r} OR p < 0.3 AND day > '2024-02-01'", **COLUMNS)
 
 
 def test_nothing_of_other_rows_is_read(tmp_path, table):

@@ -238,7 +238,7 @@ BAD = {
     "text": (
         lambda frame: frame.with_columns(q=pl.lit("50%")),
         {"truth": "rain", "prob": "q"},
-        "not a number at row 0",
+        "not a number in ",
     ),
 }
 

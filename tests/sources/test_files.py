@@ -31,6 +31,8 @@ def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in list(settings) if isinstance(settings[key], bool)}
     files = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), FileReading(**settings, options=options))
     (batch,) = files
+    for forecasts in batch.forecasts:
+        list(forecasts.blocks())
     return batch.forecasts, files.messages
 
 
@@ -264,7 +266,7 @@ BAD = {
     "other case": (as_file("m.csv", "WHAT,chance\n1,0.5\n"), "no column 'what'; did you mean 'WHAT'"),
     "not UTF-8": (as_file("u.csv", b"what,chance\n1,0.5\n\xe9t\xe9,0.5\n"), "line 3 is not UTF-8"),
     "not UTF-8 header": (as_file("u.csv", b"\xe9,chance\n1,0.5\n"), "line 1 is not UTF-8"),
-    "not a number": (as_file("n.csv", "what,chance\n1,0.5\n0,50%\n"), "'chance' is not a number at row 1.*'50%'"),
+    "not a number": (as_file("n.csv", "what,chance\n1,0.5\n0,50%\n"), "chance: not a number in 1 row .1;.*'50%'"),
     "duplicated column": (as_file("d.csv", "what,chance,chance\n1,0.5,0.5\n"), "'chance' 2 times"),
     "misspelled column": (as_file("m.csv", "what,chances\n1,0.5\n"), "no column 'chance'; did you mean 'chances'"),
     "missing column": (as_file("m.csv", "what,zzz\n1,0.5\n"), "no column 'chance'; columns: 'what', 'zzz'"),
@@ -565,7 +567,10 @@ def test_numbers_with_a_decimal_comma_are_shown_as_written(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("y;p\n1;0,5\n0;1.000,5\n")
     said = refusal(path, separator=";", decimal_comma=True)
-    assert "not a number at row 1 (counted from 0): '1.000,5'. Numbers have a decimal comma" in said
+    assert (
+        "not a number in 1 row (1; counted from 0), column 'p', for example '1.000,5'. Numbers have a decimal comma"
+        in said
+    )
 
 
 def test_long_records_of_json_are_no_matter_of_quotes_alone(tmp_path, monkeypatch):
@@ -737,9 +742,11 @@ def test_a_line_that_ends_too_early_is_refused(tmp_path, case):
 def test_decimal_commas_allow_no_decimal_point(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("y;p\n1;1.000\n0;0,25\n")
-    assert "column 'p' is not a number at row 0" in refusal(path, separator=";", decimal_comma=True)
+    assert "p: not a number in 1 row (0;" in refusal(path, separator=";", decimal_comma=True)
     path.write_text("y;p\n1;0,5\n0;0.25\n")
-    assert "at row 1 (counted from 0): '0.25'" in refusal(path, separator=";", decimal_comma=True)
+    assert "in 1 row (1; counted from 0), column 'p', for example '0.25'" in refusal(
+        path, separator=";", decimal_comma=True
+    )
     path.write_text("y;p\n1;0,5\n0;\n1;-0,0\n0;1e-3\n")
     assert tally(path, separator=";", decimal_comma=True, drop_invalid=True).n_rows == 3
 

@@ -194,7 +194,7 @@ def test_numbers_are_spelled_alike_in_all_formats(tmp_path):
         lists = tmp_path / "l.jsonl"
         lists.write_text(f'{{"y": 1, "p": [0.5, "{text}"]}}\n', encoding="utf-8")
         for path in (csv, jsonl, npz, lists):
-            assert "not a number at row 0" in refusal(path)
+            assert "not a number in 1 row (0;" in refusal(path)
         with pytest.raises(InputError, match="not a number"):
             Tally.of([1, 0], [text, "0.25"])
     assert Tally.of([1, 0], [" 0.5 ", "2.5e-1"]).n_rows == 2

@@ -217,7 +217,9 @@ def of_arrays(rows):
 def test_every_format_gives_the_same(tmp_path, either, of_arrays, rows, name):
     path = FORMATS[name](tmp_path / name, rows)
     figures, figures_of_arrays, diagnosis, counted, weighted = of_arrays
-    result = assess(tally([path], selection(path, False), reading(path)), resamples=0)
+    counts = tally([path], selection(path, False), reading(path))
+    assert counts.to_bytes() == Tally.of(rows[0], rows[1], labels=CLASSES, source=str(path)).to_bytes()
+    result = assess(counts, resamples=0)
     if either == "whole":
         assert but_for_the_diagnosis(result) == figures
         assert result.to_json() == counted
@@ -450,18 +452,18 @@ def test_numbers_spelled_otherwise_name_their_remedy(tmp_path, either):
 
 def test_text_among_numbers_is_named_by_row(tmp_path, either):
     path = broken(tmp_path / "f.csv", "p", 47, "50%")
-    assert "column 'p' is not a number at row 47 (counted from 0): '50%'" in first_error(
+    assert "p: not a number in 1 row (47; counted from 0), column 'p', for example '50%'" in first_error(
         [path], Selection(["y"], ["p"])
     )
     path = broken(tmp_path / "f.csv", "p", 47, "true")  # true and false are numbers in a column of nothing else
-    assert "column 'p' is not a number at row 47 (counted from 0): 'true'" in first_error(
+    assert "p: not a number in 1 row (47; counted from 0), column 'p', for example 'true'" in first_error(
         [path], Selection(["y"], ["p"])
     )
     frame = pl.DataFrame({"y": [1, 0] * 50, "p": ["true", "false"] * 50})
     frame.write_csv(path)
     assert tally([path], Selection(["y"], ["p"])).prediction_accuracy == 1
     frame.with_columns(pl.Series("p", ["true"] * 47 + ["0.5"] * 53)).write_csv(path)
-    assert "at row 0 (counted from 0): 'true'" in first_error([path], Selection(["y"], ["p"]))
+    assert "not a number in 47 rows (0, 1," in first_error([path], Selection(["y"], ["p"]))
 
 
 def text(name, content):
@@ -549,7 +551,7 @@ BAD = {
     "JSON that is no object": (text("f.jsonl", ROWS + "[1, 0.5]\n"), "line 51 holds a list, not an object"),
     "JSON with words for numbers": (
         text("f.jsonl", ROWS + '{"y": 1, "p": "high"}\n'),
-        "column 'p' is not a number at row 50 (counted from 0): 'high'",
+        "p: not a number in 1 row (50; counted from 0), column 'p', for example 'high'",
     ),
     "JSON with a list for a number": (
         text("f.jsonl", ROWS + '{"y": 1, "p": [0.5]}\n' * 60),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, Tally, assess, tally_files
+from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 
 pytest.importorskip("fastexcel")
 xlsxwriter = pytest.importorskip("xlsxwriter")
@@ -92,7 +93,7 @@ def test_the_same_as_in_memory(write, either, kind):
     path = write({"Daten": table(y)})
     options = {"pos_label": "ja"} if kind == "words" else {}
     tally = tally_files(path, truth="event", prob="chance", **options)
-    assert accuracy(tally) == accuracy(Tally.of(Y, P))
+    assert tally.to_bytes() == Tally.of(y, P, labels=tally.labels, source=str(path)).to_bytes()
     assert tally.labels == ((False, True) if kind == "booleans" else (0, 1) if kind == "numbers" else ("nein", "ja"))
 
 
@@ -100,7 +101,9 @@ def test_text_and_gaps_among_the_numbers(write, either):
     rows = table()
     rows[1400][2], rows[1401][2], rows[1402][2], rows[1403][0] = "soon", None, "-", None
     path = write({"Daten": rows})
-    with pytest.raises(InputError, match=r"column 'chance' is not a number at row 1399 .*'soon'.*--drop-invalid"):
+    with pytest.raises(
+        InputError, match=r"no label in 1 row \(1402.*not a number in 2 rows \(1399, 1401.*'soon'.*--na --drop-invalid"
+    ):
         tally_files(path, truth="event", prob="chance")
     tally = tally_files(path, truth="event", prob="chance", na=[], drop_invalid=True)
     assert tally.notes.dropped == {"NaN": 2, "no label": 1, "not a number": 1}
@@ -132,13 +135,17 @@ def test_a_title_of_two_cells_is_no_header_where_columns_are_named(write):
     path = write({"Data": [["Station", "Oslo"], ["chance", "draft"], [None, None], *table]})
     for prob in ("chance", "1=chance"):
         assert accuracy(tally_files(path, truth="event", prob=prob)) == accuracy(Tally.of(Y, P))
+    pairs = tally_files(path, pairs=[("chance", "event")])
+    assert accuracy(pairs) == accuracy(Tally.of(Y, P))
+    rivals = Selection(truth=["event"], rivals=[["chance"], ["chance"]])
+    assert all(len(batch.forecasts) == 2 for batch in ForecastFiles([str(path)], rivals, FileReading()))
     with pytest.raises(InputError, match="no column 'risk'; columns: 'Station', 'Oslo'"):
         tally_files(path, truth="rain", prob="risk")
 
 
 def test_a_sheet_is_named_where_there_are_several(write):
     path = write({"Notes": [["read me"]], "Data": table()})
-    with pytest.raises(InputError, match=r"has 2 sheets: 'Notes', 'Data'\. Name one with .*--sheet"):
+    with pytest.raises(InputError, match=r"has 2 sheets: 'Notes', 'Data'\. Name one, .*--sheet Data"):
         tally_files(path, truth="event", prob="chance")
     with pytest.raises(InputError, match="no sheet 'data'; sheets: 'Notes', 'Data'"):
         tally_files(path, truth="event", prob="chance", sheet="data")

@@ -11,7 +11,7 @@ import pytest
 
 from helpers import softmax_forecasts
 from spoiled_tallies import put, rewritten, tallies, with_column
-from unperplexed import InputError, Tally
+from unperplexed import InputError, Tally, assess
 from unperplexed.tally.limits import MOST_PAIRS
 from unperplexed.tally.serialization import _PREFIX
 
@@ -227,6 +227,13 @@ def test_values_at_the_edge_of_their_cell_are_read_again():
     p = np.nextafter([0.5, 0.25, 1.0, 0.75], 0)
     tally = Tally.of([1, 1, 1, 0], p, exact_limit=0)
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+
+
+def test_what_is_below_all_cells_is_never_flattered():
+    tally = Tally.of([1] * 4, [1e-46, 1e-47, 1e-50, 0.9], exact_limit=0)
+    found = assess(tally, floor=0, resamples=0)
+    assert found.reported.geometric_accuracy == pytest.approx((1e-50**3 * 0.9) ** 0.25, rel=1e-9)
+    assert found.figures()["log_loss"] == pytest.approx(-np.log([1e-46, 1e-47, 1e-50, 0.9]).mean(), rel=1e-12)
 
 
 def test_surprises_of_few_rows_are_all_their_weight():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,27 @@ from numpy.typing import NDArray
 from .array_libraries import library_of
 from .errors import InputError
 from .lists import at_hand, matrix_of_lists
-from .typing import AnyFloats, Floats, Ints
+from .typing import AnyFloats, Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Text among the numbers that is none; as a number it is NaN."""
+
+    texts: Mapping[str, NDArray[np.object_]]
+    """By column, the text in each row; None elsewhere."""
+    decimal_comma: bool = False
+    """Whether numbers were read with decimal commas."""
+
+    def __getitem__(self, rows: slice | Ints) -> Unreadable:
+        """Some rows."""
+        return Unreadable({name: column[rows] for name, column in self.texts.items()}, self.decimal_comma)
+
+    @property
+    def rows(self) -> Bools:
+        """Say of each row whether it has such text."""
+        found: Bools = np.logical_or.reduce([column != None for column in self.texts.values()])  # noqa: E711
+        return found
 
 
 @dataclass(frozen=True)
@@ -22,8 +42,8 @@ class Columns:
     parts: tuple[NDArray[Any], ...]
     names: tuple[Any, ...] | None
     """Column names, where the source has them."""
-    unreadable: NDArray[np.bool_] | None = None
-    """Rows with text that is no number, where such rows are to be left out; their values are NaN."""
+    unreadable: Unreadable | None = None
+    """Text among them that is no number, if there is any."""
 
     @property
     def n_rows(self) -> int:
@@ -35,8 +55,8 @@ class Columns:
         """Number of columns."""
         return int(self.parts[0].shape[1]) if self.parts[0].ndim == 2 else len(self.parts)
 
-    def __getitem__(self, rows: slice) -> Columns:
-        """Some rows, without copying them."""
+    def __getitem__(self, rows: slice | Ints) -> Columns:
+        """Some rows; those of a slice are not copied."""
         unreadable = None if self.unreadable is None else self.unreadable[rows]
         return Columns(tuple(part[rows] for part in self.parts), self.names, unreadable)
 

@@ -12,6 +12,8 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..sources.columns import Plan
 from ..sources.files import FileReading
+from ..sources.readers import Batch
+from ..sources.readers.numbers import refuse_text
 from .classes import order_of_classes
 
 FORMS = ("percent", "from_logits", "from_log_probs")
@@ -54,9 +56,15 @@ class NewRows:
             **options,
         )
         found = np.full((len(p), len(self._labels)), np.nan)
-        for block in (forecasts if places is None else forecasts[places]).blocks():
+        for block in (forecasts if places is None else forecasts.chosen(places)).blocks():
             found[block.index - first_row] = block.probabilities
         return found
+
+    def refuse_text(self, batch: Batch) -> None:
+        """Refuse text among the probabilities of a batch, which could not be written again, without --drop-invalid."""
+        if not self._reading.options.get("drop_invalid"):
+            for columns in batch.probabilities:
+                refuse_text(columns.unreadable, batch.first_row)
 
     def as_read(self, q: Floats, n_columns: int) -> Floats:
         """Give probabilities of every class in the columns and in the form in which they were read."""

@@ -46,6 +46,7 @@ class PooledRows:
 
     def __call__(self, batch: Batch) -> Floats:
         """Pool the rows of a batch, and give them, (n, k), in the form in which they come."""
+        next(iter(self._rows.values())).refuse_text(batch)
         read = self._by_forecaster(batch.probabilities[0].rows(slice(None)))
         checked = {name: self._rows[name].checked(each, batch.first_row) for name, each in read.items()}
         p = [checked[name] for name in self._pool.weights]

@@ -39,6 +39,7 @@ class RecalibratedRows:
 
     def __call__(self, batch: Batch) -> Floats:
         """Give the probabilities of a batch, (n, k), in the form in which they come."""
+        self._rows.refuse_text(batch)
         raw = batch.probabilities[0].rows(slice(None))
         self.n_columns = raw.shape[1]
         places = self._where.places(batch.raw)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._lib.arrays import Columns, as_columns, check_indexes
-from .._lib.errors import InputError, listed, rows_text
+from .._lib.arrays import Columns, Unreadable, as_columns, check_indexes
+from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.lists import at_hand
 from .._lib.typing import (
@@ -31,7 +31,6 @@ from ..kernels.rows import (
     BLOCK_ELEMENTS,
     BLOCK_ROWS,
     COUNTED_ELEMENTS,
-    SUM_TOLERANCE,
     CellTotals,
     Rows,
     softmax,
@@ -45,7 +44,8 @@ from .outcomes import (
     label_list,
     read_outcomes,
 )
-from .row_checks import is_rounding, primitives, problems_of_rows, renormalized, scale_hint, wrong_values
+from .problems import UNREADABLE, Problems, with_text
+from .row_checks import primitives, problems_of_rows, renormalized
 from .shapes import as_rows
 from .shards import hashes_of_groups, shard_of, shards_of_rows
 
@@ -116,8 +116,9 @@ class Block:
 class Forecasts:
     """Predicted probabilities with outcomes: the only way in, for arrays, lists and data frames.
 
-    Shapes, labels and weights are checked on construction. The probabilities are checked as they are read, a
-    block at a time in the same pass as the counting, so that nothing the size of the input is made. Arrays are not
+    Shapes, labels and weights are checked on construction. The probabilities, and whether each row has a label, are
+    checked as they are read, a block at a time in the same pass as the counting, so that nothing the size of the
+    input is made. Arrays are not
     copied where they can be read as they are: do not change them before all is counted.
 
     Parameters
@@ -207,7 +208,10 @@ class Forecasts:
         self._renormalize, self._drop_invalid = renormalize, drop_invalid
         self.n_classes = max(2, self._columns.n_columns)
         settings = LabelSettings(label_list(labels), pos_label, ignore_label, whole, names[0], first_row, known_labels)
-        outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
+        try:
+            outcomes = read_outcomes(y_true, self.n_classes, self._binary, self._columns.names, settings)
+        except InputError as error:
+            raise with_text(error, names[1], self._columns, first_row) from None
         self.labels = outcomes.labels
         """Class labels in column order; None for one that neither data nor settings tell."""
         self._codes, self._borrowed = outcomes.codes, outcomes.borrowed
@@ -228,12 +232,6 @@ class Forecasts:
         if self._groups is not None and self._groups.size != self.n_rows:
             rows = number_of(self._groups.size, "row")
             raise InputError(f"groups has {rows}, {names[1]} {self.n_rows:,}; each row needs one.")
-        if not drop_invalid and self._codes.min(initial=0) < 0 and (self._codes == MISSING).any():
-            missing = np.flatnonzero(self._codes == MISSING)
-            raise InputError(
-                f"{names[0]}: no label in {rows_text(first_row + missing)}. Repair them, or leave them out with"
-                " drop_invalid=True (--drop-invalid)."
-            )
 
     def blocks(self, into: Callable[[], CellTotals | None] = lambda: None) -> Iterator[Block]:
         """Yield the rows as checked blocks; the first invalid row ends in an error that names all of them.
@@ -247,8 +245,8 @@ class Forecasts:
             if (there := self._there) is not None:
                 room = there.block_elements(self._scale, cells is not None)
             step = min(max(1, room // self.n_classes), BLOCK_ROWS)
-            block, problems = self._block(self._places(start, min(start + step, self.n_rows)), cells)
-            if problems and not self._drop_invalid:
+            block, _ = self._block(self._places(start, min(start + step, self.n_rows)), cells)
+            if block.notes.dropped and not self._drop_invalid:
                 raise InputError(
                     self._problem_message(start, step) if self._whole is None else self._whole._problem_message(0, step)
                 )
@@ -263,6 +261,12 @@ class Forecasts:
         part.n_rows = rows.size
         return part
 
+    def chosen(self, rows: Ints) -> Forecasts:
+        """Select rows by their places, as if there were no others: what is wrong with these is no error."""
+        part = self[rows]
+        part._whole = None
+        return part
+
     def with_probabilities(self, change: Callable[[AnyFloats], Floats]) -> Forecasts:
         """Return the same outcomes with other probabilities, which a function makes of checked rows, (n, classes).
 
@@ -273,7 +277,8 @@ class Forecasts:
             if len(block):
                 new[block.index - self._first_row] = change(block.probabilities)
         part = copy(self)
-        part._columns, part._binary = Columns((new,), self._columns.names if not self._binary else None), False
+        names = None if self._binary else self._columns.names
+        part._columns, part._binary = Columns((new,), names, self._unreadable), False
         part._percent = part._from_logits = part._from_log_probs = part._renormalize = False
         return part
 
@@ -390,12 +395,12 @@ class Forecasts:
                 p, rescaled, deviation = renormalized(p, primitives(p, codes))
             rows = primitives(p, codes, weights, into)
         problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self._binary else rows.lowest < 0)
+        if "NaN" in problems and self._unreadable is not None:
+            nan, text = problems.pop("NaN"), self._unreadable[places].rows[keep]
+            found = {UNREADABLE: nan & text, "NaN": nan & ~text}
+            problems = {reason: mask for reason, mask in found.items() if mask.any()} | problems
         dropped = {"no label": missing} if missing else {}
         dropped |= {reason: int(mask.sum()) for reason, mask in problems.items()}
-        if "NaN" in problems and (unreadable := getattr(self._columns, "unreadable", None)) is not None:
-            number = int((unreadable[places][keep] & problems["NaN"]).sum())
-            dropped |= {"NaN": dropped["NaN"] - number, "not a number": number}
-            dropped = {reason: count for reason, count in dropped.items() if count}
         notes = Notes(ignored, dropped, rescaled, deviation)
         block = Block(p, codes, weights, rows, index, notes, into is not None)
         return block[~np.logical_or.reduce(list(problems.values()))] if problems else block, problems
@@ -439,55 +444,25 @@ class Forecasts:
         return x / 100 if self._percent else x
 
     def _problem_message(self, start: int, step: int) -> str:
-        """Describe every invalid row from the block at start on, all reasons with their rows and first column."""
-        found: dict[str, list[int]] = {}
-        columns: dict[str, Bools] = {}
-        lowest, highest = np.inf, -np.inf
+        """Describe every invalid row from the block at start on, with what mends them all."""
+        names = self._columns.names or (() if self._binary else self.labels)
+        problems = Problems(self._names[:2], names, self._binary, self._renormalize)
         for at in range(start, self.n_rows, step):
-            here = slice(at, min(at + step, self.n_rows))
-            kept = at + np.flatnonzero(self._codes[here] >= 0)
-            x = self._columns.rows(here)
-            for reason, mask in self._block(here)[1].items():
-                found.setdefault(reason, []).extend(kept[mask].tolist())
-                wrong = wrong_values(reason, x[kept[mask] - at]).any(axis=0)
-                columns[reason] = np.logical_or(wrong, columns.get(reason, False))
-            finite = x[np.isfinite(x)]
-            if finite.size:
-                lowest, highest = min(lowest, float(finite.min())), max(highest, float(finite.max()))
-        lines = []
-        for reason, rows in found.items():
-            shown, where = self._example(rows[0], reason, columns[reason])
-            lines.append(f"{reason} in {rows_text(self._first_row + np.array(rows))}{where}, for example {shown}.")
-        outside = "negative" in found or "above 1" in found
-        rounding = outside and is_rounding(lowest, highest)
-        if outside:
-            lines.append(scale_hint(lowest, highest, self._binary))
-        if "sum not 1" in found and self._renormalize:
-            lines.append("A sum of 0 is nothing to divide by.")
-        elif "sum not 1" in found:
-            lines.append(
-                f"Rows must sum to 1 within {SUM_TOLERANCE:g}; renormalize=True (--renormalize) divides them by"
-                " their sum."
-            )
-        remedied = not self._renormalize and found.keys() <= {
-            "sum not 1",
-            *(("negative", "above 1") if rounding else ()),
-        }
-        lines.append("Or leave" if remedied else "Repair such rows, or leave")
-        lines[-1] += " them out with drop_invalid=True (--drop-invalid)."
-        return f"{self._names[1]}: " + " ".join(line for line in lines if line)
+            places = self._places(at, min(at + step, self.n_rows))
+            codes = self._codes_at(places)
+            numbers = self.numbers_of(np.arange(at, at + codes.size))
+            problems.see_missing(numbers[codes == MISSING])
+            x, p, unreadable = self._columns.rows(places), self._probabilities(places), self._unreadable
+            kept = codes >= 0
+            for reason, mask in self._block(places)[1].items():
+                wrong = np.flatnonzero(kept)[mask]
+                if reason == UNREADABLE and unreadable is not None:
+                    problems.see_text(numbers[wrong], unreadable[places][wrong])
+                else:
+                    problems.see_values(reason, numbers[wrong], x[wrong], np.asarray(p[wrong[:1]])[0])
+            problems.see_range(x[np.isfinite(x)])
+        return problems.message()
 
-    def _example(self, row: int, reason: str, columns: Bools) -> tuple[str, str]:
-        """Give the offending value of a row and, where columns are at fault, which of them in any row."""
-        p = np.asarray(self._probabilities(slice(row, row + 1)))[0]
-        if reason == "sum not 1":
-            return f"a sum of {float(p.sum(dtype=np.float64)):.6g}", ""
-        x = self._columns.rows(slice(row, row + 1)).reshape(-1)
-        at = np.flatnonzero(wrong_values(reason, x))
-        if not at.size:  # only after conversion from logits, logarithms or percent
-            return f"a value of {float(x[0]):.6g}", ""
-        names = self._columns.names or (None if self._binary else self.labels)
-        if not names:
-            return f"{float(x[at[0]])!r}", ""
-        wrong = [names[j] for j in np.flatnonzero(columns)]
-        return f"{float(x[at[0]])!r}", f", column{'s' * (len(wrong) > 1)} {listed(wrong)}"
+    @property
+    def _unreadable(self) -> Unreadable | None:
+        return getattr(self._columns, "unreadable", None)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -295,7 +296,8 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         return 0, 1  # so the others are no class, which is said with their rows
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        "Name it with pos_label (--pos-label), or both with labels=[negative, positive] (--labels)."
+        f"Name it with pos_label, such as {present[-1]!r} (--pos-label {quote(str(present[-1]))}), or both with"
+        " labels=[negative, positive] (--labels)."
     )
 
 
@@ -304,7 +306,7 @@ def _marks(present: Sequence[Label]) -> str:
     marks = [label for label in present if isinstance(label, str) and label.strip() in USUAL_MARKS]
     if not marks:
         return ""
-    return f"If {marks[0]!r} marks a missing outcome, add --na in the shell (and --drop-invalid). "
+    return f"If {marks[0]!r} marks a missing outcome, add --na --drop-invalid in the shell. "
 
 
 def _class_labels(

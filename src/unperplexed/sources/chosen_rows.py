@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._lib.arrays import Columns
 from .._lib.typing import Ints
 from .derived_columns import Derived, Quantiles
 from .readers import Batch, Column
@@ -17,20 +16,23 @@ from .row_filter import key_column
 
 
 def standing_in(batch: Batch, places: Ints) -> Batch:
-    """Put the first wanted row in place of all that are not, of which nothing is read then; rows keep their numbers."""
-    at = np.full(batch.n_rows, places[0])
-    at[places] = places
+    """Put the last wanted row in place of those after it that are not, and nothing in place of those before the first.
+
+    Nothing of these is read then, and rows keep their numbers.
+    """
+    first = int(places[0])
+    at = np.zeros(batch.n_rows - first, dtype=np.int64)
+    at[places - first] = places
+    at = np.maximum.accumulate(at)
     return replace(
         batch,
-        probabilities=[_at(columns, at) for columns in batch.probabilities],
+        first_row=batch.first_row + first,
+        n_rows=at.size,
+        probabilities=[columns[at] for columns in batch.probabilities],
         numbers={name: column[at] for name, column in batch.numbers.items()},
         raw={name: column[at] for name, column in batch.raw.items()},
+        unreadable=None if batch.unreadable is None else batch.unreadable[at],
     )
-
-
-def _at(columns: Columns, at: Ints) -> Columns:
-    unreadable = None if columns.unreadable is None else columns.unreadable[at]
-    return Columns(tuple(part[at] for part in columns.parts), columns.names, unreadable)
 
 
 def group_columns(

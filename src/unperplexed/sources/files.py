@@ -16,6 +16,7 @@ from .._lib.errors import InputError
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import USUAL_MARKS, Label, plain
 from ..forecasts.outcomes import LabelSettings, class_set
+from ..forecasts.problems import with_text
 from .chosen_rows import group_columns, quantiles_of, standing_in
 from .columns import (
     Plan,
@@ -24,7 +25,7 @@ from .columns import (
     check_column,
     plans,
 )
-from .derived_columns import Quantiles
+from .derived_columns import Quantiles, derived
 from .outcomes import (
     Kind,
     Seen,
@@ -42,6 +43,7 @@ from .readers import (
     Wanted,
 )
 from .readers.formats import File, found_files, open_source
+from .readers.numbers import refuse_text
 from .readers.text_streams import checked_encoding
 
 __all__ = ["FileReading", "ForecastBatch", "ForecastFiles", "ForecastRows", "Partition", "Selection", "named", "settle"]
@@ -78,7 +80,7 @@ class FileReading:
     def cells(self) -> Cells:
         """What is said of the text of cells."""
         missing = () if self.na is None else tuple(self.na) or USUAL_MARKS
-        return Cells(missing, self.options.get("percent", False), self.options.get("drop_invalid", False))
+        return Cells(missing, self.options.get("percent", False))
 
     def written(self, mentioned: Sequence[str]) -> Options:
         """Say how files are written; the names are those of columns that were asked for."""
@@ -274,13 +276,14 @@ class ForecastRows:
                 report(rows, behind + share * batch.position)
                 with named(part.name):
                     places = self.plans.where.places(batch.raw)
+                    refuse_text(batch.unreadable, batch.first_row, places)
                     keys = group_columns(batch, self.plans.keys, self.quantiles, places)
                 if places is not None and not places.size:
                     continue
                 place = _Place(part, batch if places is None else standing_in(batch, places))
                 given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
                 if places is not None:
-                    given = [forecasts[places] for forecasts in given]
+                    given = [forecasts.chosen(places - places[0]) for forecasts in given]
                 yield ForecastBatch(given, part.name, batch.first_row, keys)
             behind += share * part.source.size
 
@@ -324,7 +327,10 @@ class _Builder:
                 raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
             self._width = columns.n_columns
             if found is not None and self._known is None:
-                self._known = self._class_set(found, columns)
+                try:
+                    self._known = self._class_set(found, columns)
+                except InputError as error:
+                    raise with_text(error, self._names[1], columns, batch.first_row) from None
         with place.named():
             y_true = self._outcomes(batch, found)
             return _FileForecasts(
@@ -423,7 +429,10 @@ def named(source: str, end: str = "") -> Iterator[None]:
 
 
 def _mentioned(selection: Selection) -> list[str]:
-    columns = [*selection.truth, *selection.prob, selection.weight, *selection.groups, *selection.keys]
+    prob = [*selection.prob, *(name for rival in selection.rivals for name in rival)]
+    pairs = [name for pair in selection.pairs for name in pair.split("=")]
+    keys = [name for key in selection.keys for name in {key, derived(key).column}]
+    columns = [*selection.truth, *prob, *pairs, selection.weight, *selection.groups, *keys]
     return [name for name in [*columns, *selection.where.columns] if name is not None]
 
 

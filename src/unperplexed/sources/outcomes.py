@@ -20,7 +20,7 @@ from ..forecasts.labels import (
     plain,
 )
 from .readers import Column
-from .readers.numbers import stripped
+from .readers.numbers import stripped, text_of
 
 Kind = Literal["numbers", "booleans", "texts"]
 
@@ -123,8 +123,7 @@ def _text(column: Column) -> pl.Series | None:
         return column.cast(pl.String) if is_text else None
     if column.dtype.kind not in "US" or column.ndim > 2 or (column.ndim == 2 and column.shape[1] != 1):
         return None
-    texts = column if column.dtype.kind == "U" else np.char.decode(column, "utf-8", "backslashreplace")
-    return pl.Series(texts.ravel(), dtype=pl.String)
+    return text_of(column)
 
 
 def _typed_outcomes(column: pl.Series) -> Column | Coded:

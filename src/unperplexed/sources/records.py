@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import Columns
 from .._lib.errors import InputError
-from .readers import Batch, Cells, Column, Source, Wanted, batch_rows
+from .readers import Batch, Column, Source, Wanted, batch_rows
 from .readers import unreadable as unreadable_file
-from .readers.numbers import Unreadable, as_numbers, list_matrix, side_by_side
+from .readers.numbers import Numbers, list_matrix
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
@@ -206,34 +206,27 @@ def record_batches(
 
 
 def _batch(record: Any, wanted: Wanted, first_row: int, widths: Widths, position: int, last: bool) -> Batch:
-    spelled = _Spelled(widths, wanted.cells)
+    read = Numbers(first_row, wanted.cells)
     return Batch(
-        [_side_by_side(record, names, first_row, spelled) for names in wanted.probabilities],
-        {name: _numbers(record.column(name), name, first_row, spelled) for name in wanted.numbers},
+        [_side_by_side(record, names, first_row, widths, read) for names in wanted.probabilities],
+        {name: _numbers(record.column(name), name, first_row, widths, read) for name in wanted.numbers},
         {name: _raw(record.column(name), name) for name in wanted.raw},
         first_row,
         record.num_rows,
         position,
         last,
+        read.unreadable(wanted.numbers),
     )
 
 
-class _Spelled(NamedTuple):
-    """How long lists are, and what the user says about text among the numbers."""
-
-    widths: Widths
-    cells: Cells
-
-
-def _side_by_side(record: Any, names: Sequence[str], first_row: int, spelled: _Spelled) -> Columns:
+def _side_by_side(record: Any, names: Sequence[str], first_row: int, widths: Widths, read: Numbers) -> Columns:
     group = record.select(names)
     kinds = set(group.schema.types)
     if len(names) > 1 and len(kinds) == 1 and kinds <= {pa.float32(), pa.float64()}:
         tensor = group.to_tensor(null_to_nan=True, row_major=True)
         return Columns((np.asarray(tensor),), tuple(names))
-    unreadable: Unreadable = {}
-    columns = {name: _numbers(record.column(name), name, first_row, spelled, unreadable) for name in names}
-    return side_by_side(columns, names, first_row, unreadable)
+    columns = {name: _numbers(record.column(name), name, first_row, widths, read) for name in names}
+    return read.side_by_side(columns, names)
 
 
 def _raw(array: Any, name: str) -> pl.Series:
@@ -251,13 +244,9 @@ def _raw(array: Any, name: str) -> pl.Series:
     return series.alias(name)
 
 
-def _numbers(array: Any, name: str, first_row: int, spelled: _Spelled, unreadable: Unreadable | None = None) -> Column:
+def _numbers(array: Any, name: str, first_row: int, widths: Widths, read: Numbers) -> Column:
     array = _plain(array)
-    return (
-        _matrix(array, name, first_row, spelled.widths)
-        if _is_list(array.type)
-        else as_numbers(_raw(array, name), name, first_row, cells=spelled.cells, unreadable=unreadable)
-    )
+    return _matrix(array, name, first_row, widths) if _is_list(array.type) else read.of(_raw(array, name), name)
 
 
 def _plain(array: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from ..._lib.arrays import Columns
+from ..._lib.arrays import Columns, Unreadable
 from ..._lib.errors import InputError
 
 Column = pl.Series | NDArray[Any]
@@ -50,8 +50,6 @@ class Cells:
     """Texts that mark a missing value, in outcomes too; more than those that always do so among numbers."""
     percent: bool = False
     """Whether numbers may end in a percent sign."""
-    drop: bool = False
-    """Whether rows with text that is no number are left out."""
 
     @property
     def missing_numbers(self) -> list[float]:
@@ -93,6 +91,8 @@ class Batch:
     position: int
     """Bytes of the file that lie behind."""
     last: bool
+    unreadable: Unreadable | None = None
+    """Text in the columns of numbers that are no probabilities; theirs is with them."""
 
 
 @dataclass(frozen=True)

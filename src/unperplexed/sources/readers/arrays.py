@@ -32,7 +32,7 @@ from . import (
     batch_rows,
     unreadable,
 )
-from .numbers import side_by_side
+from .numbers import Numbers
 
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError),
@@ -139,6 +139,7 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         used = {places[name][0]: arrays[places[name][0]] for name in wanted.names}
+        numeric = Wanted(wanted.probabilities, wanted.numbers).names
         with _readable(kind):
             n_rows = _n_rows(used)
         step = batch_rows(
@@ -154,14 +155,17 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
                     for name, (array, field) in places.items()
                     if array in whole
                 }
+                read = Numbers(start, wanted.cells)
+                numbers = {name: read.of(data[name], name) for name in numeric}
                 yield Batch(
-                    [side_by_side(data, names, start) for names in wanted.probabilities],
-                    {name: data[name] for name in wanted.numbers},
+                    [read.side_by_side(numbers, names) for names in wanted.probabilities],
+                    {name: numbers[name] for name in wanted.numbers},
                     {name: data[name] for name in wanted.raw},
                     start,
                     stop - start,
                     size * stop // max(1, n_rows),
                     stop == n_rows,
+                    read.unreadable(wanted.numbers),
                 )
 
     return Source(list(shapes) + list(fields), batches, size, shapes={} if fields else shapes)

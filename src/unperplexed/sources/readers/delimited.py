@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,7 @@ from ..._lib.errors import InputError
 from ..._lib.typing import Bools
 from . import (
     Batch,
-    Cells,
+    Column,
     Format,
     Options,
     Source,
@@ -28,7 +27,7 @@ from .chunks import (
     chunks,
     head,
 )
-from .numbers import Unreadable, as_numbers, not_a_number, side_by_side
+from .numbers import Numbers, not_a_number
 from .text_streams import check_utf8
 
 _SLICE = 1 << 20
@@ -116,19 +115,20 @@ def _batch(chunk: Chunk, header: list[str], wanted: Wanted, options: Options, fi
         raise InputError(
             f"the quotes in it can be read as {rows:,} rows or as {frame.height:,}; see line {line}. {_QUOTE_WELL}"
         )
-    unreadable: Unreadable = {}
+    read = Numbers(first_row, wanted.cells, options.decimal_comma)
     numeric = {
-        name: _numbers(frame[_place(header, name)], name, first_row, words, _Spelled(options, wanted, unreadable))
+        name: _numbers(frame[_place(header, name)], name, first_row, words, read)
         for name in Wanted(wanted.probabilities, wanted.numbers).names
     }
     return Batch(
-        [side_by_side(numeric, names, first_row, unreadable) for names in wanted.probabilities],
+        [read.side_by_side(numeric, names) for names in wanted.probabilities],
         {name: numeric[name] for name in wanted.numbers},
         {name: frame[_place(header, name)].alias(name) for name in wanted.raw},
         first_row,
         frame.height,
         chunk.position,
         chunk.last,
+        read.unreadable(wanted.numbers),
     )
 
 
@@ -160,20 +160,7 @@ def _frame(chunk: Chunk, header: list[str], wanted: Wanted, options: Options) ->
     raise InputError(f"not readable as CSV: {reason}.")
 
 
-class _Spelled(NamedTuple):
-    """How numbers are spelled, and what to do with other text."""
-
-    options: Options
-    wanted: Wanted
-    unreadable: Unreadable
-
-    def of(self, name: str) -> tuple[bool, Cells, Unreadable | None]:
-        """Give what `as_numbers` takes: only probabilities may be left out."""
-        weight = name in self.wanted.numbers
-        return self.options.decimal_comma, self.wanted.cells, None if weight else self.unreadable
-
-
-def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, how: _Spelled) -> pl.Series:
+def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, read: Numbers) -> Column:
     """Numbers of a column, which may be spelled true and false from its first row to its last."""
     column = column.alias(name)
     spelled = column.drop_nulls().filter(column.drop_nulls() != "") if column.dtype == pl.String else column
@@ -184,10 +171,8 @@ def _numbers(column: pl.Series, name: str, first_row: int, words: _Words, how: _
     elif column.null_count() < column.len():
         word = words.setdefault(name, None)
         if word is not None:
-            raise not_a_number(name, *word, how.options.decimal_comma)
-    numbers = as_numbers(column, name, first_row, *how.of(name))
-    assert isinstance(numbers, pl.Series)
-    return numbers
+            raise not_a_number(name, *word)
+    return read.of(column, name)
 
 
 def _after_last_record(block: bytes) -> int:

@@ -221,6 +221,6 @@ def _format_of(path: Path) -> str:
     known = ", ".join(suffix for _, suffix in ranked)
     what = repr(path.suffix.lower() or "a name without suffix")
     raise InputError(
-        f"cannot tell the format from {what}; known: {known}, and {', '.join(packed)} after those of text. Name it"
-        " with --format."
+        f"cannot tell the format from {what}; known: {known}, and {', '.join(packed)} after those of text. Name it,"
+        " such as --format csv."
     )

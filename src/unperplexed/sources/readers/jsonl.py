@@ -14,11 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..._lib.arrays import spells_number
 from ..._lib.errors import InputError
 from . import (
     Batch,
-    Cells,
     Format,
     Options,
     Source,
@@ -29,14 +27,7 @@ from .chunks import (
     chunks,
     head,
 )
-from .numbers import (
-    MISSING_TEXTS,
-    Unreadable,
-    as_numbers,
-    list_matrix,
-    not_a_number,
-    side_by_side,
-)
+from .numbers import Numbers, check_lengths, list_matrix
 from .text_streams import not_utf8, refuse_utf16
 
 _PROBED_BYTES = 1 << 24
@@ -197,22 +188,20 @@ def _batch(chunk: Chunk, known: _Known, wanted: Wanted, first_row: int) -> Batch
     frame = None if known.inside.intersection(kinds) or _HALF.search(chunk.data) else _frame(chunk.data, kinds)
     if frame is None or any(frame[name].str.contains(r"^[\[{]").any() for name in wanted.raw):
         frame = _frame_by_line(chunk, wanted, lists, known.inside, first_row)
-    unreadable: Unreadable = {}
-    left_out = [unreadable if name not in wanted.numbers else None for name in numeric]
+    read = Numbers(first_row, wanted.cells)
     data = {
-        name: _matrix(frame[name], lists[name], first_row)
-        if name in lists
-        else as_numbers(frame[name], name, first_row, cells=wanted.cells, unreadable=wrong)
-        for name, wrong in zip(numeric, left_out, strict=True)
+        name: _matrix(frame[name], lists[name], first_row, read) if name in lists else read.of(frame[name], name)
+        for name in numeric
     }
     return Batch(
-        [side_by_side(data, names, first_row, unreadable) for names in wanted.probabilities],
+        [read.side_by_side(data, names) for names in wanted.probabilities],
         {name: data[name] for name in wanted.numbers},
         {name: frame[name] for name in wanted.raw},
         first_row,
         frame.height,
         chunk.position,
         chunk.last,
+        read.unreadable(wanted.numbers),
     )
 
 
@@ -241,12 +230,9 @@ def _frame_by_line(
             columns.append(pl.Series(name, alike, dtype=pl.String))
         elif name in lists:
             items = [_items(value, name, first_row + at) for at, value in enumerate(values)]
-            columns.append(pl.Series(name, items, dtype=pl.List(pl.Float64)))
-        elif wanted.cells != Cells():
-            columns.append(pl.Series(name, [_cell(value, name, first_row + at) for at, value in enumerate(values)]))
+            columns.append(pl.Series(name, items, dtype=pl.List(pl.String)))
         else:
-            floats = [_number(value, name, first_row + at) for at, value in enumerate(values)]
-            columns.append(pl.Series(name, floats, dtype=pl.Float64))
+            columns.append(pl.Series(name, [*map(_cell, values)], dtype=pl.String))
     return pl.DataFrame(columns)
 
 
@@ -278,37 +264,28 @@ def _one_value(name: str) -> str:
     return f"Name one of their values by its place, as in {name}.0."
 
 
-def _number(value: object, name: str, row: int) -> float | None:
-    if value is None or (isinstance(value, str) and value.strip() in MISSING_TEXTS):
-        return None
-    if isinstance(value, int | float) or (isinstance(value, str) and spells_number(value)):
-        try:
-            return float(value)
-        except (ValueError, OverflowError):
-            pass
-    raise not_a_number(name, row, value)
+def _cell(value: object) -> str | None:
+    """Give a value as the text of a cell, as it would stand in a file of text."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return value if value is None or isinstance(value, str) else repr(value)
 
 
-def _cell(value: object, name: str, row: int) -> str | None:
-    """Give a number as text, as it is read with text among the numbers that the user says something about."""
-    if isinstance(value, list | dict):
-        raise not_a_number(name, row, value)
-    return None if value is None else repr(value) if not isinstance(value, str) else value
-
-
-def _items(value: object, name: str, row: int) -> list[float | None] | None:
+def _items(value: object, name: str, row: int) -> list[str | None] | None:
     if value is None:
         return None
     if not isinstance(value, list):
         raise InputError(f"column {name!r} holds {_kind(value)} at row {row} (counted from 0), lists before it.")
-    return [_number(item, name, row) for item in value]
+    return [*map(_cell, value)]
 
 
-def _matrix(column: pl.Series, width: int, first_row: int) -> NDArray[Any]:
+def _matrix(column: pl.Series, width: int, first_row: int, read: Numbers) -> NDArray[Any]:
     lengths = column.list.len().fill_null(0).to_numpy().astype(np.int64)
-    present = column.is_not_null().to_numpy() if column.null_count() else None
+    present = column.is_not_null().to_numpy()
+    check_lengths(lengths, present, width, column.name, first_row)
     kept = column.filter(column.list.len() > 0)
-    return list_matrix(kept.explode().to_numpy(), lengths, present, width, column.name, first_row)
+    values = read.of_items(kept.explode(), column.name, present, width)
+    return list_matrix(values, lengths, present if column.null_count() else None, width, column.name, first_row)
 
 
 FORMATS = (Format("jsonl", open_jsonl, (".jsonl", ".ndjson"), magic=(b"{",), text=True, rank=1),)

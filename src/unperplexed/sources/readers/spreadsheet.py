@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..._lib.errors import InputError, listed
@@ -67,7 +68,8 @@ def _sheet(book: Any, wanted: str | None) -> str:
     if wanted is not None and wanted not in names:
         raise InputError(f"no sheet {wanted!r}; sheets: {listed(names, 20)}.")
     if wanted is None and len(names) > 1:
-        raise InputError(f"has {len(names)} sheets: {listed(names, 20)}. Name one with sheet={names[0]!r} (--sheet).")
+        one = f"sheet={names[-1]!r} (--sheet {quote(names[-1])})"
+        raise InputError(f"has {len(names)} sheets: {listed(names, 20)}. Name one, such as {one}.")
     return names[0] if wanted is None else wanted
 
 
