@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from unperplexed.calibration.estimators import curves, shrunk_isotonic
-from unperplexed.kernels import compiled, isotonic
+from unperplexed.calibration.estimators import shrunk_isotonic
+from unperplexed.kernels import compiled, curves, isotonic
 
 SHAPES = {
     "calibrated": lambda p: p,
