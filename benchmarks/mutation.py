@@ -83,6 +83,13 @@ SAME = {
         "gained <= 1e-13 * np.abs(loss)  ->  gained < 1e-13 * np.abs(loss)",
         "",
     ): "where both are 0, further steps change nothing",
+    ("kernels/curves.py", "change <= _SAFE  ->  change < _SAFE", ""): "at the threshold both ways lead to the maximum",
+    (
+        "kernels/isotonic.py",
+        "frequency[1:] > frequency[:-1] * (1 + 1e-14)  ->  frequency[1:] >= frequency[:-1] * (1 + 1e-14)",
+        "",
+    ): "a tolerance; equal frequencies are below it either way",
+    ("theory/coupled.py", "np.abs(z) < _LINEAR  ->  np.abs(z) <= _LINEAR", ""): "at the threshold both ways are exact",
     ("kernels/isotonic.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
     ("calibration/clustered_test.py", "spread < rounding  ->  spread <= rounding", ""): "equal where both are 0 alone",
     ("calibration/clustered_test.py", "1000  ->  1001", "_AT_ONCE"): "how many samples are drawn in one go",
