@@ -74,6 +74,8 @@ SAME = {
     ("forecasts/labels.py", "17  ->  18", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
     ("forecasts/labels.py", "1  ->  2", "CHUNK = 1 << 20"): "how many outcomes are looked at in one go",
     ("forecasts/labels.py", "20  ->  21", "CHUNK = 1 << 20"): "how many outcomes are looked at in one go",
+    ("forecasts/labels.py", "highest <= 1  ->  highest < 1", ""): "a table of 0 and 1 finds the same",
+    ("statistics/means.py", "np.abs(r) >= 1e-06  ->  np.abs(r) > 1e-06", ""): "at the threshold both ways are exact",
     ("statistics/means.py", "0.01  ->  1.01", "_NEAR_ZERO, _WIDE"): "the more exact of two ways is taken more often",
     ("statistics/means.py", "100.0  ->  101.0", "_NEAR_ZERO, _WIDE"): "the more exact of two ways is taken less often",
     ("statistics/means.py", "1  ->  2", "_MATRIX = 1 << 15"): "how much is looked at in one go",

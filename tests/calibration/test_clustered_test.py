@@ -198,12 +198,18 @@ def test_the_correlation_is_that_of_pairs_of_rows():
 
 
 @pytest.mark.parametrize(
-    ("happened", "correlation"),
-    [([[4, 0], [0, 4]], 1), ([[2, 2], [2, 2]], 0), ([[0, 0], [0, 0]], 1), ([[2, 1]], 1)],
-    ids=["copies", "more even than chance", "no event", "one shard"],
+    ("happened", "total", "correlation"),
+    [
+        ([[4, 0], [0, 4]], 4, 1),  # copies
+        ([[2, 2], [2, 2]], 4, 0),  # more even than chance
+        ([[1], [0]], [[2], [1]], 0),
+        ([[0, 0], [0, 0]], 4, 1),  # no event
+        ([[2, 1]], 4, 1),  # one shard
+    ],
 )
-def test_correlations_at_the_ends(happened, correlation):
-    assert _intraclass_correlation(np.array(happened, float), np.full(np.shape(happened), 4.0)) == correlation
+def test_correlations_at_the_ends(happened, total, correlation):
+    happened, total = np.broadcast_arrays(np.array(happened, float), np.array(total, float))
+    assert _intraclass_correlation(happened, total) == correlation
 
 
 @pytest.mark.parametrize("one_sided", [False, True])

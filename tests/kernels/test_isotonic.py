@@ -81,7 +81,7 @@ def test_samples_by_themselves_are_those_of_many(rng):
 @pytest.mark.parametrize("kernel", [compiled.kernel, None], ids=["kernel", "scipy"])
 def test_frequencies_that_differ_by_rounding_are_in_one_block(monkeypatch, kernel):
     monkeypatch.setattr(isotonic, "_kernel", kernel)
-    happened, total = np.array([0.3, 0.1 + 0.2, 0.3 * (1 + 1e-9), 0.9]), np.ones(4)
+    happened, total = np.array([0.3, 0.3 * (1 + 8e-15), 0.3 * (1 + 1e-9), 0.9]), np.ones(4)
     assert happened[0] < happened[1]
     assert isotonic.isotonic_bins(happened, total).tolist() == [0, 0, 1, 2]
     twice = isotonic.isotonic_bins(np.tile(happened, 2), np.tile(total, 2), np.repeat([0, 1], 4))
