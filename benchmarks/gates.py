@@ -19,7 +19,8 @@ from scipy.special import expit
 
 from unperplexed import assess, compare
 from unperplexed.assessment import Assessment
-from unperplexed.monitoring import changes_of_pairs, changes_of_samples, check
+from unperplexed.comparison import changes_of_pairs, changes_of_samples
+from unperplexed.monitoring import check
 
 SPREAD = 1.5
 RESULTS = Path(__file__).resolve().parent / "results" / "gates.csv"

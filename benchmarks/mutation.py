@@ -1,12 +1,15 @@
-"""How many planted faults the fast tests notice.
+"""How many planted faults the tests notice.
 
-    python benchmarks/mutation.py [--mutants 60] [--seed 0] [--out benchmarks/results/mutation.csv]
+    python benchmarks/mutation.py [--mutants 60] [--seed 0] [--modules MODULE ...] [--slow]
+                                  [--out benchmarks/results/mutation.csv] [--resume]
 
-A mutant is a copy of the project in which one operator, comparison or number of a module is another. Mutants are drawn
-at random, as many from each module. The fast tests that reach the module run, those of the module first, until one
-fails. Another mutant is drawn for one that is the same function (`SAME`). One that survives is a threshold between
-two ways to the same figures, or a test that is missing. The last whole run is results/mutation.csv; six that it drew
-are listed in `SAME` since.
+A mutant is a module in which one operator, comparison or number is another. Mutants are drawn at random, as many of
+each module. The import of the module puts a mutant in, in a process forked from one that has loaded the libraries. The
+fast tests of the module run first, then the fast tests of what uses it, until one fails. So most faults cost a second
+or two. A module whose own tests fail without a fault is refused.
+
+Some mutants are the same function: `SAME` lists those that are known, and why. They are drawn, and count among those
+that nobody notices. `--resume` goes on where the file of an earlier run ends, or repeats what survived in it.
 """
 
 from __future__ import annotations
@@ -14,27 +17,48 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import importlib
 import os
 import random
-import shutil
-import subprocess
+import resource
+import signal
 import sys
-import tempfile
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-MODULES = {
-    "statistics/means.py": ("statistics/test_means.py", "statistics", "assessment"),
-    "scores/rules.py": ("scores", "tally", "integrations/test_torchmetrics.py"),
-    "tally/tables.py": ("tally/test_tally.py", "tally", "assessment"),
-    "calibration/estimators/curves.py": ("calibration/test_estimators.py", "calibration", "assessment"),
-    "theory/coupled.py": ("theory/test_coupled.py", "theory", "scores"),
-    "forecasts/labels.py": ("forecasts", "sources/test_files.py", "tally"),
-    "calibration/clustered_test.py": ("calibration/test_clustered_test.py", "calibration", "assessment"),
+
+_TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serialization.py")
+_BINARY = ("calibration/diagnosis/test_binary_diagnosis.py",)
+_CLASSES = ("calibration/diagnosis/test_multiclass.py",)
+_CURVES = ("kernels/test_isotonic.py", "calibration/test_estimators.py")
+MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "statistics/means.py": (("statistics", "scores"), ("tally", "assessment", "theory")),
+    "scores/rules.py": (("scores",), ("tally", "integrations/test_torchmetrics.py")),
+    "tally/tables.py": (_TALLY, ("tally", "calibration", "assessment")),
+    "kernels/curves.py": (_CURVES, ("calibration", "recalibration", "assessment")),
+    "kernels/isotonic.py": (_CURVES, ("calibration", "recalibration", "assessment")),
+    "theory/coupled.py": (("theory/test_coupled.py",), ("theory", "scores")),
+    "forecasts/labels.py": (("forecasts", "tally/test_columns.py"), ("tally", "sources/test_files.py", "assessment")),
+    "calibration/clustered_test.py": (("calibration/test_clustered_test.py",), ("calibration", "assessment")),
+    "tally/counter.py": (("tally/test_counter.py", *_TALLY, "tally/test_class_sums.py"), ("tally", "assessment")),
+    "tally/serialization.py": ((*_TALLY, "tally/test_shards.py", "tally/test_surprises.py"), ("tally", "sources")),
+    "tally/limits.py": (_TALLY, ("tally", "assessment")),
+    "calibration/diagnosis/binary_data.py": (_BINARY, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/gate.py": (_BINARY, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/binary_search.py": (_BINARY, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/class_scores.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/class_search.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/class_tests.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
 }
-"""Each with the tests that reach it, in the order in which they run."""
+"""Each with its own tests, and those of what uses it."""
 
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Div,
@@ -46,45 +70,59 @@ OPERATORS = {
 
 SAME = {
     ("tally/tables.py", "v < 0.5  ->  v <= 0.5", ""): "1/2 is its own complement, which the next condition leaves out",
-    ("tally/tables.py", "1  ->  2", "prepend=-1"): "groups are numbered from 0, so that the first begins one",
-    ("calibration/estimators/curves.py", "1.0  ->  2.0", "weight, 1.0"): "these weights are divided by their sum",
-    ("calibration/estimators/curves.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
+    ("forecasts/labels.py", "1  ->  2", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
+    ("forecasts/labels.py", "17  ->  18", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
+    ("forecasts/labels.py", "1  ->  2", "CHUNK = 1 << 20"): "how many outcomes are looked at in one go",
+    ("forecasts/labels.py", "20  ->  21", "CHUNK = 1 << 20"): "how many outcomes are looked at in one go",
+    ("forecasts/labels.py", "highest <= 1  ->  highest < 1", ""): "a table of 0 and 1 finds the same",
+    ("statistics/means.py", "np.abs(r) >= 1e-06  ->  np.abs(r) > 1e-06", ""): "at the threshold both ways are exact",
+    ("statistics/means.py", "0.01  ->  1.01", "_NEAR_ZERO, _WIDE"): "the more exact of two ways is taken more often",
+    ("statistics/means.py", "100.0  ->  101.0", "_NEAR_ZERO, _WIDE"): "the more exact of two ways is taken less often",
+    ("statistics/means.py", "1  ->  2", "_MATRIX = 1 << 15"): "how much is looked at in one go",
+    ("statistics/means.py", "15  ->  16", "_MATRIX = 1 << 15"): "how much is looked at in one go",
+    ("kernels/curves.py", "1.0  ->  2.0", "weight, 1.0"): "these weights are divided by their sum",
     (
-        "calibration/estimators/curves.py",
+        "kernels/curves.py",
         "gained <= 1e-13 * np.abs(loss)  ->  gained < 1e-13 * np.abs(loss)",
         "",
     ): "where both are 0, further steps change nothing",
-    ("calibration/estimators/curves.py", "1  ->  2", "prepend=-1"): "blocks are numbered from 0",
-    ("forecasts/labels.py", "1  ->  2", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
-    ("forecasts/labels.py", "17  ->  18", "_CLOSE = 1 << 17"): "as before",
-    ("forecasts/labels.py", "1  ->  2", "CHUNK = 1 << 20"): "how many outcomes are looked at in one go",
-    ("forecasts/labels.py", "20  ->  21", "CHUNK = 1 << 20"): "as before",
-    ("tally/tables.py", "-1  ->  +1", "prepend=-1"): "as before",
-    ("calibration/estimators/curves.py", "-1  ->  +1", "prepend=-1"): "as before",
-    ("calibration/clustered_test.py", "-1  ->  +1", "prepend=-1"): "as before",
-    ("statistics/means.py", "0.01  ->  1.01", "_NEAR_ZERO, _WIDE"): "where the more exact of two ways is taken too",
-    ("statistics/means.py", "100.0  ->  101.0", "_NEAR_ZERO, _WIDE"): "as before, less often",
-    ("statistics/means.py", "1  ->  2", "_MATRIX = 1 << 15"): "how much is looked at in one go",
-    ("statistics/means.py", "15  ->  16", "_MATRIX = 1 << 15"): "as before",
+    ("kernels/curves.py", "change <= _SAFE  ->  change < _SAFE", ""): "at the threshold both ways lead to the maximum",
+    (
+        "kernels/isotonic.py",
+        "frequency[1:] > frequency[:-1] * (1 + 1e-14)  ->  frequency[1:] >= frequency[:-1] * (1 + 1e-14)",
+        "",
+    ): "a tolerance; equal frequencies are below it either way",
+    ("theory/coupled.py", "np.abs(z) < _LINEAR  ->  np.abs(z) <= _LINEAR", ""): "at the threshold both ways are exact",
+    ("kernels/isotonic.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
     ("calibration/clustered_test.py", "spread < rounding  ->  spread <= rounding", ""): "equal where both are 0 alone",
     ("calibration/clustered_test.py", "1000  ->  1001", "_AT_ONCE"): "how many samples are drawn in one go",
-    ("calibration/clustered_test.py", "1  ->  2", "prepend=-1"): "neighbourhoods are numbered from 0",
     ("calibration/clustered_test.py", "1  ->  2", "ends.reshape(-1)"): "any negative length is the one that is left",
+    ("", "1  ->  2", "prepend=-1"): "what is numbered from 0 differs from any negative number",
+    ("", "-1  ->  +1", "np.flatnonzero(np.diff(group, prepend=-1))"): "the first of 0 differs from 1 too",
+    ("", "-1  ->  +1", "np.flatnonzero(np.diff(near, prepend=-1))"): "the first of 0 differs from 1 too",
+    ("", "-1  ->  +1", "np.flatnonzero(np.diff(bin_, prepend=-1))"): "the first of 0 differs from 1 too",
+    ("", "-1  ->  +1", "np.flatnonzero(np.diff(block, prepend=-1))"): "the first of 0 differs from 1 too",
 }
-"""Mutants that are the same function, by module, change and a part of the line; and why."""
+"""Mutants that are the same function, by module ("" for any), change and a part of the line; and why."""
 
 
 class Mutant(NamedTuple):
-    """One fault: where it is, and the text of the module with it."""
+    """One fault: where it is, the text of the module with it, and why it is none where that is known."""
 
     module: str
     line: int
     change: str
     source: str
+    same: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What names it in a file."""
+        return self.module, str(self.line), self.change
 
 
 def mutants(module: str) -> Iterator[Mutant]:
-    """Yield each mutant of a module that is another function; annotations and texts stay."""
+    """Yield each mutant of a module; annotations and texts stay."""
     source = (ROOT / "src/unperplexed" / module).read_text()
     for at in range(len(list(_places(ast.parse(source))))):
         tree = ast.parse(source)
@@ -93,8 +131,8 @@ def mutants(module: str) -> Iterator[Mutant]:
         _change(node)
         change = f"{before}  ->  {ast.unparse(node)}"
         line = source.splitlines()[node.lineno - 1]
-        if not any(each[:2] == (module, change) and each[2] in line for each in SAME):
-            yield Mutant(module, node.lineno, change, ast.unparse(tree))
+        same = [why for (of, what, part), why in SAME.items() if of in ("", module) and what == change and part in line]
+        yield Mutant(module, node.lineno, change, ast.unparse(tree), "".join(same[:1]))
 
 
 def _places(tree: ast.AST) -> Iterator[ast.expr]:
@@ -121,54 +159,148 @@ def _change(node: ast.expr) -> None:
         node.op = OPERATORS[type(node.op)]()
 
 
-def noticed(mutant: Mutant, copy: Path) -> str:
-    """Return what noticed the fault: a test, or nothing."""
-    path = copy / "src/unperplexed" / mutant.module
-    original = path.read_text()
-    path.write_text(mutant.source)
-    try:
-        for tests in MODULES[mutant.module]:
-            pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
-            environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-            try:
-                done = subprocess.run(
-                    [*pytest, f"tests/{tests}"], cwd=copy, env=environment, capture_output=True, text=True,
-                    timeout=900, check=False,
-                )  # fmt: skip
-            except subprocess.TimeoutExpired:
-                return "a test that did not end"
-            if done.returncode:
-                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return failed[0].split(" - ")[0] if failed else "the import"
-        return ""
-    finally:
-        path.write_text(original)
+LIBRARIES = ("numpy", "scipy.stats", "scipy.optimize", "scipy.special", "mpmath", "pytest")
+"""Loaded once: what starts no threads, which a fork would lose."""
+
+LONGEST = 300
+"""Processor seconds, and a tenth of the seconds on the clock: other programs may be running."""
 
 
-def main(arguments: list[str] | None = None) -> None:
+class _Fault(MetaPathFinder, Loader):
+    """Gives one module with its fault; all others are found as always."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.path = ROOT / "src/unperplexed" / mutant.module
+        self.name = "unperplexed." + mutant.module.removesuffix(".py").replace("/", ".")
+        self.source = mutant.source
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return spec_from_loader(name, self, origin=str(self.path)) if name == self.name else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__file__ = str(self.path)
+        exec(compile(self.source, str(self.path), "exec"), vars(module))
+
+
+class _First:
+    """Keeps the name of the first test that fails."""
+
+    name = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed and not self.name:
+            self.name = f"the import, {report.nodeid}"
+
+
+def failing(mutant: Mutant | None, tests: Sequence[str], slow: bool = False) -> str:
+    """Return the first test that fails with a fault, or nothing."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(read)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nothing, stream)
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
+        first, code = _First(), 1
+        try:
+            import pytest
+
+            sys.path.insert(0, str(ROOT / "src"))
+            if mutant is not None:
+                sys.meta_path.insert(0, _Fault(mutant))
+            # What pytest would rewrite, as any module called *_test is, it would load without the fault.
+            words = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *([] if slow else ["-m", "not slow"])]
+            code = pytest.main([*words, *(f"tests/{each}" for each in tests)], plugins=[first])
+        finally:
+            os.write(write, (first.name or ("" if code == 0 else f"pytest ended with {code}")).encode())
+            os._exit(0)
+    os.close(write)
+    return _answer(child, read)
+
+
+def _answer(child: int, read: int) -> str:
+    """What a child says, or that it did not end in time."""
+    end = time.monotonic() + 10 * LONGEST
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            with os.fdopen(read) as said:
+                return said.read() or ("" if status == 0 else f"ended by {os.waitstatus_to_exitcode(status)}")
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(read)
+    return "a test that did not end"
+
+
+def noticed(mutant: Mutant, slow: bool) -> tuple[str, str]:
+    """Return which tests noticed the fault, and the first of them."""
+    if mutant.same:
+        return "", f"the same function: {mutant.same}"
+    own, users = MODULES[mutant.module]
+    for name, tests in (("own", own), ("users'", users)):
+        if by := failing(mutant, tests):
+            return name, by
+    if slow and (by := failing(mutant, own, slow=True)):
+        return "slow", by
+    return "", ""
+
+
+def drawn(number: int, seed: int, modules: Sequence[str]) -> Iterator[Mutant]:
+    """Yield mutants drawn at random, as many of each module as there are or as are asked for."""
+    rng = random.Random(seed)
+    for at, module in enumerate(modules):
+        found = list(mutants(module))
+        yield from rng.sample(found, min(len(found), number // len(modules) + (at < number % len(modules))))
+
+
+def main() -> None:
     """Plant faults and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=60, help="how many (default: 60)")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument("--modules", nargs="+", choices=MODULES, default=list(MODULES), metavar="MODULE")
+    parser.add_argument("--slow", action="store_true", help="then run a module's slow tests too")
+    parser.add_argument("--resume", action="store_true", help="run only what the file does not have as noticed")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/mutation.csv")
-    options = parser.parse_args(arguments)
-    rng, drawn = random.Random(options.seed), []
-    for at, module in enumerate(MODULES):
-        each = options.mutants // len(MODULES) + (at < options.mutants % len(MODULES))
-        drawn += rng.sample(list(mutants(module)), each)
-    with tempfile.TemporaryDirectory() as folder, options.out.open("w", newline="") as file:
-        copy = Path(folder) / "copy"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
+    options = parser.parse_args()
+    out = options.out.resolve()
+    os.chdir(ROOT)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    for module in options.modules:
+        if by := failing(None, MODULES[module][0]):
+            sys.exit(f"{module}: without a fault fails {by}")
+    before = {}
+    if options.resume and out.exists():
+        with out.open(newline="") as file:
+            rows = list(csv.reader(file))[1:]
+            before = {(module, line, change): (tests, by) for module, line, change, tests, by in rows if tests}
+    count, number = Counter[str](), 0
+    with out.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["module", "line", "change", "noticed by"])
-        survived = 0
-        for mutant in drawn:
-            by = noticed(mutant, copy)
-            survived += not by
-            table.writerow([mutant.module, mutant.line, mutant.change, by])
+        table.writerow(["module", "line", "change", "tests", "noticed by"])
+        for mutant in drawn(options.mutants, options.seed, options.modules):
+            tests, by = before.get(mutant.key) or noticed(mutant, options.slow)
+            count[tests or ("same" if by else "survived")] += 1
+            number += 1
+            table.writerow([mutant.module, mutant.line, mutant.change, tests, by])
             file.flush()
             print(mutant.module, mutant.line, mutant.change, by or "SURVIVED", sep=" | ", file=sys.stderr, flush=True)
-    print(f"{len(drawn) - survived} of {len(drawn)} were noticed")
+    killed = number - count["survived"] - count["same"]
+    print(
+        f"seed {options.seed}: {killed} of {number} were noticed ({killed / max(number, 1):.1%}), {count['own']} by the"
+        f" module's own tests; {count['same']} of the others are the same function"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,23 @@
 """Samples of calibrated shards whose rows go together have the moments that the test is corrected by."""
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 import pytest
+from scipy.special import logit
+from scipy.stats import binom, skew, ttest_1samp
 
 from unperplexed import calibration_test
-from unperplexed.calibration.clustered_test import CalibratedShardSums, independent_share
+from unperplexed.calibration.clustered_test import (
+    CalibratedShardSums,
+    _calibrated,
+    _independent,
+    _intraclass_correlation,
+    _t,
+    independent_share,
+    score_test,
+)
 from unperplexed.calibration.resampling import CellCounts, Sample
 
 LEVEL = np.array([0.2, 0.5, 0.3])
@@ -82,3 +95,174 @@ def test_what_was_called_impossible_and_came_is_overconfidence_without_end(outco
     p[outcome] = 1.0 - outcome
     found = calibration_test(y, p, groups=np.arange(40) // 4, test="resampled", resamples=99)
     assert (found.statistic, found.p_value) == (-np.inf, 0.02)
+
+
+def clustered(shards=7, rows=6, classes=2, seed=0, values=(0.2, 0.3, 0.6, 0.7, 0.8, 0.9)):
+    """Rows of shards: outcomes, probabilities of each class, and the same as counted in cells."""
+    rng = np.random.default_rng(seed)
+    first = rng.choice(values, (shards, rows))
+    rest = [1.0] if classes == 2 else [0.7, 0.3]
+    p = np.stack([first, *(((1 - first) * share).round(9) for share in rest)], axis=-1)
+    event = rng.random((shards, rows))[..., None] < np.cumsum(p, axis=-1)
+    y = event.argmax(axis=-1)
+    reported = np.unique(p)
+    cell = np.searchsorted(reported, p)
+    total, happened = np.zeros((2, shards, reported.size))
+    for shard in range(shards):
+        np.add.at(total[shard], cell[shard], 1.0)
+        np.add.at(happened[shard], cell[shard][np.arange(rows), y[shard]], 1.0)
+    whole = Sample(happened.sum(axis=0), total.sum(axis=0))
+    return y, p, CellCounts(reported, whole, classes == 2, Sample(happened, total))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_statistic_is_the_t_of_the_scores_of_shards(classes):
+    y, p, counts = clustered(classes=classes)
+    scores = ((np.eye(classes)[y] - p) * logit(p)).sum(axis=(1, 2))
+    statistic, p_value = score_test(counts, True, 99, np.random.default_rng(0))
+    assert statistic == pytest.approx(ttest_1samp(scores, 0).statistic, rel=1e-9)
+    assert 0 < p_value <= 1
+
+
+@pytest.mark.parametrize(("shards", "told"), [(1, (False, False)), (5, (True, False)), (6, (True, True))])
+def test_few_shards_have_no_p_value_and_one_has_no_t(shards, told):
+    found = score_test(clustered(shards)[2], True, 99, np.random.default_rng(0))
+    assert tuple(np.isfinite(found)) == told
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_the_p_value_is_twice_the_share_of_samples_that_are_as_far_on_its_side(classes, grouped):
+    """The rows of a group go together as far as their outcomes say; without groups each row is drawn by itself."""
+    for seed in range(4):
+        _, _, counts = clustered(classes=classes, seed=seed)
+        happened, total = counts.shards
+        odds, high = logit(counts.reported), counts.reported > 0.5
+        correlation = _intraclass_correlation(happened[:, high], total[:, high]) if grouped else 0.0
+        parts = np.full(7, 6 / (1 + 5 * correlation))
+        sums = _calibrated(CalibratedShardSums.of(counts, odds), parts, 499, np.random.default_rng(seed))
+        null = ttest_1samp(sums, 0, axis=1).statistic
+        found, p_value = score_test(counts, grouped, 499, np.random.default_rng(seed))
+        as_far = min((null <= found).sum(), (null >= found).sum())
+        assert p_value == pytest.approx(min(2 * (1 + as_far) / 500, 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_samples_with_the_same_statistic_are_as_far_on_either_side(seed):
+    """One row a shard, all of one probability: the statistic is a function of the number of hits."""
+    y, p, counts = clustered(8, 1, seed=seed, values=[0.7])
+    hits = (y == p.argmax(axis=-1)).sum()
+    found, p_value = score_test(counts, False, 999, np.random.default_rng(0))
+    below, above = binom.cdf(hits, 8, 0.7), binom.sf(hits - 1, 8, 0.7)
+    assert p_value == pytest.approx(min(2 * min(below, above), 1), abs=0.1)
+
+
+def test_a_certain_class_that_came_says_nothing():
+    """Not even in shards that have no such row."""
+    _, _, counts = clustered()
+    happened, total = counts.shards
+    more = np.array([[3.0], [0.0], [1.0], [0.0], [2.0], [0.0], [0.0]])
+    shards = Sample(np.hstack([0 * more, happened, more]), np.hstack([more, total, more]))
+    whole = Sample(*(x.sum(axis=0) for x in shards))
+    certain = CellCounts(np.hstack([0.0, counts.reported, 1.0]), whole, True, shards)
+    plain, found = (score_test(each, True, 99, np.random.default_rng(0))[0] for each in (counts, certain))
+    assert found == pytest.approx(plain, rel=1e-9)
+
+
+def test_t_of_equal_sums_is_infinite_and_of_zeros_0():
+    sums = np.array([[1.0, 2, 4, -1], [3, 3, 3, 3], [-2, -2, -2, -2], [0, 0, 0, 0], [1e-12, -2e-12, 1e-12, 0]])
+    expected = [ttest_1samp(sums[0], 0).statistic, np.inf, -np.inf, 0, 0]
+    np.testing.assert_allclose(_t(sums, 1e-9), expected, rtol=1e-12)
+
+
+def test_rows_of_clusters_are_worth_what_kish_says():
+    np.testing.assert_allclose(_independent(np.array([5.0, 1.0, 0.5]), np.full(3, 12.0), 0.5), [4, 12, 12])
+
+
+def test_the_correlation_is_that_of_pairs_of_rows():
+    """By every two rows with the same predicted probability: how much rarer those of a shard differ than others."""
+    rng = np.random.default_rng(1)
+    shard, cell = rng.integers(0, 4, 40), rng.integers(0, 3, 40)
+    y = (rng.random(40) < np.array([0.2, 0.5, 0.9, 0.6])[shard]).astype(int)
+    total, happened = np.zeros((2, 4, 3))
+    np.add.at(total, (shard, cell), 1.0)
+    np.add.at(happened, (shard, cell), y)
+    differ, expected = 0, 0.0
+    for c in range(3):
+        pairs = [(y[i] != y[j], shard[i] == shard[j]) for i, j in combinations(np.flatnonzero(cell == c), 2)]
+        between = np.mean([unlike for unlike, together in pairs if not together])
+        differ += sum(unlike for unlike, together in pairs if together)
+        expected += between * sum(together for _, together in pairs)
+    assert 0.05 < 1 - differ / expected < 0.95
+    assert _intraclass_correlation(happened, total) == pytest.approx(1 - differ / expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("happened", "total", "correlation"),
+    [
+        ([[4, 0], [0, 4]], 4, 1),  # copies
+        ([[2, 2], [2, 2]], 4, 0),  # more even than chance
+        ([[1], [0]], [[2], [1]], 0),
+        ([[0, 0], [0, 0]], 4, 1),  # no event
+        ([[2, 1]], 4, 1),  # one shard
+    ],
+)
+def test_correlations_at_the_ends(happened, total, correlation):
+    happened, total = np.broadcast_arrays(np.array(happened, float), np.array(total, float))
+    assert _intraclass_correlation(happened, total) == correlation
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_copies_of_independent_rows_are_worth_one(one_sided, copies):
+    rng = np.random.default_rng(2)
+    cell, y = np.arange(60) // 2 % 20, rng.integers(0, 2, 60).astype(float)
+    total, happened = np.zeros((2, 60, 20))
+    total[np.arange(60), cell], happened[np.arange(60), cell] = copies, copies * y
+    whole = Sample(happened.sum(axis=0), total.sum(axis=0))
+    counts = CellCounts(np.linspace(0.1, 0.9, 20), whole, False, Sample(happened, total), one_sided=one_sided)
+    assert independent_share(counts) == pytest.approx(1 / copies, rel=1e-12)
+
+
+def test_the_sums_of_a_calibrated_shard_of_two_classes_by_hand():
+    """All rows go together: the class above 1/2 occurs where its probability is above one level for all."""
+    _, p, counts = clustered(classes=2)
+    found = CalibratedShardSums.of(counts, logit(counts.reported))
+    ends = np.append(np.unique(p[p > 0.5]), 1.0)
+    np.testing.assert_allclose(found.level, np.diff(ends, prepend=0.0), rtol=1e-12)
+    high = p.max(axis=-1)
+    for at, level in enumerate(ends - 1e-6):
+        score = 2 * np.where(high > level, 1 - high, -high) * logit(high)
+        np.testing.assert_allclose(found.sums[:, at], score.sum(axis=1), rtol=1e-9, atol=1e-12)
+
+
+def test_the_sums_of_a_calibrated_shard_of_three_classes_by_hand():
+    _, p, counts = clustered(classes=3)
+    odds = logit(counts.reported)
+    found = CalibratedShardSums.of(counts, odds)
+    ends = np.append(np.unique(p[p > 0.5]), 1.0)
+    for at, level in enumerate(ends - 1e-6):
+        occurs = p > max(level, 0.5)
+        np.testing.assert_allclose(found.rows[:, at], 6 - occurs.sum(axis=(1, 2)))
+        score = ((occurs - p) * logit(p)).sum(axis=(1, 2))
+        np.testing.assert_allclose(found.sums[:, at], score, rtol=1e-9, atol=1e-12)
+    low = np.where(p > 0.5, 0, p).reshape(7, -1)
+    odds_of_other = (low * logit(p).reshape(7, -1)).sum(axis=1) / low.sum(axis=1)
+    np.testing.assert_allclose(found.other @ found.odds, odds_of_other, rtol=1e-9)
+    mean = (found.sums + found.rows * odds_of_other[:, None]) @ found.level
+    np.testing.assert_allclose(mean, 0, atol=1e-12)  # as calibrated
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_means_of_independent_parts_have_their_variance_and_skewness(classes):
+    """Parts are drawn one by one up to eight, and their mean from a gamma distribution beyond."""
+    sums = CalibratedShardSums.of(counts := clustered(classes=classes)[2], logit(counts.reported))
+    sums = replace(sums, sums=sums.sums / 10, odds=sums.odds / 10)
+    second, third = sums.moments()
+    parts = np.array([0.3, 1.4, 3, 8, 8.6, 20, 60])
+    drawn = _calibrated(sums, parts, 40_000, np.random.default_rng(0))
+    parts = np.array([1, 1, 3, 8, 9, 20, 60])
+    deviation = np.sqrt(second / parts)
+    np.testing.assert_allclose(drawn.mean(axis=0) / deviation, 0, atol=0.025)
+    np.testing.assert_allclose(drawn.std(axis=0) / deviation, 1, atol=0.025)
+    np.testing.assert_allclose(skew(drawn), third / second**1.5 / np.sqrt(parts), atol=0.08)

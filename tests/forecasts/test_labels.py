@@ -1,13 +1,17 @@
 """Labels and where each row has which, by a table of integers that lie close together or by a search."""
 
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from unperplexed.forecasts.labels import distinct_labels
+from unperplexed.forecasts.labels import Coded, distinct_labels, plain
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
-@pytest.mark.parametrize("values", [[0, 0], [1, 1], [0, 1, 1], [2, 1, 2], [2, 0, 1], [0, 3, 3], [7]])
+@pytest.mark.parametrize("values", [[0, 0], [1, 1], [0, 1, 1], [2, 1, 2], [2, 0, 1], [2, 0, 0], [0, 3, 3], [7]])
 def test_integers_are_found_where_they_are(dtype, values):
     labels, places = distinct_labels(np.array(values, dtype=dtype))
     assert labels == sorted(set(values))
@@ -27,3 +31,38 @@ def test_integers_of_any_size(values, dtype):
     labels, places = distinct_labels(np.array(values, dtype=dtype))
     assert labels == sorted(set(values))
     assert [labels[place] for place in places] == values
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (Decimal("2.0"), 2),
+        (Decimal(2**60 + 1), 2**60 + 1),
+        (Decimal("2.5"), 2.5),
+        (Fraction(6, 3), 2),
+        (Fraction(5, 2), 2.5),
+        (Decimal("NaN"), None),
+        (Decimal("Infinity"), float("inf")),
+        (np.float32(3), 3),
+        (b"yes", "yes"),
+        (date(2024, 1, 10), "2024-01-10"),
+        (datetime(2024, 1, 10, 5, 30, 20, 500_000), "2024-01-10T05:30:20.5"),
+        (time(5, 30), "05:30:00"),
+        (np.datetime64("2024-01-10"), "2024-01-10"),
+        (np.datetime64("2024-01-10T05"), "2024-01-10T05:00:00"),
+        (np.datetime64("2024-01-10T05:30"), "2024-01-10T05:30:00"),
+        (np.datetime64("2024-01-10T05:30:20.500000"), "2024-01-10T05:30:20.5"),
+        (np.datetime64("NaT"), None),
+    ],
+    ids=str,
+)
+def test_a_label_is_the_same_whatever_its_type(value, label):
+    found = plain(value)
+    assert found == label
+    assert type(found) is type(label)
+
+
+def test_codes_of_labels_that_occur_twice_are_joined():
+    labels, places = Coded([1, "a", 1, None], np.array([0, 1, 2, 3, 2])).distinct()
+    assert [labels[place] for place in places] == [1, "a", 1, None, 1]
+    assert labels == [1, "a", None]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from unperplexed.calibration.estimators import curves, shrunk_isotonic
-from unperplexed.kernels import compiled, isotonic
+from unperplexed.calibration.estimators import shrunk_isotonic
+from unperplexed.kernels import compiled, curves, isotonic
 
 SHAPES = {
     "calibrated": lambda p: p,
@@ -66,3 +66,23 @@ def test_probabilities_whose_product_with_their_complement_is_0(rng):
     with np.errstate(all="ignore"):
         expected = curves._shrunk_isotonic_of_samples(p, happened, total)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_samples_by_themselves_are_those_of_many(rng):
+    p, happened, total = samples(rng, np.sqrt, most=4, n=9)
+    found = isotonic.isotonic_of_samples(happened, total)
+    for h, t, together in zip(happened, total, found, strict=True):
+        some = t > 0
+        assert np.isnan(together[~some]).all()
+        alone = isotonic_regression(h[some] / t[some], weights=t[some]).x if some.any() else []
+        np.testing.assert_allclose(together[some], alone, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kernel", [compiled.kernel, None], ids=["kernel", "scipy"])
+def test_frequencies_that_differ_by_rounding_are_in_one_block(monkeypatch, kernel):
+    monkeypatch.setattr(isotonic, "_kernel", kernel)
+    happened, total = np.array([0.3, 0.3 * (1 + 8e-15), 0.3 * (1 + 1e-9), 0.9]), np.ones(4)
+    assert happened[0] < happened[1]
+    assert isotonic.isotonic_bins(happened, total).tolist() == [0, 0, 1, 2]
+    twice = isotonic.isotonic_bins(np.tile(happened, 2), np.tile(total, 2), np.repeat([0, 1], 4))
+    assert twice.tolist() == [0, 0, 1, 2, 3, 3, 4, 5]

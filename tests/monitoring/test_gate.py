@@ -9,7 +9,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from unperplexed import InputError, Tally, assess
-from unperplexed.monitoring import changes_of_samples, check, figures
+from unperplexed.comparison import changes_of_samples
+from unperplexed.monitoring import check, figures
 
 
 def forecasts(n, slope=1.0, bias=0.0, seed=0):
@@ -169,12 +170,6 @@ def test_json_has_the_requirements_and_all_figures(overconfident):
     assert plain["outcomes"][0]["requirement"] == "log_loss < 0.5"
     assert plain["figures"] == figures(overconfident)
     assert found.to_flat() == {"passed": 0, "failed_requirements": 1, **figures(overconfident)}
-
-
-def test_changes_are_of_the_same_classes():
-    now, other = assess([0, 1], [0.2, 0.7], resamples=0), assess(["a", "b"], [0.2, 0.7], labels=["a", "b"], resamples=0)
-    with pytest.raises(InputError, match="forecasts of the same classes"):
-        changes_of_samples(now, other)
 
 
 def test_text_markdown_and_junit_say_the_same(overconfident):

@@ -59,6 +59,10 @@ def test_two_networks_differ_as_the_paired_t_test_says(capsys):
     ratio = result["pairs"][0]["accuracy_ratio"]
     assert ratio == pytest.approx(np.exp(losses["log_loss"][1].mean() - losses["log_loss"][0].mean()), rel=1e-12)
     assert 1.12 < ratio < 1.14
+    for path in NETWORKS:  # and each is assessed as if alone
+        assert run("assess", path, "--json", "-") == 0
+        alone = json.loads(capsys.readouterr().out)
+        assert result["forecasters"][path.stem]["assessment"] == alone | {"remedy": None}  # which takes the rows
 
 
 def tempered(p, temperature):
@@ -98,14 +102,6 @@ def test_zeros_that_occurred_are_compared_at_the_floor_and_named(capsys):
     assert without["verdict"] == "Delphi-Stat is best (log loss and Brier score, p < 0.001)"
 
 
-def test_each_network_is_assessed_as_alone(capsys):
-    result = found(capsys, *NETWORKS, "--in-order")
-    for path in NETWORKS:
-        assert run("assess", path, "--json", "-") == 0
-        alone = json.loads(capsys.readouterr().out)
-        assert result["forecasters"][path.stem]["assessment"] == alone | {"remedy": None}  # which takes the rows
-
-
 def test_the_printed_table_fits_and_ranks(capsys, tmp_path):
     assert run("compare", *NETWORKS, "--in-order", "--plot", tmp_path / "c.svg") == 0
     out, err = capsys.readouterr()
@@ -119,15 +115,15 @@ def test_the_printed_table_fits_and_ranks(capsys, tmp_path):
 
 
 def test_networks_in_another_order_are_paired_by_id(capsys, tmp_path):
-    y, vgg = npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels")
-    _, wide = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")
+    y, vgg = (x[:2000] for x in npz("vgg16_cifar10/vgg16_cifar10.npz", "probs", "labels"))
+    wide = npz("netcal_cifar/wideresnet-16-4-cifar-10.npz", "predictions", "ground_truth")[1][:2000]
     order = np.random.default_rng(0).permutation(len(y))
     names = np.array([f"image {at}" for at in range(len(y))])
     np.savez(tmp_path / "wide.npz", image=names, labels=y, probs=wide)
     np.savez(tmp_path / "vgg.npz", image=names[order], labels=y[order], probs=vgg[order])
     files = tmp_path / "wide.npz", tmp_path / "vgg.npz"
-    result = found(capsys, *files, "--truth", "labels", "--prob", "probs", "--on", "image")
-    expected = compare({"wide": wide, "vgg": vgg}, y, ids=names)
+    result = found(capsys, *files, "--truth", "labels", "--prob", "probs", "--on", "image", "--resamples", "0")
+    expected = compare({"wide": wide, "vgg": vgg}, y, ids=names, resamples=0)
     assert result["pairs"] == json.loads(expected.to_json())["pairs"]
     assert run("compare", *files, "--truth", "labels", "--prob", "probs", "--in-order") == 2
     assert f"vgg: another outcome than for wide in {(y != y[order]).sum():,} rows" in capsys.readouterr().err
@@ -137,7 +133,7 @@ def test_flu_teams_by_location_against_sums_by_hand(capsys):
     """The cluster-robust test from sums over the eleven places, written out."""
     assert run("compare", *TEAMS, *FLU) == 2
     assert "NaN in 3 rows" in capsys.readouterr().err
-    result = found(capsys, *TEAMS, *FLU, "--drop-invalid", "--groups", "location")
+    result = found(capsys, *TEAMS, *FLU, "--drop-invalid", "--groups", "location", "--resamples", "0")
     assert (result["n_rows"], result["n_groups"]) == (1273, 11)
     assert "few groups: 11" in result["warnings"][0]
     archives = {path.stem: np.load(path) for path in TEAMS}

@@ -13,9 +13,9 @@ from . import options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..assessment.flat import Figure
     from ..assessment.result import Assessment
     from ..comparison.result import Comparison
-    from ..monitoring.flat import Figure
 
 FAILED = 1
 """Exit code where a requirement is not met."""
@@ -103,7 +103,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figure], str]:
     """Give the change of every score from the baseline, and how it was found."""
-    from ..monitoring.changes import changes_of_pairs, changes_of_samples
+    from ..comparison.changes import changes_of_pairs, changes_of_samples
 
     if not a.on:
         before = _assessed(a, a.baseline)

@@ -1,6 +1,8 @@
 from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
+from .changes import changes_of_pairs as changes_of_pairs
+from .changes import changes_of_samples as changes_of_samples
 from .next_step import LossDifference as LossDifference
 from .next_step import Mended as Mended
 from .next_step import NextStep as NextStep

@@ -1,5 +1,5 @@
 // Measured probability of many samples of the same entries: isotonic regression, logistic recalibration, and the first
-// shrunk towards the second. The NumPy functions of calibration/estimators/curves.py say what each is. A sample is
+// shrunk towards the second. The NumPy functions of kernels/curves.py say what each is. A sample is
 // fitted by itself, to the same optimum, so that results agree to some twelve digits, not to the last.
 
 #pragma once

@@ -30,13 +30,36 @@ def isotonic_means(values: Floats, weights: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(means)[block])
 
 
-def shrunk_isotonic_samples(reported: Floats, happened: Floats, total: Floats) -> Floats | None:
-    """Return shrunk isotonic regressions of samples, one a row, or None where no compiler was at hand.
+def isotonic_bins(happened: Floats, total: Floats, sample: Ints | None = None) -> Ints:
+    """Return which block of the isotonic regression of frequencies each entry is in; no two blocks have the same.
 
-    ``calibration/estimators/curves.py`` has them in NumPy, and says what they are.
+    Entries may be those of several samples that follow one another; then ``sample`` numbers these from 0.
     """
-    if _kernel is None:
-        return None
-    measured = np.empty(happened.shape)
-    _kernel.shrunk_isotonic(*(np.ascontiguousarray(x, dtype=np.float64) for x in (reported, happened, total)), measured)
+    # Frequencies of one sample are put above all those of the one before, so that no block holds both.
+    bin_ = isotonic_blocks(happened / total if sample is None else happened / total + 2.0 * sample, total)
+    while bin_.size:
+        # From the counts again: the regression's own averages carry rounding that depends on its pooling order.
+        frequency = np.bincount(bin_, happened) / np.bincount(bin_, total)
+        keep = frequency[1:] > frequency[:-1] * (1 + 1e-14)
+        if sample is not None:
+            of = sample[np.flatnonzero(np.diff(bin_, prepend=-1))]
+            keep |= of[1:] != of[:-1]
+        if keep.all():
+            break
+        bin_ = np.append(0, np.cumsum(keep))[bin_]
+    return bin_
+
+
+def frequencies(happened: Floats, total: Floats, bin_: Ints) -> Floats:
+    """Return how often the events of each entry's bin happened."""
+    found: Floats = (np.bincount(bin_, happened) / np.bincount(bin_, total))[bin_]
+    return found
+
+
+def isotonic_of_samples(happened: Floats, total: Floats) -> Floats:
+    """Return the isotonic regression of each sample, one a row; NaN where a sample has no pairs."""
+    some = total > 0
+    h, t = happened[some], total[some]
+    measured = np.full(happened.shape, np.nan)
+    measured[some] = frequencies(h, t, isotonic_bins(h, t, np.nonzero(some)[0]))
     return measured

@@ -14,12 +14,12 @@ from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._version import __version__
+from ..assessment.flat import Figure, NamedFigures, figures, verdict_words
 from ..assessment.result import Assessment
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, number
 from ..report.result import JsonResult, Naming
 from ..statistics.intervals import Interval
-from .flat import Figure, NamedFigures, figures, verdict_words
 from .requirements import VERDICT, Requirement
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from .._lib.errors import InputError
-from ..calibration.diagnosis.result import ErrorName
+from ..assessment.flat import WORDS
 
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")
@@ -85,22 +85,6 @@ class Requirement:
     def refuted_by(self, low: float, high: float) -> bool:
         """Whether no number of an interval meets it."""
         return not self.met_by(high if self.upward else low)
-
-
-ERRORS: dict[tuple[ErrorName, int], str] = {
-    ("bias", 0): "biased",
-    ("confidence", -1): "overconfident",
-    ("confidence", 1): "underconfident",
-    ("tail", -1): "extremes-overstated",
-    ("noise", 0): "extremes-overstated",
-    ("tail", 1): "extremes-understated",
-    ("asymmetry", 0): "asymmetric",
-    ("certainty", 0): "certain-and-wrong",
-}
-"""Word of each error, by the sign of its parameter where that matters, else 0."""
-
-WORDS = (*dict.fromkeys(ERRORS.values()), "miscalibrated")
-"""Words of the verdict; the last stands for any error, named or not."""
 
 
 def _words(text: str, value: str) -> tuple[str, ...]:

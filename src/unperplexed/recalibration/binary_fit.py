@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit, log_expit, logit
 
 from .._lib.typing import Floats
-from ..calibration.estimators import isotonic, shrunk_isotonic
-from ..kernels.isotonic import isotonic_means
+from ..kernels.curves import shrunk_isotonic_curve
+from ..kernels.isotonic import isotonic_bins, isotonic_means
 from ..statistics.log_odds_maps import Counted
 from .binary_maps import COLUMNS, FARTHEST, AdditiveMap, BinaryMap, CurveMap
 from .thinning import bend_points
@@ -218,12 +218,12 @@ def _curve(name: str, counted: Counted) -> CurveMap:
     if name == "isotonic":
         # One row of the base rate is added to each block: a block of one outcome alone is not proof of 0 or 1.
         base = (positive.sum() + 0.5) / (total.sum() + 1)
-        bin_ = isotonic.measure(expit(s), positive, total).bin
+        bin_ = isotonic_bins(positive, total)
         n = np.bincount(bin_, total)
         level = (np.bincount(bin_, positive) + base) / (n + 1)
         q = isotonic_means(level, n.astype(np.float64))[bin_]
     else:
-        q = shrunk_isotonic.measure(expit(s), positive, total).measured
+        q, _, _ = shrunk_isotonic_curve(expit(s), positive, total)
     t = np.maximum.accumulate(np.clip(logit(q), -FARTHEST, FARTHEST))
     at = bend_points(s, t, _TOLERANCE)
     return CurveMap(name, tuple(s[at].tolist()), tuple(t[at].tolist()))

@@ -7,12 +7,12 @@ from scipy.special import logit
 
 from ..._lib.errors import check_whole
 from ..._lib.typing import Bools, Floats, Ints
+from ...kernels.isotonic import frequencies
 from .estimate import (
     Estimate,
     checked_positive,
     ends_apart,
     estimator,
-    frequencies,
     number_of_bins,
 )
 

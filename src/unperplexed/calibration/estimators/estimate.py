@@ -161,12 +161,6 @@ def _setting(text: str) -> tuple[str, Any]:
     return name.strip(), "auto"
 
 
-def frequencies(happened: Floats, total: Floats, bin_: Ints) -> Floats:
-    """How often what each entry's bin speaks of happened."""
-    found: Floats = (np.bincount(bin_, happened) / np.bincount(bin_, total))[bin_]
-    return found
-
-
 def with_ends_apart(
     reported: Floats, happened: Floats, total: Floats, curve: Callable[[Floats, Floats, Floats], Floats]
 ) -> Floats:

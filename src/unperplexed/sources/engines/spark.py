@@ -68,13 +68,8 @@ def tally_spark(
     ----------
     frame : pyspark.sql.DataFrame
         Rows of forecasts. Partitions may be empty.
-    scores, exact_limit, fraction_bits : optional
-        As in `Tally.of`.
-    parts : sequence of {"classes", "predictions", "shards"}, default ()
-        As in `Tally.of`; shards take ``groups``, by which rows go into them.
-    columns
-        What holds what, and how it is read, as in `tally_files`: truth, prob, pairs, weight, groups, labels, pos_label,
-        ignore_label, renormalize, drop_invalid, percent, from_logits, from_log_probs.
+    scores, parts, exact_limit, fraction_bits, columns : optional
+        As in `tally_dask`.
 
     Returns
     -------
@@ -83,8 +78,7 @@ def tally_spark(
     Raises
     ------
     InputError
-        For rows that cannot be assessed, naming partition, row in it, column and remedy: those of the first partition
-        that has any.
+        As `tally_dask`.
     """
     accumulator = as_tally(scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits)
     return _counted_frame(frame, accumulator, parts, columns)
@@ -107,12 +101,8 @@ def tally_spark_by(
     ----------
     frame : pyspark.sql.DataFrame
         Rows of forecasts.
-    by : str or sequence of str
-        Columns that say which group a row is in, as in `tally_files_by`.
-    most_groups : int, default 1000
-        More groups than this are refused: each takes the memory of a tally.
-    scores, parts, exact_limit, fraction_bits, columns : optional
-        As in `tally_spark`.
+    by, most_groups, scores, parts, exact_limit, fraction_bits, columns
+        As in `tally_dask_by`.
 
     Returns
     -------
@@ -121,7 +111,7 @@ def tally_spark_by(
     Raises
     ------
     InputError
-        As `tally_spark`, and for too many groups.
+        As `tally_dask_by`.
     """
     accumulator = as_tallies(
         most_groups, scores=scores, parts=parts, exact_limit=exact_limit, fraction_bits=fraction_bits

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from .._lib.errors import InputError
+from ..assessment.flat import Figure
 from ..assessment.result import Assessment
-from ..comparison.result import Comparison
 from ..statistics.intervals import Interval
 from ..statistics.means import t_quantile
-from .flat import Figure
+from .result import Comparison
 
 PREFIX = "change."
 """Begins the names of changes: "change.log_loss" is that of the log loss, now minus before."""
@@ -36,7 +36,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
     Examples
     --------
     >>> from unperplexed import assess
-    >>> from unperplexed.monitoring import changes_of_samples
+    >>> from unperplexed.comparison import changes_of_samples
     >>> before, now = assess([1, 0] * 50, [0.8, 0.2] * 50), assess([1, 0] * 50, [0.7, 0.4] * 50)
     >>> round(changes_of_samples(now, before)["change.log_loss"].value, 3)
     0.211
@@ -62,7 +62,37 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
 
 
 def changes_of_pairs(compared: Comparison, now: str) -> dict[str, Figure]:
-    """Give the change of each mean score between two forecasters of the same rows, with its paired interval."""
+    """Give the change of each mean score between two forecasters of the same rows, with its paired interval.
+
+    Parameters
+    ----------
+    compared : Comparison
+        From `compare`, of two forecasters: the earlier one and the one whose change is asked for.
+    now : str
+        The name of the latter.
+
+    Returns
+    -------
+    dict of str to Figure
+        By ``"change.log_loss"`` and so on: now minus before.
+
+    Raises
+    ------
+    InputError
+        For more or fewer than two forecasters, or a name that neither has.
+
+    Examples
+    --------
+    >>> from unperplexed import compare
+    >>> from unperplexed.comparison import changes_of_pairs
+    >>> forecasts = {"before": [0.8, 0.2] * 50, "now": [0.7, 0.4] * 50}
+    >>> found = changes_of_pairs(compare(forecasts, [1, 0] * 50), "now")
+    >>> round(found["change.log_loss"].value, 3)
+    0.211
+    """
+    names = list(compared.forecasters)
+    if len(names) != 2 or now not in names:
+        raise InputError(f"compared: expected two forecasters, one of them {now!r}, got {', '.join(names)}.")
     [pair] = compared.pairs
     pair = pair if pair.first == now else pair.mirrored()
     return {f"{PREFIX}{name}": Figure(each.difference, each.interval) for name, each in pair.differences.items()}

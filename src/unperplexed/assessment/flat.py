@@ -7,12 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ..assessment.result import Assessment
-from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.diagnosis.result import Diagnosis, ErrorName
 from ..statistics.intervals import Interval
-from .requirements import ERRORS, WORDS
+from .result import Assessment
 
 NOWHERE = Interval(math.nan, math.nan)
+
+ERRORS: dict[tuple[ErrorName, int], str] = {
+    ("bias", 0): "biased",
+    ("confidence", -1): "overconfident",
+    ("confidence", 1): "underconfident",
+    ("tail", -1): "extremes-overstated",
+    ("noise", 0): "extremes-overstated",
+    ("tail", 1): "extremes-understated",
+    ("asymmetry", 0): "asymmetric",
+    ("certainty", 0): "certain-and-wrong",
+}
+"""Word of each error, by the sign of its parameter where that matters, else 0."""
+
+WORDS = (*dict.fromkeys(ERRORS.values()), "miscalibrated")
+"""Words of the verdict; the last stands for any error, named or not."""
 
 
 class Figure(NamedTuple):

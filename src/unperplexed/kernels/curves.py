@@ -1,0 +1,182 @@
+"""Curves of observed frequencies over predicted probabilities: logistic recalibration, and shrunk isotonic regression.
+
+``calibration/estimators/curves.py`` explains both. The compiled kernel fits many samples at once, else NumPy does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit, xlog1py, xlogy
+
+from .._lib.typing import Floats, Ints
+from .compiled import kernel as _kernel
+from .isotonic import frequencies, isotonic_bins, isotonic_means
+
+
+def logistic_line(odds: Floats, happened: Floats, total: Floats, rising: bool = False) -> Floats:
+    """Logistic regression on log-odds, which are its offset too, so that 0 and 0 mean as reported.
+
+    Counts may be those of several samples, along the axes before the last. If only rising lines are wanted, the level
+    one is given where the best one falls.
+    """
+    reported = expit(odds)
+    weight = total * expit(-np.abs(odds)) * expit(np.abs(odds))
+    weight = np.where(
+        weight.any(axis=-1, keepdims=True), weight, 1.0
+    )  # all may be so near 0 or 1 that the product is 0
+    weight = weight / _sum(weight)
+    centre = _sum(weight * odds)
+    spread = np.sqrt(_sum(weight * (odds - centre) ** 2))
+    place = np.where(spread > 1e-9 * (1 + np.abs(odds).max()), (odds - centre) / np.maximum(spread, 1e-300), 0.0)
+    added = weight * (1 + place * place)
+    happened, total = happened + added * reported, total + added
+    # Samples begin with the line of all together, which is near that of each.
+    start = (0.0, 0.0) if happened.ndim == 1 else _fitted(odds, odds, happened.mean(axis=0), total.mean(axis=0))
+    level, slope = _fitted(odds, place, happened, total, start[0] + start[1] * centre, start[1] * spread)
+    line = expit(odds + level + slope * place)
+    if rising:
+        falls = slope < -spread  # beside the offset's slope of 1, over places that are in units of the spread
+        return np.where(falls, _sum(happened) / _sum(total), line)
+    return np.asarray(line)
+
+
+def _fitted(
+    odds: Floats, place: Floats, happened: Floats, total: Floats, level: Any = 0.0, slope: Any = 0.0
+) -> tuple[Floats, Floats]:
+    """Level and slope over the places that are to be added to the odds, by Newton's method."""
+    line = odds + level + slope * place
+    loss = None
+    for _ in range(100):
+        rise, turn = _newton_step(place, happened, total, expit(line))
+        change = np.abs(rise + turn * place).max()
+        if change <= _SAFE:  # curvatures change by less than twice: the loss must fall
+            level, slope, loss = level + rise, slope + turn, None
+            if change < _SAME:
+                break
+            line = odds + level + slope * place
+            continue
+        loss = _loss(line, happened, total) if loss is None else loss
+        size = np.ones_like(loss)
+        while True:
+            line = odds + (level + size * rise) + (slope + size * turn) * place
+            new = _loss(line, happened, total)
+            worse = new > loss + 1e-13 * np.abs(loss)
+            if not worse.any() or size.min() < 1e-12:
+                break
+            size = np.where(worse, size / 2, size)
+        level, slope, gained, loss = level + size * rise, slope + size * turn, loss - new, np.minimum(new, loss)
+        if (gained <= 1e-13 * np.abs(loss)).all():
+            break
+    return level, slope
+
+
+_SAFE, _SAME = 0.5, 1e-7
+"""Steps in log-odds that take a curve nearer in any case, and that leave it where it is: the next is their square."""
+
+_FARTHEST = 100.0
+"""A step of so much in log-odds goes from any number to 0 or 1; where curvature vanishes, steps would be infinite."""
+
+
+def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) -> tuple[Floats, Floats]:
+    """How far level and slope are to go, by the gradient and the curvature of the likelihood."""
+    residual, curvature = happened - total * now, total * now * (1 - now)
+    up, around = _sum(residual), _sum(residual * place)
+    a, b, c = _sum(curvature), _sum(curvature * place), _sum(curvature * place * place)
+    determinant = a * c - b * b
+    both = determinant > 1e-14 * a * c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = np.where(both, (c * up - b * around) / determinant, np.where(a > 0, up / a, 0.0))
+        turn = np.where(both, (a * around - b * up) / determinant, 0.0)
+    return np.clip(rise, -_FARTHEST, _FARTHEST), np.clip(turn, -_FARTHEST, _FARTHEST)
+
+
+def _sum(x: Floats) -> Floats:
+    return np.asarray(x.sum(axis=-1, keepdims=True))
+
+
+def _loss(odds: Floats, happened: Floats, total: Floats) -> Floats:
+    return _sum(total * (np.maximum(odds, 0) + np.log1p(np.exp(-np.abs(odds)))) - happened * odds)
+
+
+_SHRINKAGE = 4.0
+
+
+def shrunk_isotonic_curve(reported: Floats, happened: Floats, total: Floats) -> tuple[Floats, Ints, float]:
+    """Return the logistic line bent towards the isotonic regression, the blocks of this, and how much it counts."""
+    line = _rising_line(reported, happened, total)
+    bin_ = isotonic_bins(happened, total)
+    blocks = frequencies(happened, total, bin_)
+    between = (reported > 0) & (reported < 1)
+    share = 1.0
+    if between.any():
+        weight = _weights_of_blocks(bin_, line, happened, total)
+        bent = line + weight[bin_] * (blocks - line)
+        counts = happened[between], total[between]
+        gain = _log_likelihood(bent[between], *counts) - _log_likelihood(line[between], *counts)
+        chance = float((weight * (2 - weight)).sum())
+        share = max(1 - chance / (2 * gain), 0.0) if gain > 0 else 0.0
+        line = line + share * (bent - line)
+    found = np.where(between, line, blocks)
+    # Line and blocks never fall, but from block to block the weight between them changes.
+    measured = np.clip(isotonic_means(found, total), 0, 1)
+    return measured, bin_, share
+
+
+def shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Floats) -> Floats:
+    """Return the curve of each sample of the same entries, one a row; NaN where a sample has no pairs."""
+    if _kernel is None:
+        return _shrunk_isotonic_of_samples(reported, happened, total)
+    measured = np.empty(happened.shape)
+    _kernel.shrunk_isotonic(*(np.ascontiguousarray(x, dtype=np.float64) for x in (reported, happened, total)), measured)
+    return measured
+
+
+def _shrunk_isotonic_of_samples(reported: Floats, happened: Floats, total: Floats) -> Floats:
+    some = total > 0
+    sample, at = np.nonzero(some)
+    line = _rising_line(reported, happened, total)[some]
+    h, t = happened[some], total[some]
+    between = ((reported > 0) & (reported < 1))[at]
+    block = isotonic_bins(h, t, sample)
+    of_block = sample[np.flatnonzero(np.diff(block, prepend=-1))]
+    curve = frequencies(h, t, block)
+    weight = _weights_of_blocks(block, line, h, t)
+    bent = line + weight[block] * (curve - line)
+    inner = h[between], t[between]
+    gained = _log_likelihoods(bent[between], *inner) - _log_likelihoods(line[between], *inner)
+    gain = np.bincount(sample[between], gained, len(total))
+    chance = np.bincount(of_block, weight * (2 - weight), len(total))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(gain > 0, np.maximum(1 - chance / (2 * gain), 0.0), 0.0)
+    found = np.where(between, line + share[sample] * (bent - line), curve)
+    measured = np.full(happened.shape, np.nan)
+    measured[some] = np.clip(frequencies(found * t, t, isotonic_bins(found * t, t, sample)), 0, 1)
+    return measured
+
+
+def _rising_line(reported: Floats, happened: Floats, total: Floats) -> Floats:
+    """Logistic recalibration that does not fall, of what lies between 0 and 1; the rest as reported."""
+    between = (reported > 0) & (reported < 1)
+    line = np.broadcast_to(reported, happened.shape).copy()
+    if between.any():
+        counts = happened[..., between], total[..., between]
+        line[..., between] = logistic_line(logit(reported[between]), *counts, rising=True)
+    return line
+
+
+def _weights_of_blocks(bin_: Ints, line: Floats, happened: Floats, total: Floats) -> Floats:
+    """How much each block counts against the line: by how often its rarer outcome was seen, or was to be seen."""
+    n, seen, expected = (np.bincount(bin_, x) for x in (total, happened, total * line))
+    rarer, awaited = np.minimum(seen, n - seen), np.minimum(expected, n - expected)
+    counted = np.maximum(rarer, awaited - _SHRINKAGE)
+    return np.asarray(counted / (counted + _SHRINKAGE))
+
+
+def _log_likelihood(measured: Floats, happened: Floats, total: Floats) -> float:
+    return float(_log_likelihoods(measured, happened, total).sum())
+
+
+def _log_likelihoods(measured: Floats, happened: Floats, total: Floats) -> Floats:
+    return np.asarray(xlogy(happened, measured) + xlog1py(total - happened, -measured))
