@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, xlogy
 
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
+from ..statistics.elementary import expit, xlogy
 from ..statistics.intervals import Interval
 from ..statistics.log_odds_maps import Counted, features, fit
 from ..statistics.means import t_quantile

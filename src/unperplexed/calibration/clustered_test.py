@@ -13,9 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
 
 from .._lib.typing import Floats, Ints
+from ..statistics.elementary import logit
 from ..tally.tally import Tally, View
 from .resampling import CellCounts, shown_counts
 

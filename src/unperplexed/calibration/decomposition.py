@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import xlogy
 
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from ..forecasts.labels import Label
 from ..report.document import Document
 from ..report.result import Naming, Result
+from ..statistics.elementary import xlogy
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
 from ..tally.tally import Tally, View

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from .._lib.typing import Floats
+from .elementary import expit, log_expit
 from .log_odds_tail import tail
 
 FEATURES: dict[str, Callable[[Floats], Floats]] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.special import expit
 
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...kernels.rows import COARSE, COARSE_CELLS
+from ...statistics.elementary import expit
 from ...tally.tally import Tally
 from .binary import BinaryData
 from .class_rows import CERTAIN, RowBlock

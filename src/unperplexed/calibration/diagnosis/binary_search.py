@@ -7,9 +7,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from ..._lib.typing import Floats
+from ...statistics.elementary import expit
 from ...statistics.log_odds_maps import (
     NAMES,
     NOISE,

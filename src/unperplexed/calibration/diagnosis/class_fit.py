@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import expit
 
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
+from ...statistics.elementary import expit
 from .class_maps import (
     SCALARS,
     ClassMap,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from ..._lib.typing import AnyFloats, Floats
+from ...statistics.elementary import expit
 from .class_rows import Chunk
 from .class_statistics import gram
 

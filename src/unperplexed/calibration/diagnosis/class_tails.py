@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, ndtr
 
 from ..._lib.typing import Floats
 
 
 def upper_tail(count: Floats, n: Floats, p: Floats) -> Floats:
     """P(sum of coins >= count), by Lugannani and Rice with Daniels's continuity correction; n coins a cell with p."""
+    from scipy.special import ndtr
+
     goal = count - 0.5
     expected = (n * p).sum(axis=1)
     total = n.sum(axis=1)
@@ -45,6 +46,8 @@ def _saddlepoint(goal: Floats, n: Floats, p: Floats) -> Floats:
 
 def gamma_p_values(away: Floats, variance: Floats, third: Floats, step: float) -> Floats:
     """Two-sided p-values of counts so far from their expectation, as of a gamma distribution with these moments."""
+    from scipy.special import gammainc, gammaincc
+
     sd = np.sqrt(np.maximum(variance, 1e-12))
     z = np.maximum(np.abs(away) - step / 2, 0) / sd
     skewness = np.sign(away) * third / sd**3

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import expit
 
 from ..._lib.typing import Floats
+from ...statistics.elementary import expit
 from ...statistics.log_odds_tail import tail
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall

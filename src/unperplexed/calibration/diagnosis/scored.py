@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from ..._lib.typing import Floats
+from ...statistics.elementary import expit
 
 
 class Scored(NamedTuple):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logit
 
 from ..._lib.errors import check_whole
 from ..._lib.typing import Bools, Floats, Ints
+from ...statistics.elementary import logit
 from .estimate import (
     Estimate,
     checked_positive,

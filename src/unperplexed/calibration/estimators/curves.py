@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, xlog1py, xlogy
 
 from ..._lib.typing import Floats, Ints
 from ...kernels.isotonic import isotonic_blocks, isotonic_means, shrunk_isotonic_samples
+from ...statistics.elementary import expit, logit, xlog1py, xlogy
 from .bins import equal_population
 from .estimate import Estimate, estimator, frequencies, with_ends_apart
 

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats, Ints
+from ...statistics.elementary import logit
 
 Check = Callable[[str, Any], Any]
 """Takes the name of a setting and its value, and refuses what cannot be set."""
