@@ -28,7 +28,7 @@ def test_tails_of_the_normal_distribution():
     assert tails.squared_normal_isf(0.05) == pytest.approx(special.chdtri(1, 0.05), rel=1e-14)
 
 
-@pytest.mark.parametrize("freedom", [0.5, 1, 2, 3, 4, 7, 50, 101, 2.5])
+@pytest.mark.parametrize("freedom", [0.5, 1, 2, 3, 7, 50.3, 2000, 3e4])
 def test_tails_of_chi_squared(freedom):
-    for x in (0.0, 1e-9, 0.5, 3.84, 30.0, 300.0, 1400.0):
-        assert tails.chi2_sf(freedom, x) == pytest.approx(special.chdtrc(freedom, x), rel=1e-12, abs=1e-300)
+    for x in (0.0, 1e-9, 0.5, 3.84, 30.0, 300.0, 2100.0, 31_000.0):
+        assert tails.chi2_sf(freedom, x) == pytest.approx(special.chdtrc(freedom, x), rel=1e-11, abs=1e-300)

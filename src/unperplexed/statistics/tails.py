@@ -18,6 +18,9 @@ _NORMAL = NormalDist()
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
+_EPSILON, _LARGEST = 2.0**-53, 1e4
+"""Terms that are smaller change nothing; gamma distributions of larger shapes would take too many."""
+
 _FEWEST, _MANY = 2.0, 2000.0
 """Degrees of freedom between which quantiles of Student's t are found by integration; above them by a series."""
 
@@ -32,18 +35,42 @@ def normal_quantile(share: float) -> float:
     return -math.inf if share <= 0 else math.inf if share >= 1 else _NORMAL.inv_cdf(share)
 
 
-def chi2_sf(freedom: float, x: float) -> float:
-    """Probability that a chi-squared value exceeds x."""
-    if freedom != int(freedom) or not 1 <= freedom <= 100:
-        from scipy.special import chdtrc
+def gamma_sf(shape: float, x: float) -> float:
+    """Probability that a gamma value of scale 1 exceeds x: by a series below the mean, by a continued fraction above.
 
-        return float(chdtrc(freedom, x))
+    Abramowitz and Stegun 6.5.29 and 6.5.31, the latter evaluated by Lentz's method.
+    """
     if x <= 0:
         return 1.0
-    odd, half = int(freedom) % 2, x / 2  # a sum of positive terms
-    tail = math.erfc(math.sqrt(half)) if odd else 0.0
-    powers = np.arange(int(freedom) // 2) + odd / 2
-    return min(tail + sum(math.exp(k * math.log(half) - half - math.lgamma(k + 1)) for k in powers.tolist()), 1.0)
+    if not 0 < shape <= _LARGEST or not math.isfinite(x):
+        from scipy.special import gammaincc
+
+        return float(gammaincc(shape, x))
+    front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
+    if x < shape + 1:
+        term = total = 1 / shape
+        above = shape
+        while term > total * _EPSILON:
+            above += 1
+            term *= x / above
+            total += term
+        return 1 - front * total
+    at = x + 1 - shape
+    c, d = math.inf, 1 / at
+    found, k, change = d, 0, 0.0
+    while abs(change - 1) > _EPSILON:
+        k += 1
+        by, at = k * (shape - k), at + 2
+        d = 1 / (by * d + at)
+        c = at + by / c
+        change = c * d
+        found *= change
+    return front * found
+
+
+def chi2_sf(freedom: float, x: float) -> float:
+    """Probability that a chi-squared value exceeds x."""
+    return gamma_sf(freedom / 2, x / 2)
 
 
 def squared_normal_isf(share: float) -> float:

@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from ..._lib.typing import Floats
+from ...statistics.tails import normal_cdf
 
 
 def upper_tail(count: Floats, n: Floats, p: Floats) -> Floats:
     """P(sum of coins >= count), by Lugannani and Rice with Daniels's continuity correction; n coins a cell with p."""
-    from scipy.special import ndtr
-
     goal = count - 0.5
     expected = (n * p).sum(axis=1)
     total = n.sum(axis=1)
@@ -28,7 +27,8 @@ def upper_tail(count: Floats, n: Floats, p: Floats) -> Floats:
     near = np.abs(r) < 1e-3  # at the mean the formula is 0/0
     safe_r, safe_u = np.where(near, 1.0, r), np.where(near, 1.0, u)
     density = np.exp(-0.5 * r * r) / math.sqrt(2 * math.pi)
-    value = ndtr(-r) - np.where(near, 0.0, density * (1 / safe_r - 1 / safe_u))
+    beyond = np.array([normal_cdf(each) for each in (-r).tolist()])
+    value = beyond - np.where(near, 0.0, density * (1 / safe_r - 1 / safe_u))
     all_of_them = np.exp((n * np.log(np.maximum(p, 1e-300))).sum(axis=1))
     return np.asarray(np.where(goal <= 0, 1.0, np.where(solvable, np.clip(value, 0, 1), all_of_them)))
 
