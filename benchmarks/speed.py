@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -249,6 +250,49 @@ def of_starting() -> Iterator[Figure]:
     yield Figure("starting", "from unperplexed import assess, of import numpy", loaded / of_numpy, "")
 
 
+def of_commands() -> Iterator[Figure]:
+    """Processor time of whole commands, intervals and diagnosis included, beside processes that only read the file."""
+    import polars as pl
+
+    examples = Path(__file__).parents[1] / "examples"
+    loading = ["-c", "import numpy, polars"]
+    with tempfile.TemporaryDirectory() as folder:
+        classes, column = Path(folder) / "classes.csv", Path(folder) / "column.csv"
+        y, p = multiclass(10_000, 10)
+        pl.DataFrame({"y": y, **{f"p{k}": p[:, k] for k in range(10)}}).write_csv(classes, float_precision=6)
+        y, p = binary(1_000_000)
+        pl.DataFrame({"y": y, "p": p}).write_csv(column, float_precision=6)
+        cases = {
+            "569 rows": (examples / "breast_cancer.csv", "--truth diagnosis --prob malignant", loading),
+            "442 rows, overconfident": (
+                examples / "gallery" / "diabetes.csv",
+                "--truth progressed --prob boosted --pos-label yes",
+                loading,
+            ),
+            "10,000 x 10": (classes, "--truth y --prob p*", reading(classes)),
+            "1,000,000 binary rows": (column, "--truth y --prob p", reading(column)),
+        }
+        for name, (path, options, beside) in cases.items():
+            command = ["-m", "unperplexed", "assess", str(path), *options.split()]
+            pairs = [(processor_time(*command), processor_time(*beside)) for _ in range(6)][1:]
+            ours, others = (min(times) for times in zip(*pairs, strict=True))
+            unit = "starts with NumPy and polars" if beside is loading else "readings by polars"
+            yield Figure("assess, whole command", name, ours / others, unit, 2.5 if beside is loading else 2)
+
+
+def reading(path: Path) -> list[str]:
+    """Arguments of a process that reads a file."""
+    return ["-c", f"import polars; polars.read_csv({str(path)!r})"]
+
+
+def processor_time(*arguments: str) -> float:
+    """Processor time of a process of its own, which others on the machine disturb less than the time on the clock."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def started(*arguments: str, times: int = 7) -> float:
     """Shortest time of a process of its own."""
     return best(lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True), times)
@@ -304,6 +348,7 @@ GROUPS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "memory": lambda _: of_memory(),
     "growth": of_growth,
     "starting": lambda _: of_starting(),
+    "commands": lambda _: of_commands(),
     "numpy": lambda _: of_numpy(),
 }
 """By name; more rows if a large run is asked for."""

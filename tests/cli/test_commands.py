@@ -598,7 +598,9 @@ def test_calibration_says_when_it_is_made_from_coarse_cells(tmp_path, capsys):
     assert "from coarse cells" not in capsys.readouterr().out
 
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 OF_SCIPY = {"scipy.stats", "scipy.fft", "scipy.linalg"} | ({"scipy.optimize"} if KERNEL == "compiled kernel" else set())
+ALL_OF_SCIPY = {"scipy"} if KERNEL == "compiled kernel" else OF_SCIPY
 OF_CLASSES = {f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_fit", "class_statistics")}
 
 
@@ -615,6 +617,10 @@ OF_CLASSES = {f"unperplexed.calibration.diagnosis.{name}" for name in ("multicla
             "assess rows.csv --truth y --prob p",
             {"matplotlib", "pyarrow", "tqdm", "sklearn", "torch", "dask", "pyspark", *OF_SCIPY, *OF_CLASSES},
         ),
+        (
+            f"assess {EXAMPLE} --truth diagnosis --prob malignant",
+            {"matplotlib", "pyarrow", "unperplexed.recalibration.binary_fit", *ALL_OF_SCIPY, *OF_CLASSES},
+        ),
     ],
 )
 def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
@@ -628,9 +634,6 @@ def test_nothing_is_loaded_that_is_not_needed(tmp_path, command, unneeded):
     loaded = set(done.stderr.split())
     assert "unperplexed" in loaded
     assert not loaded & unneeded
-
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_cells_of_what_happened(monkeypatch, rng):
 
             def table(w=weights, bits=bits):
                 grid = Grid(bits)
-                columns, total = np.zeros((7, grid.size)), np.zeros(grid.size)
+                columns, total = grid.happened_columns(), np.zeros(grid.size)
                 columns[-2:] = [[np.inf], [-np.inf]]
                 grid.count_happened(values, w, columns)
                 grid.count(values, total, w)
@@ -143,11 +143,12 @@ def test_softmax(monkeypatch, rng, classes):
     assert np.isinf(compiled[1]).all()
 
 
-@pytest.mark.parametrize("limbs", [3, 4])
+@pytest.mark.parametrize("limbs", [3, 4, 5])
 def test_limbs(monkeypatch, rng, limbs):
     x = np.concatenate([rng.normal(size=999), 2.0 ** rng.uniform(-120, 10, 500), -(2.0 ** rng.uniform(-120, 10, 500))])
     x = np.concatenate([x, (rng.integers(-9, 9, 99) + 0.5) * 2.0 ** (10 - 36)])  # halves of the lowest place, to even
-    for n in (0, 1, 7, 8, 9, x.size):
+    x = np.concatenate([x, rng.uniform(1000, 1024, 70_000)])  # whose sums take most digits
+    for n in (0, 1, 7, 8, 9, 15, 16, 17, 1597, x.size):
         compiled, plain = both(monkeypatch, lambda n=n: limb_sums(x[:n], 10, limbs))
         assert compiled == plain
 
@@ -211,3 +212,17 @@ def test_what_is_no_probability_is_counted_nowhere_else(rng, dtype, value):
         assert total.sum() == 2 * p.size
         assert not columns[:7].any()
         assert not columns[14:].any()
+
+
+@pytest.mark.skipif(_kernels._kernel is None, reason="built without a compiler")
+def test_lines_of_another_width(rng):
+    """The first line whose fields are not as many as the header's, as plain splitting finds it."""
+    for _ in range(300):
+        width = int(rng.integers(1, 4))
+        lines = [b",".join([b"x"] * width)] * int(rng.integers(0, 6))
+        lines += [b"".join(rng.choice([b"x", b","], int(rng.integers(0, 5)))) for _ in range(int(rng.integers(0, 3)))]
+        text = b"\n".join(lines) + rng.choice([b"", b"\n"])
+        counts = [line.count(b",") + 1 for line in text.removesuffix(b"\n").split(b"\n")] if text else []
+        other = [(at, fields) for at, fields in enumerate(counts) if fields != width]
+        found = _kernels._kernel.line_of_other_width(text, ",", width)
+        assert found == other[0] if other else found[0] == -1

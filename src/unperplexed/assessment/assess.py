@@ -42,6 +42,7 @@ from ..tally.views import refuse_rows
 from .against import skill_against
 from .bins import bin_table, curve_of, distribution
 from .classes import (
+    ClassTables,
     Measure,
     bias_of,
     class_average,
@@ -203,7 +204,7 @@ def assess(
     if tally.n_classes == 2 and not tally.grouped:
         return result
     result = result.diagnosed_by(partial(_diagnosed, forecasts, tally), lambda: [forecasts])
-    if tally.n_classes > 2 and result.classes is None:
+    if tally.n_classes > 2 and result.view != "each-class":
         result = result.with_classes(partial(_each_class, forecasts, tally, replace(settings, view="each-class")))
     return result
 
@@ -304,7 +305,6 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
         fraction_bits=tally.fraction_bits,
         bias=bias_of(tally),
         surprises=_surprises(tally, reported, floor, limit),
-        **(_by_class(tally, each, estimate, measure, floor, limit) if labels else {}),
         _source=Source(
             tally,
             headline,
@@ -313,6 +313,7 @@ def assess_tally(tally: Tally, settings: AssessmentSettings) -> Assessment:
             settings.sampling,
             measured=occurred,
             asked=settings.asked,
+            class_tables=partial(_by_class, tally, each, estimate, measure, floor, limit) if labels else ClassTables,
         ),
     )
 
@@ -349,15 +350,15 @@ def _check_assessable(tally: Tally, view: View) -> None:
 
 def _by_class(
     tally: Tally, each: ClassPairs, estimate: Estimate, measure: Measure, floor: float, limit: Limit
-) -> dict[str, Any]:
+) -> ClassTables:
     """Tables of the each-class view."""
     independent = not tally.weighted and not tally.grouped
     table = class_table(each, estimate, tally.labels, tally.weight, floor, limit, independent)
-    found: dict[str, Any] = {"classes": table, "class_average": class_average(table)}
-    if tally.predictions is not None or tally.binary is not None:
-        tops = tally.each_class("predictions")
-        found["predicted"] = predicted_table(tops, measured_each(tops, measure), tally.labels, tally.weight)
-    return found
+    found = ClassTables(table, class_average(table))
+    if tally.predictions is None and tally.binary is None:
+        return found
+    tops = tally.each_class("predictions")
+    return found._replace(predicted=predicted_table(tops, measured_each(tops, measure), tally.labels, tally.weight))
 
 
 def _surprises(tally: Tally, reported: Averages, floor: float, limit: Limit) -> SurpriseTable | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammainc, gammaincc
 
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
@@ -137,6 +136,14 @@ class Bias:
     """Standard error of the gap if the forecasts are calibrated. NaN for clusters of dependent rows."""
 
 
+class ClassTables(NamedTuple):
+    """Tables of the each-class view."""
+
+    classes: ClassTable | None = None
+    class_average: ClassAverage | None = None
+    predicted: PredictedTable | None = None
+
+
 def bias_of(tally: Tally) -> Bias | None:
     """Find the bias of forecasts of two classes; None where the tally does not know."""
     columns = tally.positive
@@ -258,6 +265,8 @@ def _p_values(off: Floats, variance: Floats, third: Floats) -> Floats:
 
 def _gamma_tail(z: Floats, skewness: Floats) -> Floats:
     """How much of a gamma distribution, shifted to mean 0 and scaled to variance 1, lies above z."""
+    from scipy.special import gammainc, gammaincc
+
     side, shape = np.where(skewness < 0, -1.0, 1.0), 4 / np.maximum(skewness**2, _NO_SKEWNESS**2)
     at = np.maximum(shape + side * z * np.sqrt(shape), 0)
     return np.asarray(np.where(side > 0, gammaincc(shape, at), gammainc(shape, at)))

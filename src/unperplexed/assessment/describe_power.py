@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import expit, logit
 
+from .._lib.elementary import expit, logit
 from .describe_charts import Event
 
 _POINTS, _SLOPE = 0.05, 0.2

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, xlogy
 
+from .._lib.elementary import expit, xlogy
 from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..calibration.resampling import positive_pairs, shown_counts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
+from .._lib.elementary import log_gamma, xlogy
 from .._lib.typing import Floats
 from ..statistics.intervals import Interval
 from .probability_groups import ProbabilityGroups
@@ -25,7 +25,14 @@ def expected_by_chance(groups: ProbabilityGroups, weight: float = 1.0) -> float:
     n = np.maximum(np.rint(groups.total / weight), 1.0)
     p = np.clip(groups.mean, 0.0, 1.0)
     k = np.minimum(np.floor(n * p) + 1, n)
-    log = np.log(2 * k) + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlogy(n - k + 1, 1 - p)
+    log = (
+        np.log(2 * k)
+        + log_gamma(n + 1)
+        - log_gamma(k + 1)
+        - log_gamma(n - k + 1)
+        + xlogy(k, p)
+        + xlogy(n - k + 1, 1 - p)
+    )
     spread = p * (1 - p)
     deviation = np.where(spread > 0, np.exp(log) / n, 0.0)
     deviation *= np.sqrt(np.divide(groups.variance, spread, out=np.zeros_like(spread), where=spread > 0))

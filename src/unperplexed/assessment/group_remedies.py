@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._lib.formatting import number_of, p_value_cell, printable, short_name
 from ..forecasts.group_keys import Key
@@ -16,6 +15,7 @@ from ..report.document import Block, Code, Column, Prose, Table
 from ..report.numbers import number
 from ..sources.row_filter import condition_of
 from ..statistics.standard_errors import holm
+from ..statistics.tails import normal_cdf
 from .remedy import Commands, PythonLine, Remedy
 from .result import Assessment
 
@@ -77,7 +77,7 @@ def group_remedies(groups: Sequence[tuple[Key, Assessment]]) -> dict[Key, GroupR
 def _p_value(remedy: Remedy) -> float:
     """p-value of the gain, whose interval ends so many standard errors below it."""
     gain, error = remedy.gain.gain, (remedy.gain.gain - remedy.gain.interval[0]) / _REACH
-    return 1.0 if error <= 0 else float(2 * ndtr(-abs(gain) / error))
+    return 1.0 if error <= 0 else 2 * normal_cdf(-abs(gain) / error)
 
 
 def remedy_blocks(

@@ -13,7 +13,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._lib.progress import steps
 from .._lib.typing import Floats
@@ -30,6 +29,7 @@ from ..statistics.averages import HEADLINE_ORDERS, log_spread
 from ..statistics.intervals import Band, Interval, Sampling, wilson
 from ..statistics.means import Limit, apply_limit, t_quantile
 from ..statistics.standard_errors import LEAST_WORTH
+from ..statistics.tails import normal_cdf
 from ..tally.tally import Tally, View
 from ..theory.coupled import expm1_ratio
 from .risk_profile import RiskProfile, profile_of_points
@@ -148,7 +148,7 @@ def sampled(
         low, high = np.exp(hull(log, off, draws.reach, grown))
         bias = bias_beyond_chance(off, draws.reach, grown)
         without = np.exp(log - bias)
-    highest = np.exp([_quantiles(each, ndtr(np.array([draws.reach])))[0] for each in logs]).max(axis=0)
+    highest = np.exp([_quantiles(each, np.array([normal_cdf(draws.reach)]))[0] for each in logs]).max(axis=0)
     if not point[-1] > 0:  # what was predicted with probability 0 occurred: no other sample tells more
         highest[-1] = math.nan
     intervals = {

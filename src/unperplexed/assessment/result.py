@@ -41,6 +41,7 @@ from .classes import (
     Bias,
     ClassAverage,
     ClassTable,
+    ClassTables,
     PredictedTable,
 )
 from .confusion import ConfusionTable, confusion_table
@@ -81,6 +82,8 @@ class Source:
     """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
     asked: Sequence[str] = ()
     """Scoring rules that were asked for by name, which text then has."""
+    class_tables: Callable[[], ClassTables] = ClassTables
+    """Makes the tables of the each-class view."""
     by_class: Callable[[], Assessment] | None = None
     """Assesses each class of rows in memory, where the assessment itself does not."""
 
@@ -90,7 +93,7 @@ class Source:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
-        return {**vars(self), "diagnose": None, "chunks": None, "by_class": None}
+        return {**vars(self), "diagnose": None, "chunks": None, "class_tables": ClassTables, "by_class": None}
 
     def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
         """Compute intervals, bands and warnings of the figures."""
@@ -162,12 +165,6 @@ class Assessment(JsonResult):
     """Whether every distinct probability was counted by itself, not in cells."""
     exact_limit: int
     fraction_bits: int
-    classes: ClassTable | None = None
-    """In the each-class view: each class by itself, the worst first."""
-    class_average: ClassAverage | None = None
-    """In the each-class view: plain means over the classes, each counting once."""
-    predicted: PredictedTable | None = None
-    """In the each-class view: the rows that predicted each class. None for a tally without the part "predictions"."""
     bias: Bias | None = None
     """With two classes the mean prediction of the positive one, and its observed frequency."""
     surprises: SurpriseTable | None = None
@@ -197,7 +194,13 @@ class Assessment(JsonResult):
         except InputError as error:  # the rows cannot be read any more
             diagnosis = not_made(str(error).rstrip("."), self.n_rows, self.labels)
         remedy, untried = (self.remedy, self.untried_remedy) if diagnosis.made else (None, None)
-        return {**vars(self), "diagnosis": diagnosis, "remedy": remedy, "untried_remedy": untried}
+        made = {
+            "diagnosis": diagnosis,
+            "remedy": remedy,
+            "untried_remedy": untried,
+            "_class_tables": self._class_tables,
+        }
+        return {**vars(self), **made}
 
     def diagnosed_by(self, diagnose: Callable[[], Diagnosis], chunks: Chunks | None = None) -> Assessment:
         """Return the same assessment with another way to its diagnosis, which is made when asked for.
@@ -212,6 +215,25 @@ class Assessment(JsonResult):
         assert self._source is not None
         return replace(self, _source=replace(self._source, commands=commands))
 
+    @cached_property
+    def _class_tables(self) -> ClassTables:
+        return self.source.class_tables()
+
+    @property
+    def classes(self) -> ClassTable | None:
+        """In the each-class view: each class by itself, the worst first. Made when first asked for, as the next two."""
+        return self._class_tables.classes
+
+    @property
+    def class_average(self) -> ClassAverage | None:
+        """In the each-class view: plain means over the classes, each counting once."""
+        return self._class_tables.class_average
+
+    @property
+    def predicted(self) -> PredictedTable | None:
+        """In the each-class view: the rows that predicted each class. None for a tally without "predictions"."""
+        return self._class_tables.predicted
+
     def with_classes(self, by_class: Callable[[], Assessment]) -> Assessment:
         """Return the same assessment with a way to that of each class, which is made when asked for."""
         return replace(self, _source=replace(self.source, by_class=by_class))
@@ -219,7 +241,7 @@ class Assessment(JsonResult):
     @cached_property
     def by_class(self) -> Assessment | None:
         """The assessment in the each-class view, for tables of the classes; None where rows are not in memory."""
-        if self.classes is not None:
+        if self.view == "each-class":
             return self
         return None if self.source.by_class is None else self.source.by_class()
 
@@ -349,6 +371,7 @@ class Assessment(JsonResult):
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
         plain: dict[str, Any] = plain_values(replace(self, _source=None))
         del plain["_source"], plain["surprises"]
+        plain |= plain_values(self._class_tables._asdict())
         plain["verdict"] = self.verdict
         plain["diagnosis"] = self.diagnosis.to_dict()
         plain["remedy"] = None if self.remedy is None else self.remedy.to_dict()

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
 
+from .._lib.elementary import logit
 from .._lib.typing import Floats, Ints
 from ..tally.tally import Tally, View
 from .resampling import CellCounts, shown_counts

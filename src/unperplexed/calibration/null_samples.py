@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, ndtr
 
 from .._lib.typing import Floats, Ints
 from ..tally.row_sample import ROOM, RowSample
@@ -79,6 +78,8 @@ class _CellRows:
 
     def correlated_samples(self, counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
         """Draw counts of the cells that are correlated as they are in these rows: a Gaussian copula."""
+        from scipy.special import ndtr
+
         variance, correlation = self._moments(counts.reported.size)
         total, p = counts.counted.total, counts.reported
         # Cell by cell, since one row that was often said is kept all times or none.
@@ -112,6 +113,8 @@ class _CellRows:
 
 def _quantiles(total: float, p: float, share: Floats) -> Floats:
     """Quantiles of a binomial count that varies little."""
+    from scipy.special import bdtr
+
     n = round(total)
     flip = p > 0.5
     q = 1 - p if flip else p

@@ -13,10 +13,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from .._lib.typing import Floats
 from ..kernels.isotonic import isotonic_means
+from ..statistics.tails import normal_cdf
 from ..theory.coupled import expm1_ratio
 from .estimators import isotonic, shrunk_isotonic
 
@@ -162,4 +162,4 @@ def _uncertainty(world: Deviation, scale: Floats) -> Floats:
 
 
 def _outside(reach: float) -> float:
-    return 2 * float(ndtr(-reach))
+    return 2 * normal_cdf(-reach)

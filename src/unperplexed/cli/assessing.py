@@ -51,7 +51,7 @@ def assessment_of(arguments: argparse.Namespace) -> Assessment:
     if once or (counted.n_classes == 2 and not counted.grouped):
         return found
     chunks = file_chunks(arguments, change)
-    if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.classes is None:
+    if 2 < counted.n_classes <= _MOST_CLASSES_ONE_BY_ONE and found.view != "each-class":
         found = found.with_classes(partial(_each_class, arguments, settings, change))
     return found.diagnosed_by(partial(_diagnosed, chunks, counted), chunks)
 

@@ -9,6 +9,7 @@
 #include "distinct.hpp"
 #include "exact_sums.hpp"
 #include "isotonic.hpp"
+#include "lines.hpp"
 #include "rows.hpp"
 #include "softmax.hpp"
 
@@ -38,6 +39,7 @@ NB_MODULE(_kernel, m) {
           nb::arg("weights").none(), nb::arg("total"), nb::arg("places"));
     m.def("happened", &happened, nb::arg("values"), nb::arg("weights").none(), nb::arg("fraction_bits"),
           nb::arg("columns"));
+    m.def("line_of_other_width", &line_of_other_width, nb::arg("text"), nb::arg("separator"), nb::arg("width"));
     m.def("limb_sums", &limb_sums, nb::arg("values"), nb::arg("bits"), nb::arg("limbs"));
     m.def("class_sums", &class_sums, nb::arg("p"), nb::arg("truth"), nb::arg("logs"), nb::arg("tails"), nb::arg("sums"),
           nb::arg("coarse"));

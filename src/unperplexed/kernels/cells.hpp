@@ -45,11 +45,12 @@ constexpr int HALF_BITS = 14;
 // Columns of DenseCells after the total, in their order.
 enum Column { HAPPENED, SQUARED, FIRST, SECOND_HIGH, SECOND_LOW, LOW, HIGH, COLUMNS };
 
-// Values that happened, each with its weight or 1, added to the columns of their cells.
+// Values that happened, each with its weight or 1, added to the columns of their cells. Where those of a cell lie side
+// by side, a value touches one line of memory, not seven.
 void happened(Vector<const double> values, std::optional<Vector<const double>> weights, int fraction_bits,
-              Output columns) {
+              Matrix<double> columns) {
     const Grid grid(fraction_bits);
-    const Index n = values.shape(0), size = grid.size;
+    const Index n = values.shape(0), size = columns.stride(0), step = columns.stride(1);
     if (columns.shape(0) != COLUMNS || columns.shape(1) != grid.size ||
         (weights && weights->shape(0) != values.shape(0))) {
         throw nb::value_error("happened: shapes do not go together");
@@ -62,7 +63,7 @@ void happened(Vector<const double> values, std::optional<Vector<const double>> w
         const auto [code, place] = grid.of(x[row]);
         const double each = w ? w[row] : 1.0;
         const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
-        double* cell = to + code;
+        double* cell = to + step * code;
         if (cell[HAPPENED * size] == 0) cell[LOW * size] = cell[HIGH * size] = x[row];
         cell[HAPPENED * size] += each;
         cell[SQUARED * size] += each * each;

@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+#include "elementary.hpp"
+
 namespace curves {
 
 constexpr double SHRINKAGE = 4;          // pairs of either outcome that a block's own frequency is held against
@@ -50,6 +52,13 @@ struct Line {
 // Entries of a logistic regression on log-odds that are its offset too.
 struct Regression {
     std::vector<double> odds, place, happened, total;
+    std::vector<double> now;  // probabilities on a line
+
+    void set(const Line& at) {
+        now.resize(odds.size());
+        for (std::size_t i = 0; i < odds.size(); ++i) now[i] = odds[i] + at.level + at.slope * place[i];
+        to_probabilities(now.data(), now.size());
+    }
 
     void clear() {
         for (auto* each : {&odds, &place, &happened, &total}) each->clear();
@@ -65,11 +74,12 @@ struct Regression {
     }
 
     // How far level and slope are to go, by the gradient and the curvature of the likelihood.
-    Line newton(const Line& at) const {
+    Line newton(const Line& at) {
+        set(at);
         double up = 0, around = 0, a = 0, b = 0, c = 0;
         for (std::size_t i = 0; i < odds.size(); ++i) {
-            const double x = place[i], now = expit(odds[i] + at.level + at.slope * x);
-            const double residual = happened[i] - total[i] * now, curvature = total[i] * now * (1 - now);
+            const double x = place[i], p = now[i];
+            const double residual = happened[i] - total[i] * p, curvature = total[i] * p * (1 - p);
             up += residual;
             around += residual * x;
             a += curvature;
@@ -85,7 +95,7 @@ struct Regression {
         return {std::clamp(step.level, -FARTHEST, FARTHEST), std::clamp(step.slope, -FARTHEST, FARTHEST)};
     }
 
-    Line fitted(Line at) const {
+    Line fitted(Line at) {
         if (odds.empty()) return at;
         const auto [least, most] = std::minmax_element(place.begin(), place.end());
         double current = std::numeric_limits<double>::quiet_NaN();
@@ -111,6 +121,17 @@ struct Regression {
             if (gained <= 1e-13 * std::abs(current)) break;
         }
         return at;
+    }
+};
+
+// Probabilities, and the logarithms of them and of what they leave to 1.
+struct Logarithms {
+    std::vector<double> p, log, log_of_rest;
+
+    void set() {
+        log.resize(p.size());
+        log_of_rest.resize(p.size());
+        logarithms(p.data(), p.size(), log.data(), log_of_rest.data());
     }
 };
 
@@ -144,8 +165,9 @@ private:
     Line all_;  // over the log-odds, of all samples together
     std::vector<double> line_;
     Regression regression_;
-    std::vector<std::size_t> some_;
+    std::vector<std::size_t> some_, between_;  // entries of a sample, and which of those are between 0 and 1
     std::vector<double> happened_, total_, found_, bent_;
+    Logarithms before_, after_;
     std::vector<Block> blocks_;
 
     struct Scale {
@@ -183,7 +205,7 @@ private:
 
     // Samples begin with the line of all together, which is near that of each.
     void start(const double* happened, const double* total, std::size_t samples) {
-        Regression all{odds_, odds_, std::vector<double>(odds_.size()), std::vector<double>(odds_.size())};
+        Regression all{odds_, odds_, std::vector<double>(odds_.size()), std::vector<double>(odds_.size()), {}};
         for (std::size_t at = 0; at < samples; ++at) {
             prepare(happened + at * n_, total + at * n_);
             for (std::size_t k = 0; k < inner_.size(); ++k) {
@@ -206,19 +228,28 @@ private:
             of += regression_.total[k];
         }
         const bool falls = line.slope < -scale.spread;  // beside the offset's slope of 1 over log-odds
-        for (std::size_t k = 0; k < inner_.size(); ++k)
-            line_[inner_[k]] =
-                falls ? sum / of : expit(odds_[k] + line.level + line.slope * regression_.place[k]);
+        if (!falls) regression_.set(line);
+        for (std::size_t k = 0; k < inner_.size(); ++k) line_[inner_[k]] = falls ? sum / of : regression_.now[k];
     }
 
-    static double log_likelihood(double p, double happened, double missed) {
-        return (happened == 0 ? 0 : happened * std::log(p)) + (missed == 0 ? 0 : missed * std::log1p(-p));
+    // What the log-likelihood of a sample gains where its entries between 0 and 1 are measured by other probabilities.
+    double gained() {
+        after_.set();
+        before_.set();
+        double sum = 0;
+        for (std::size_t j = 0; j < between_.size(); ++j) {
+            const double happened = happened_[between_[j]], missed = total_[between_[j]] - happened;
+            sum += (happened == 0 ? 0 : happened * (after_.log[j] - before_.log[j])) +
+                   (missed == 0 ? 0 : missed * (after_.log_of_rest[j] - before_.log_of_rest[j]));
+        }
+        return sum;
     }
 
     void one(const double* happened, const double* total, double* out) {
         rising_line(happened, total);
-        for (auto* each : {&happened_, &total_, &found_, &bent_}) each->clear();
+        for (auto* each : {&happened_, &total_, &found_, &bent_, &before_.p, &after_.p}) each->clear();
         some_.clear();
+        between_.clear();
         for (std::size_t i = 0; i < n_; ++i) {
             out[i] = std::numeric_limits<double>::quiet_NaN();
             if (!(total[i] > 0)) continue;
@@ -227,7 +258,7 @@ private:
             total_.push_back(total[i]);
         }
         pooled(happened_.data(), total_.data(), some_.size(), blocks_);
-        double gain = 0, chance = 0;
+        double chance = 0;
         std::size_t j = 0;
         for (const Block& block : blocks_) {
             double expected = 0;
@@ -240,14 +271,15 @@ private:
             chance += weight * (2 - weight);
             for (std::size_t k = first; k < block.end; ++k) {
                 const double p = reported_[some_[k]], line = line_[some_[k]], bent = line + weight * (frequency - line);
-                const bool between = p > 0 && p < 1;
                 bent_.push_back(bent);
                 found_.push_back(frequency);
-                const double missed = total_[k] - happened_[k];
-                if (between)
-                    gain += log_likelihood(bent, happened_[k], missed) - log_likelihood(line, happened_[k], missed);
+                if (!(p > 0 && p < 1)) continue;
+                between_.push_back(k);
+                before_.p.push_back(line);
+                after_.p.push_back(bent);
             }
         }
+        const double gain = gained();
         const double share = gain > 0 ? std::max(1 - chance / (2 * gain), 0.0) : 0;
         for (std::size_t k = 0; k < some_.size(); ++k) {
             const double p = reported_[some_[k]], line = line_[some_[k]];

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, xlog1py, xlogy
 
+from .._lib.elementary import expit, logit, xlog1py, xlogy
 from .._lib.typing import Floats, Ints
 from .compiled import kernel as _kernel
 from .isotonic import frequencies, isotonic_bins, isotonic_means

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
 
+from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from .log_odds_tail import tail
 

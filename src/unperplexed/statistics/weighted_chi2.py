@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr
 
 from .._lib.typing import Floats
+from .tails import chi2_sf, normal_cdf
 
 
 def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> float:
@@ -20,7 +20,11 @@ def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> fl
     if not w.size or x <= 0:
         return 1.0
     if np.ptp(w) < 1e-12:
-        return float(chdtrc(w.size, x / w[0]) if math.isinf(freedom) else fdtrc(w.size, freedom, x / w.sum()))
+        if math.isinf(freedom):
+            return chi2_sf(w.size, float(x / w[0]))
+        from scipy.special import fdtrc
+
+        return float(fdtrc(w.size, freedom, x / w.sum()))
     if abs(x - w.sum()) < 1e-3 * w.sum():  # at the mean the formula is 0/0
         return (weighted_chi2_sf(w.sum() * 1.003, w, freedom) + weighted_chi2_sf(w.sum() * 0.997, w, freedom)) / 2
     part = x / freedom
@@ -35,4 +39,4 @@ def weighted_chi2_sf(x: float, weights: Floats, freedom: float = math.inf) -> fl
     below = t * x if part == 0 else freedom / 2 * math.log1p(2 * t * part)
     r = np.sign(t) * np.sqrt(2 * (below + 0.5 * np.log1p(-2 * t * w).sum()))
     u = t * np.sqrt((2 * w**2 / (1 - 2 * t * w) ** 2).sum() + 2 * x * part / (1 + 2 * t * part) ** 2)
-    return float(np.clip(ndtr(-(r + np.log(u / r) / r)), 0, 1))
+    return normal_cdf(float(-(r + np.log(u / r) / r)))

@@ -74,7 +74,7 @@ class BinaryCounter:
         """Go on in cells."""
         self._cells = []
         for table in self._tables():
-            cells, columns = table.in_cells(self._grid), np.zeros((len(_COUNTED), self._grid.size))
+            cells, columns = table.in_cells(self._grid), self._grid.happened_columns()
             columns[:, cells.key] = [getattr(cells, name) for name in _COUNTED]
             self._cells.append(columns)
 

@@ -199,7 +199,7 @@ class DenseCells:
     def __init__(self, grid: Grid, start: Cells | None) -> None:
         self.totals = CellTotals(grid, np.zeros(grid.size))
         names = [f.name for f in fields(Cells)[2:]]
-        self.happened = np.zeros((len(names), grid.size))  # ends are 0 where nothing happened
+        self.happened = grid.happened_columns()  # ends are 0 where nothing happened
         if start is not None:
             self.totals.total[start.key] = start.total
             some = start.happened > 0

@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import chdtrc, chdtri, expit, log_expit, pdtrc
 
+from ..._lib.elementary import expit, log_expit
 from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...statistics.log_odds_maps import NAMES, features
+from ...statistics.tails import chi2_sf, squared_normal_isf
 from .binary_clusters import Uncertain, effects_alone, uncertain
 from .binary_search import Fitted, Search, costliest_first
 from .binary_search import gains as gains_of
@@ -129,6 +130,8 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
     m, expected = float(wrong.sum()), float(counts @ expit(-np.abs(s)))
     if m < 0.5:
         return None
+    from scipy.special import pdtrc
+
     m = m if data.wrong_rows is None else float(data.wrong_rows)
     rows: tuple[int, ...] = ()
     if data.rows_at is not None:
@@ -162,7 +165,7 @@ class _Naming:
         best = search.best(range(1, _MOST_ERRORS + 1)) if search.fits else ()
         if best and search.fits[best].worth <= 0:  # no name pays for itself: the best alone, if it is significant
             best = search.best(range(1, 2))
-            best = best if search.ratio(best) >= chdtri(1, LEVEL) else ()
+            best = best if search.ratio(best) >= squared_normal_isf(LEVEL) else ()
         if not best:
             words = f"miscalibrated in a way that has no name here ({p_value_text(tested.p_value)})"
             self.findings = [Finding("shape", words, p_value=tested.p_value, remedy=_SHAPE)]
@@ -185,7 +188,7 @@ class _Naming:
             left = total > 1e-9 * rows.total
             without = rows._replace(total=total, positive=positive).only(left)
             fits = Search(without, self.tested, 1).fits
-            if max(x.ratio for x in fits.values()) < chdtri(1, LEVEL / len(fits)):
+            if max(x.ratio for x in fits.values()) < squared_normal_isf(LEVEL / len(fits)):
                 words = rows_words([math.exp(each.log_p) for each in chosen[:k]])
                 numbers: tuple[int, ...] = ()
                 if self.data.rows_at is not None:
@@ -207,7 +210,7 @@ class _Naming:
             value, sd = whole.map.parameter(name), sure[name]
             half, p_value = sd.reach * sd.standard_error, sd.p_value(value)
             if math.isnan(p_value):
-                p_value = float(chdtrc(1, max(whole.ratio - search.ratio(less), 0.0)))
+                p_value = chi2_sf(1, max(whole.ratio - search.ratio(less), 0.0))
             finding = Finding(name, "", value, (value - half, value + half), p_value, gain)  # type: ignore[arg-type]
             self.findings.append(
                 worded(
@@ -249,7 +252,7 @@ class _Naming:
         some = [column for column in basis if column is not None]
         z = np.array([(rows.positive - rows.total * q) @ column for column in some])
         statistic = float(z @ z) / self.tested.design_effect
-        self.rest = float(chdtrc(len(some), statistic)) if some else 1.0
+        self.rest = chi2_sf(len(some), statistic) if some else 1.0
         self.mostly_rest = statistic > whole.ratio
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, stdtr
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import FittedMap, features
 from ...statistics.means import t_quantile
@@ -81,6 +81,10 @@ class Uncertain(NamedTuple):
 
     def p_value(self, value: float) -> float:
         """Return that of a value of 0; NaN where the standard error is not estimated from clusters."""
+        if math.isnan(self.freedom):
+            return math.nan
+        from scipy.special import stdtr
+
         return float(2 * stdtr(self.freedom, -abs(value) / self.standard_error))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.special import expit
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...kernels.rows import COARSE, COARSE_CELLS

@@ -7,8 +7,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import (
     NAMES,

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
 
 from ..._lib.formatting import p_value_text
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
 from ...statistics.definite import definite
+from ...statistics.tails import chi2_sf
 from . import class_words as say
 from .class_maps import SCALARS, Errors
 from .class_search import LEAST, Candidate, Search
@@ -38,7 +38,7 @@ def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -
         less = search.found.get(tuple(each for each in best if each != name))
         ratio = candidate.ratio - (less.ratio if less else 0.0)
         parameters = candidate.parameters - (less.parameters if less else 0.0) if name == "bias" else 1.0
-        p_value = float(chdtrc(max(parameters, 1.0), max(ratio, 0.0)))
+        p_value = chi2_sf(max(parameters, 1.0), max(ratio, 0.0))
         classes = _biased_classes(search, best) if name == "bias" else np.empty(0, np.int64)
         finding = _finding(name, shown[name], spread[id(shown[name])], classes, means, p_value, gain)
         beside = name == "tail" and "confidence" in best

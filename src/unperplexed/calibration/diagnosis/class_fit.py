@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import expit
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
 from .class_maps import (
@@ -71,6 +70,7 @@ class Fitter:
 
     def fit(self, errors: Errors, start: ClassMap, only: Ints | None = None, sd: float = BIAS_SD) -> Fit:
         """Maximise the likelihood with the prior, from a map of fewer errors; biases of some classes only, if given."""
+        from scipy.linalg import solve_triangular
         from scipy.optimize import minimize
 
         scale = 1.0

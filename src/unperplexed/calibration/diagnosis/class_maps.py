@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Floats
 from .class_rows import Chunk
-from .class_statistics import gram
 
 Errors = tuple[str, ...]
 _NOISE_GRID = expit(np.linspace(-9, 0.5, 20))
@@ -128,7 +127,8 @@ def information(chunks: Iterable[Chunk], mapping: ClassMap, classes: int, biases
         if e:
             total[3:, 3:] -= (rho - 0.5 * rho.sum(axis=1, keepdims=True) * q).T @ q
         else:
-            total[3:, 3:] -= 0.5 * gram(q * np.sqrt(w))
+            root = q * np.sqrt(w)
+            total[3:, 3:] -= 0.5 * (root.T @ root)
         total[np.arange(3, 3 + classes), np.arange(3, 3 + classes)] += 0.5 * rho.sum(axis=0)
     total[3:, :3] = total[:3, 3:].T
     total[3:, 3:] += total[3:, 3:].T.copy()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import chdtrc
 
 from ..._lib.typing import AnyFloats, Floats
+from ...statistics.tails import chi2_sf
 from ...tally.class_row_sums import CELLS
 from .class_maps import SCALARS, ClassMap, Errors
 from .class_rows import Chunk
@@ -37,7 +37,7 @@ def rest(
             covariance[i, i:] += [float(np.einsum("ij,ij,ij->", weighted, one, other)) for other in directions[i:]]
     covariance = np.triu(covariance) + np.triu(covariance, 1).T
     statistic, count = _beside(score, covariance, len(fitted))
-    return statistic / effect, float(chdtrc(count, statistic / effect)) if count else 1.0
+    return statistic / effect, chi2_sf(count, float(statistic / effect)) if count else 1.0
 
 
 def information_share(statistics: ClassStatistics) -> tuple[Floats, Floats]:

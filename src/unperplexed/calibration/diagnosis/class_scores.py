@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
@@ -176,15 +176,17 @@ class _Biases:
     """The best class biases beside confidence and tail."""
 
     def __init__(self, seen: _Seen, prior: Floats) -> None:
+        from scipy.linalg import cho_factor, cho_solve
+
         self._score, self._across = seen.score, seen.across
-        self._root = cho_factor(definite(seen.known + np.diag(prior)))
-        self._bend = self._across.T @ cho_solve(self._root, self._across)
+        self._solved = partial(cho_solve, cho_factor(definite(seen.known + np.diag(prior))))
+        self._bend = self._across.T @ self._solved(self._across)
 
     def at(self, shape: Floats) -> Floats:
-        return np.asarray(cho_solve(self._root, self._score - self._across @ shape))
+        return np.asarray(self._solved(self._score - self._across @ shape))
 
     def beside(self, shape: Floats) -> tuple[float, Floats, Floats]:
         """Penalised log-likelihood that they add, its gradient, and its Hessian with the other sign."""
         left = self._score - self._across @ shape
-        best = cho_solve(self._root, left)
+        best = self._solved(left)
         return 0.5 * float(left @ best), -self._across.T @ best, -self._bend

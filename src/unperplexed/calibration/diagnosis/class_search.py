@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import chdtri, gammaln
 
 from ..._lib.typing import Floats, Ints
 from ...statistics.definite import definite
+from ...statistics.tails import squared_normal_isf
 from .class_fit import BIAS_SD, SMALL_SD, Fit, information_of
 from .class_maps import SCALARS, ClassMap, Errors
 from .class_statistics import ClassStatistics
@@ -29,7 +28,7 @@ PLAIN: tuple[Errors, ...] = (
 """Sets of errors without class biases; each is also tried with them. Never the tail with the noise."""
 _NEAR = 30.0
 """Sets of errors whose criterion is further below the best are not looked at for biases of a few classes."""
-LEAST = float(chdtri(1, 0.05))
+LEAST = squared_normal_isf(0.05)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +165,8 @@ class Search:
     def _bias_cannot_pay(self, errors: Errors, sd: float = BIAS_SD) -> bool:
         """Whether the score test says that a bias of every class would not pay for its cost."""
         effect = self.gate.effect
+        from scipy.linalg import cho_factor, cho_solve
+
         score = self.found[errors].fit.slopes.bias
         precision = self.fitter.bias_information + np.eye(len(score)) * effect / sd**2
         approximate = float(score @ cho_solve(cho_factor(definite(precision)), score)) / effect
@@ -197,7 +198,8 @@ def _bias_cost(variance: Floats, classes: Ints | None, sd: float) -> float:
         by_chance = float(kept.sum()) + 3 * math.sqrt(2 * float((kept**2).sum()))
         return max(float(each.sum()) * (n - 1) / n, by_chance)
     k = len(classes)
-    return float(each[classes].sum() + 2 * (1 + gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
+    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return float(each[classes].sum() + 2 * (1 + ways))
 
 
 def _beside_biases(shape: Floats, information: Floats) -> Floats:

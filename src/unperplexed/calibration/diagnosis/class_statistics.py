@@ -8,7 +8,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from ..._lib.typing import (
     AnyFloats,
@@ -125,7 +124,7 @@ class ClassStatistics(ReadOnlyArrays):
             np.bincount(chunk.truth, w, classes).astype(np.float64),
             weighted.sum(axis=0),
             weighted.sum(axis=0) - np.einsum("ij,ij->j", weighted, p),
-            np.diag((w * w) @ p) - gram(weighted),
+            np.diag((w * w) @ p) - weighted.T @ weighted,
             *(shape[0], shape[1], shape[2], shape[3], shape[4]),
             counts,
             sums,
@@ -154,12 +153,6 @@ def _shape_moments(chunk: Chunk, p: Floats) -> tuple[Floats, ...]:
 def statistics_of(rows: PreparedRows) -> ClassStatistics:
     """Statistics of all prepared rows."""
     return reduce(add, (ClassStatistics.of(chunk) for chunk in rows.wide()), ClassStatistics.none(rows.counts.classes))
-
-
-def gram(x: Floats) -> Floats:
-    """Product x' x."""
-    upper = dsyrk(1.0, x.T) if x.size else np.zeros((x.shape[1], x.shape[1]))
-    return np.asarray(upper + upper.T - np.diag(np.diag(upper)))
 
 
 def _cells(p: Floats) -> tuple[Floats, Floats]:

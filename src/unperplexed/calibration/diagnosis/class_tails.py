@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, ndtr
 
 from ..._lib.typing import Floats
+from ...statistics.tails import normal_cdf
 
 
 def upper_tail(count: Floats, n: Floats, p: Floats) -> Floats:
@@ -27,7 +27,8 @@ def upper_tail(count: Floats, n: Floats, p: Floats) -> Floats:
     near = np.abs(r) < 1e-3  # at the mean the formula is 0/0
     safe_r, safe_u = np.where(near, 1.0, r), np.where(near, 1.0, u)
     density = np.exp(-0.5 * r * r) / math.sqrt(2 * math.pi)
-    value = ndtr(-r) - np.where(near, 0.0, density * (1 / safe_r - 1 / safe_u))
+    beyond = np.array([normal_cdf(each) for each in (-r).tolist()])
+    value = beyond - np.where(near, 0.0, density * (1 / safe_r - 1 / safe_u))
     all_of_them = np.exp((n * np.log(np.maximum(p, 1e-300))).sum(axis=1))
     return np.asarray(np.where(goal <= 0, 1.0, np.where(solvable, np.clip(value, 0, 1), all_of_them)))
 
@@ -45,6 +46,8 @@ def _saddlepoint(goal: Floats, n: Floats, p: Floats) -> Floats:
 
 def gamma_p_values(away: Floats, variance: Floats, third: Floats, step: float) -> Floats:
     """Two-sided p-values of counts so far from their expectation, as of a gamma distribution with these moments."""
+    from scipy.special import gammainc, gammaincc
+
     sd = np.sqrt(np.maximum(variance, 1e-12))
     z = np.maximum(np.abs(away) - step / 2, 0) / sd
     skewness = np.sign(away) * third / sd**3

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincc, ndtri, stdtr
 
 from ..._lib.typing import Bools, Floats
+from ...statistics.tails import gamma_sf
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import hall, upper_tail
@@ -80,7 +80,11 @@ def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple
 
 def _through_t(z: Floats, units: float) -> Floats:
     """Normal deviates of deviates whose variance was estimated from so many clusters."""
-    return z if math.isinf(units) else np.asarray(-ndtri(stdtr(max(units - 1, 1), -np.abs(z))))
+    if math.isinf(units):
+        return z
+    from scipy.special import ndtri, stdtr
+
+    return np.asarray(-ndtri(stdtr(max(units - 1, 1), -np.abs(z))))
 
 
 # ---- biases of classes
@@ -108,7 +112,7 @@ def _spread(s: ClassStatistics, score: Floats, variance: Floats, by_class: Float
     mean, statistic = float(share.sum()), float(squares.sum())
     if not mean > 1e-9:
         return 0.0, 1.0
-    p_value = float(gammaincc(mean**2 / spread_of_squares, statistic * mean / spread_of_squares))
+    p_value = gamma_sf(mean**2 / spread_of_squares, statistic * mean / spread_of_squares)
     return (statistic - mean) / math.sqrt(spread_of_squares), p_value
 
 
@@ -126,6 +130,8 @@ def _class_p_values(s: ClassStatistics, score: Floats, variance: Floats, units: 
     value = np.minimum(2 * np.minimum(upper_tail(count, n, p), upper_tail(n.sum(axis=1) - count, n, 1 - p)), 1)
     if math.isinf(units):
         return np.asarray(value)
+    from scipy.special import ndtri, stdtr
+
     z = -ndtri(np.maximum(value, 1e-300) / 2)
     return np.asarray(2 * stdtr(max(units - 1, 1), -z))
 

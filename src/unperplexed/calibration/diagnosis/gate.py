@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import expit
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...statistics.log_odds_tail import tail
 from ...statistics.weighted_chi2 import weighted_chi2_sf

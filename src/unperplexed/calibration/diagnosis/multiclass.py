@@ -9,10 +9,10 @@ from functools import reduce
 from operator import sub
 
 import numpy as np
-from scipy.special import ndtri, pdtrc
 
 from ..._lib.typing import Floats
 from ...forecasts.labels import Label
+from ...statistics.tails import normal_quantile
 from ...tally.class_sums import MOST_CLASSES, ClassSums
 from ...tally.row_sample import RowSample
 from . import class_words as say
@@ -211,6 +211,8 @@ def _certainty(certain: Certain, clustered: bool) -> tuple[Finding, ...]:
     wrong = certain.wrong
     if not wrong:
         return ()
+    from scipy.special import pdtrc
+
     p_value = float(pdtrc(0 if clustered else wrong - 1, certain.expected)) if certain.expected > 0 else 0.0
     words = certainty_words(wrong, certain.expected, certain.rows)
     remedy = say.remedy("certainty", math.nan)
@@ -225,7 +227,7 @@ def _means(statistics: ClassStatistics, certain: Certain, labels: tuple[Label | 
 def _detectable(statistics: ClassStatistics, opened: ClassGate) -> Detectable:
     """Bias of a class of median information, and calibration slope, that the gate finds with 80% power."""
     used = statistics.information[statistics.information > 0] / opened.effect
-    single = -float(ndtri(0.05 / (6 * len(used)))) + 0.84
+    single = -normal_quantile(0.05 / (6 * len(used))) + 0.84
     slope = float(statistics.shape_information[0, 0]) / opened.effect
     return Detectable(single / math.sqrt(float(np.median(used))), 3.2 / math.sqrt(slope) if slope > 0 else math.nan)
 

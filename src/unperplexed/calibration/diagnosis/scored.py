@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import chdtrc, expit, log_ndtr, logsumexp, ndtri
 
+from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...statistics.log_odds_maps import features
+from ...statistics.tails import chi2_sf
 from .clusters import ClusterSums
 from .scored import Scored, information_time
 
@@ -41,6 +42,8 @@ def shared_events_p_value(rows: Scored, clusters: ClusterSums, errors: Sequence[
     Twice the log of the likelihood ratio, divided by the design effect of weights, has the chi-squared distribution
     with as many degrees of freedom as there are errors.
     """
+    from scipy.special import ndtri
+
     probability, share = expit(rows.s), information_time(rows.s, rows.total * rows.variance)
     cell = np.minimum((share * _CELLS).astype(np.intp), _CELLS - 1)
     members = (np.unique(cell)[:, None] == cell).astype(np.float64)
@@ -58,7 +61,7 @@ def shared_events_p_value(rows: Scored, clusters: ClusterSums, errors: Sequence[
     calibrated = _least(loss, starts, ())
     wrong = _least(loss, [np.append(x, np.zeros(len(errors))) for x in [calibrated[0], *starts]], errors)
     ratio = 2 * (calibrated[1] - wrong[1]) / rows.design_effect
-    return float(chdtrc(len(errors), max(ratio, 0.0)))
+    return chi2_sf(len(errors), max(ratio, 0.0))
 
 
 def one_factor_log_likelihood(quantile: Floats, rho: float, positive: Floats, negative: Floats) -> float:
@@ -66,6 +69,8 @@ def one_factor_log_likelihood(quantile: Floats, rho: float, positive: Floats, ne
 
     ``quantile`` is the normal quantile of each cell's probability.
     """
+    from scipy.special import log_ndtr, logsumexp
+
     z = (quantile[:, None] - np.sqrt(rho) * _NODES) / np.sqrt(1 - rho)
     return float(logsumexp(positive @ log_ndtr(z) + negative @ log_ndtr(-z) + _LOG_MASSES, axis=1).sum())
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logit
 
+from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Bools, Floats, Ints
 from ...kernels.isotonic import frequencies

@@ -7,8 +7,8 @@ curves themselves are fitted in `kernels`.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logit
 
+from ..._lib.elementary import logit
 from ..._lib.typing import Floats
 from ...kernels.curves import logistic_line, shrunk_isotonic_curve
 from ...kernels.isotonic import frequencies, isotonic_bins

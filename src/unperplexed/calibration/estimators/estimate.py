@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
+from ..._lib.elementary import logit
 from ..._lib.errors import InputError
 from ..._lib.typing import Floats, Ints
 

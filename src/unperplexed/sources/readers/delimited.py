@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..._lib.errors import InputError
 from ..._lib.typing import Bools
+from ...kernels.compiled import kernel as _kernel
 from . import (
     Batch,
     Column,
@@ -60,17 +61,24 @@ def open_delimited(path: Path, options: Options) -> Source:
             f"has one column, {header[0]!r}; separated by {other!r}? --separator {named} reads it so{comma}."
         )
 
+    checked: set[int] = set()  # chunks whose lines were looked at: a file may be gone through twice
+
     def batches(wanted: Wanted) -> Iterator[Batch]:
         twice = [name for name in wanted.names if header.count(name) > 1]
         if twice:
             raise InputError(f"the header has column {twice[0]!r} {header.count(twice[0])} times; rename one.")
         first_row = 0
         words: _Words = {}
-        for chunk in chunks(path, _after_last_record, options.encoding):
+        for number, chunk in enumerate(chunks(path, _after_last_record, options.encoding)):
             rows = _without_header(chunk, header_lines)
             if len(header) > 1:
                 rows = _without_blank_end(rows)
-            batch = _batch(rows, header, wanted, options, first_row, words)
+            count = None
+            if number not in checked:
+                count = _check_lines(rows, options.separator, len(header))
+                if count is None:
+                    checked.add(number)
+            batch = _batch(rows, count, header, wanted, options, first_row, words)
             first_row += batch.n_rows
             yield batch
 
@@ -103,12 +111,29 @@ def _without_header(chunk: Chunk, lines: int) -> Chunk:
 def _without_blank_end(chunk: Chunk) -> Chunk:
     if not chunk.last:
         return chunk
-    data = chunk.data.rstrip(_LINE_ENDS)
-    return Chunk(data + b"\n" if data else b"", chunk.line, chunk.position, chunk.last)
+    end = _without_line_ends(chunk.data, len(chunk.data))
+    if chunk.data[end:] == b"\n" and end:
+        return chunk
+    return Chunk(chunk.data[:end] + b"\n" if end else b"", chunk.line, chunk.position, chunk.last)
 
 
-def _batch(chunk: Chunk, header: list[str], wanted: Wanted, options: Options, first_row: int, words: _Words) -> Batch:
-    rows = _check_lines(chunk, options.separator, len(header))
+def _without_line_ends(data: bytes, end: int) -> int:
+    """Where the text before ``end`` ends, but for line ends."""
+    while end and data[end - 1] in _LINE_ENDS:
+        end -= 1
+    return end
+
+
+def _batch(
+    chunk: Chunk,
+    rows: int | None,
+    header: list[str],
+    wanted: Wanted,
+    options: Options,
+    first_row: int,
+    words: _Words,
+) -> Batch:
+    """Read a chunk; ``rows`` is their number where quotes could be read in several ways."""
     frame = _frame(chunk, header, wanted, options)
     if rows is not None and rows != frame.height:
         line = _stray_quote_line(chunk, options.separator)
@@ -181,7 +206,7 @@ def _after_last_record(block: bytes) -> int:
     Blank lines go with what follows, so that those at the end of the file are seen to be.
     """
     end = _after_last_line_end(block)
-    record = len(block[:end].rstrip(_LINE_ENDS))
+    record = _without_line_ends(block, end)
     return block.find(b"\n", record) + 1 if record else 0
 
 
@@ -211,6 +236,11 @@ def _check_lines(chunk: Chunk, separator: str, width: int) -> int | None:
     """
     data, mark = np.frombuffer(chunk.data, np.uint8), ord(separator)
     quoted = b'"' in chunk.data
+    if not quoted and separator.isascii() and _kernel is not None:
+        line, fields = _kernel.line_of_other_width(chunk.data, separator, width)
+        if line >= 0:
+            raise _other_width(chunk.line + line, fields, width)
+        return None
     if quoted and _stray_quote(data, mark) is not None:
         return _count_quoted(chunk, separator, width)
     fields, odd = 0, False

@@ -1,0 +1,127 @@
+"""Tail probabilities and quantiles of single numbers, by the standard library where it has them.
+
+Each assessment needs a few. SciPy's functions of arrays take longer to load than all else that a small file needs, so
+that they are left to degrees of freedom that these have no formula for.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+from .._lib.typing import Floats
+
+_NORMAL = NormalDist()
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+
+_EPSILON, _LARGEST = 2.0**-53, 1e4
+"""Terms that are smaller change nothing; gamma distributions of larger shapes would take too many."""
+
+_FEWEST, _MANY = 2.0, 2000.0
+"""Degrees of freedom between which quantiles of Student's t are found by integration; above them by a series."""
+
+
+def normal_cdf(x: float) -> float:
+    """Probability that a standard normal value is at most x, as accurately in the lower tail as elsewhere."""
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def normal_quantile(share: float) -> float:
+    """Value below which a standard normal one lies with a probability (Wichura 1988, AS 241)."""
+    return -math.inf if share <= 0 else math.inf if share >= 1 else _NORMAL.inv_cdf(share)
+
+
+def gamma_sf(shape: float, x: float) -> float:
+    """Probability that a gamma value of scale 1 exceeds x: by a series below the mean, by a continued fraction above.
+
+    Abramowitz and Stegun 6.5.29 and 6.5.31, the latter evaluated by Lentz's method.
+    """
+    if x <= 0:
+        return 1.0
+    if not 0 < shape <= _LARGEST or not math.isfinite(x):
+        from scipy.special import gammaincc
+
+        return float(gammaincc(shape, x))
+    front = math.exp(shape * math.log(x) - x - math.lgamma(shape))
+    if x < shape + 1:
+        term = total = 1 / shape
+        above = shape
+        while term > total * _EPSILON:
+            above += 1
+            term *= x / above
+            total += term
+        return 1 - front * total
+    at = x + 1 - shape
+    c, d = math.inf, 1 / at
+    found, k, change = d, 0, 0.0
+    while abs(change - 1) > _EPSILON:
+        k += 1
+        by, at = k * (shape - k), at + 2
+        d = 1 / (by * d + at)
+        c = at + by / c
+        change = c * d
+        found *= change
+    return front * found
+
+
+def chi2_sf(freedom: float, x: float) -> float:
+    """Probability that a chi-squared value exceeds x."""
+    return gamma_sf(freedom / 2, x / 2)
+
+
+def squared_normal_isf(share: float) -> float:
+    """Value that a chi-squared one of one degree of freedom exceeds with a probability."""
+    return normal_quantile(share / 2) ** 2
+
+
+@lru_cache(maxsize=256)
+def student_quantile(freedom: float, share: float) -> float:
+    """Value below which one of Student's t distribution lies with a probability; to some 11 digits."""
+    if freedom >= _MANY:
+        return _far(freedom, normal_quantile(share))
+    if freedom < _FEWEST or not 1e-4 < share < 1 - 1e-4:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(freedom, share))
+    return math.copysign(_between(freedom, abs(share - 0.5)), share - 0.5)
+
+
+def _far(freedom: float, z: float) -> float:
+    """Series in 1 / freedom (Abramowitz and Stegun 26.7.5)."""
+    v, y = freedom, z * z
+    return z * (
+        1
+        + (y + 1) / (4 * v)
+        + ((5 * y + 16) * y + 3) / (96 * v**2)
+        + (((3 * y + 19) * y + 17) * y - 15) / (384 * v**3)
+        + ((((79 * y + 776) * y + 1482) * y - 1920) * y - 945) / (92160 * v**4)
+    )
+
+
+def _between(freedom: float, beyond: float) -> float:
+    """Upper limit of the integral of the density from 0 that is so large, by Newton's method.
+
+    Over the angle atan(t / sqrt(freedom)) the density is a power of its cosine, which Gauss-Legendre nodes integrate.
+    """
+    power, root = freedom - 1, math.sqrt(freedom)
+    constant = _gamma_ratio(freedom) / math.sqrt(math.pi)
+    angle = math.atan(min(_far(freedom, normal_quantile(0.5 + beyond)), 30.0) / root)
+    for _ in range(60):
+        cosines: Floats = np.cos((_NODES + 1) * (angle / 2))
+        found = constant * angle / 2 * float(_WEIGHTS @ cosines**power)
+        step = (found - beyond) / (constant * math.cos(angle) ** power)
+        angle = min(max(angle - step, angle / 4), (angle + math.pi / 2) / 2)
+        if abs(step) < 1e-15 + 1e-13 * angle:
+            break
+    return root * math.tan(angle)
+
+
+def _gamma_ratio(v: float) -> float:
+    """Gamma((v + 1) / 2) / Gamma(v / 2), for large v by its series."""
+    if v < 300:
+        return math.gamma((v + 1) / 2) / math.gamma(v / 2)
+    return math.sqrt(v / 2) * (1 - (1 / 4 - (1 / 32 + (5 / 128 - 21 / 2048 / v) / v) / v) / v)

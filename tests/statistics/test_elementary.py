@@ -1,0 +1,35 @@
+"""Elementary functions against SciPy's, at the ends as well."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+from unperplexed._lib import elementary
+
+LOG_ODDS = np.concatenate([np.linspace(-800, 800, 4001), [0.0, -0.0, 1e-300, np.inf, -np.inf, np.nan]])
+PROBABILITIES = np.concatenate(
+    [np.linspace(0, 1, 4001), 0.5 + np.logspace(-16, -1, 40), [5e-324, 1e-310, np.nan, -1, 2]]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("expit", (LOG_ODDS,)),
+        ("log_expit", (LOG_ODDS,)),
+        ("logit", (PROBABILITIES,)),
+        ("xlogy", (PROBABILITIES[::50, None], PROBABILITIES)),
+        ("xlog1py", (PROBABILITIES[::50, None], -PROBABILITIES)),
+    ],
+)
+def test_values_are_those_of_scipy(name, arguments):
+    np.testing.assert_allclose(
+        getattr(elementary, name)(*arguments), getattr(special, name)(*arguments), rtol=4e-15, atol=0
+    )
+
+
+def test_log_gamma_of_a_few_numbers():
+    x = np.array([0.5, 1.0, 7.0, 1e6])
+    np.testing.assert_allclose(elementary.log_gamma(x), special.gammaln(x), rtol=1e-14)
