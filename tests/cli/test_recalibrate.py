@@ -11,6 +11,7 @@ from unperplexed import Recalibrator, Tally, assess
 from unperplexed.cli.before_after import AFTER, BEFORE, before_and_after
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.forecasts import Forecasts
+from unperplexed.recalibration import GroupRecalibrator
 
 ROWS = 1500
 
@@ -367,3 +368,26 @@ def test_classes_of_a_map_are_found_as_they_are_spelled(tmp_path, capsys, labels
     assert found == pytest.approx(Recalibrator.load(tmp_path / "m.json").transform(p), abs=1e-12)
     assert main([*apply, *columns[1:], "other=p0", "-o", str(tmp_path / "o2.parquet")]) == 2
     assert "other" in capsys.readouterr().err
+
+
+def test_groups_of_more_classes_have_remedies_in_files_and_a_command_for_all(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    site, z = rng.choice(["a b", "c"], 700), rng.normal(0, 1.5, (700, 3))
+    truth = (np.where((site == "c")[:, None], z / 3, z) + rng.gumbel(size=z.shape)).argmax(axis=1)
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    columns = {name: p[:, at] for at, name in enumerate("xyz")}
+    pl.DataFrame({"the site": site, "is": np.array(list("xyz"))[truth], **columns}).write_csv("p.csv")
+    asked = ["p.csv", "--truth", "is", "--prob", "x=x", "y=y", "z=z", "--by", "the site"]
+    out = printed(capsys, "assess", *asked, "--resamples", "0", "--json", "-")
+    [remedy] = [each for each in json.loads(out)["remedies"] if each["significant"]]
+    assert remedy["key"] == {"the site": "c"}
+    some = site == "c"
+    alone = assess(np.array(list("xyz"))[truth[some]], p[some], labels=list("xyz"), resamples=0).remedy.gain
+    assert remedy["gain"] == pytest.approx(alone.gain, rel=1e-9)
+    out = unfolded(printed(capsys, "assess", *asked, "--resamples", "0"))
+    [command] = [line for line in out.splitlines() if "--by" in line and "recalibrate" in line]
+    assert run(*shlex.split(command)[1:], "-q") == 0
+    loaded = GroupRecalibrator.load("map.json")
+    assert loaded.by_ == ("the site",)
+    assert not loaded.one_map

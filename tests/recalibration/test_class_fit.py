@@ -27,28 +27,26 @@ def by_differences(rows, probabilities, theta, step=1e-5):
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "identity"])
 def test_derivatives(name, rows):
-    fit = class_fit._Fit(PARTS[name], rows)
+    fit = class_fit.LinearFit(PARTS[name], rows)
     theta = 0.3 * np.random.default_rng(9).normal(size=fit.size)
     if PARTS[name].lapse:
         theta[-1] = -2.0
-    found = fit._derivatives(theta)
     gradient, information = by_differences(rows, lambda x: fit._map(name, x).probabilities(rows.z), theta)
-    np.testing.assert_allclose(found.gradient, gradient, atol=1e-6)
-    np.testing.assert_allclose(found.information, information, atol=1e-6)
+    np.testing.assert_allclose(fit.ascent(theta).gradient, gradient, atol=1e-6)
+    np.testing.assert_allclose(fit.information(theta), information, atol=1e-6)
 
 
 @pytest.mark.parametrize("base", ["logistic", "tail"])
 def test_derivatives_of_the_matrix(base, rows):
-    start = class_fit._Fit(PARTS[base], rows)
+    start = class_fit.LinearFit(PARTS[base], rows)
     theta = 0.2 * np.random.default_rng(10).normal(size=start.size)
     if PARTS[base].lapse:
         theta[-1] = -2.0
-    fit = class_matrix._Fit(rows, start._map(base, theta))
+    fit = class_matrix.MatrixFit(rows, start._map(base, theta))
     theta = 0.2 * np.random.default_rng(11).normal(size=20)
-    found = fit._derivatives(theta)
     gradient, information = by_differences(rows, lambda x: fit._map(x).probabilities(rows.z), theta)
-    np.testing.assert_allclose(found.gradient, gradient, atol=1e-6)
-    np.testing.assert_allclose(found.information, information, atol=1e-6)
+    np.testing.assert_allclose(fit.ascent(theta).gradient, gradient, atol=1e-6)
+    np.testing.assert_allclose(fit.information(theta), information, atol=1e-6)
 
 
 def test_a_map_is_not_fitted_past_its_rows(rows):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
+from unperplexed.recalibration.class_maps import CLASS_METHODS
 from unperplexed.recalibration.class_rows import Kept, canonical_order, rows_of_chunks
 from unperplexed.scores import log_loss
 
@@ -185,3 +186,13 @@ def test_fit_refuses():
         Recalibrator().fit(Tally.of(Y, P))
     with pytest.raises(InputError, match="two rows"):
         Recalibrator().fit(Y[:1], P[:1])
+
+
+def test_slopes_and_curves_of_classes_are_tried_where_rows_suffice():
+    rng = np.random.default_rng(4)
+    for n, untried in ((800, {"vector", "isotonic", "matrix"}), (1100, {"matrix"})):
+        p = rng.dirichlet(np.ones(40), n)
+        truth = (np.log(p) + rng.gumbel(size=p.shape)).argmax(axis=1)
+        fitted = Recalibrator(folds=2).fit(truth, p, labels=range(40))
+        assert set(CLASS_METHODS) - set(fitted.weights_) == untried
+        assert f"Not tried with {n:,} rows of 40 classes: " in fitted.to_text().replace("\n", " ")

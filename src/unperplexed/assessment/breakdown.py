@@ -166,8 +166,8 @@ class Breakdown(JsonResult):
     def remedies(self) -> dict[Key, GroupRemedy]:
         """Groups that recalibration may help, by key, with p-values corrected for the number of groups (Holm).
 
-        Made when first asked for. For more than two classes, and for clusters of dependent rows, they take rows in
-        memory (`assess_by` of arrays); the counts of tallies do not suffice.
+        Made when first asked for. For more than two classes, and for clusters of dependent rows, they take the rows:
+        arrays, or files at the command line; the counts of tallies do not suffice.
         """
         return group_remedies([(group.key, group.assessment) for group in self.groups])
 
@@ -180,6 +180,14 @@ class Breakdown(JsonResult):
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
         return drivers_text(self.cost_shares, common_share(self.total, self.groups), self.by)
+
+    def with_rows(self, rows: RowsOfGroup) -> Breakdown:
+        """Return the same breakdown with a way to the rows of each group, which remedies are fitted to."""
+
+        def given(group: GroupAssessment) -> GroupAssessment:
+            return replace(group, assessment=group.assessment.with_rows(lambda: [rows(group.key)]))
+
+        return replace(self, total=given(self.total), groups=tuple(map(given, self.groups)))
 
     def __len__(self) -> int:
         """Count the groups."""

@@ -186,7 +186,7 @@ def _drivers(b: Breakdown) -> list[Block]:
 def _remedies(b: Breakdown) -> Iterator[Block]:
     if len(b) <= REMEDIED:
         keys = [group.key for group in b.groups]
-        yield from remedy_blocks(b.remedies, b.by, keys, b.whole.source.commands)
+        yield from remedy_blocks(b.remedies, b.by, keys, b.whole.source.commands, b.whole.n_rows)
 
 
 def groups_chart(b: Breakdown) -> Chart:

@@ -81,9 +81,12 @@ def _p_value(remedy: Remedy) -> float:
 
 
 def remedy_blocks(
-    found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine
+    found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine, n_rows: int
 ) -> Iterator[Block]:
-    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help."""
+    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help.
+
+    ``n_rows`` counts all rows, in whichever group.
+    """
     n_groups = len(keys)
     helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.gain)
     doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
@@ -108,6 +111,14 @@ def remedy_blocks(
             yield Code(code, "Commands or line of Python that recalibrates one group")
         else:
             yield Prose("Fit a map to the rows of one group: recalibrate --where CONDITION.")
+        if n_groups > 1 and (code := commands.of_groups(by)):
+            gained = sum(each.remedy.gain.gain * each.remedy.gain.n_rows for each in helped)
+            yield Prose(
+                f"For all groups at once. The maps of the groups above reduce the log loss of all rows by"
+                f" {gained / n_rows:.2g} nats (cross-fitted). The fit compares maps of groups with one map, and keeps"
+                " the one map unless they gain significantly."
+            )
+            yield Code(code, "Commands or line of Python that recalibrates each group")
     if doubtful:
         yield Prose(
             f"Not significant after correction for {number_of(n_groups, 'group')}, though it would be alone:"

@@ -13,6 +13,7 @@ from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
+from ..sources.derived_columns import derived
 from ..statistics.means import Limit
 from ..tally.tally import Tally
 from .after_remedy import AfterRemedy, after_remedy
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from ..recalibration.gain import Baseline, Gain
     from ..recalibration.recalibrator import Recalibrator
 
-MOST_PROBABILITIES = 500_000
-"""Rows of more than two classes are recalibrated unasked up to so many probabilities: it takes a second or two."""
+MOST_PROBABILITIES = 1_000_000
+"""Rows of more than two classes are recalibrated unasked up to so many probabilities: it takes one to four seconds."""
 
 _FEWEST_ROWS = 100
 
@@ -43,6 +44,12 @@ class Commands:
         """Give both for the rows that meet an SQL condition; "" without a condition, or a command to apply."""
         where = f" --where {shell_word(condition)}"
         return f"{self.fit}{where} -o map.json\n{self.apply}{where}" if condition and self.apply else ""
+
+    def of_groups(self, by: Sequence[str]) -> str:
+        """Give both for a map of each group; "" for groups that depend on all rows, such as tenths of a column."""
+        if any(derived(name).needs_all for name in by):
+            return ""
+        return f"{self.fit} --by {' '.join(map(shell_word, by))} -o map.json\n{self.apply}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,11 @@ class PythonLine:
         """Give the line for some rows, whose places or truth values are called rows."""
         fit = self.fit.replace("=sample_weight", "=sample_weight[rows]").replace("=groups", "=groups[rows]")
         return f"Recalibrator().fit(y_true[rows], y_prob[rows]{fit}).transform(new_y_prob[new_rows]{self.apply})"
+
+    def of_groups(self, _: Sequence[str]) -> str:
+        """Give lines for a map of each group, by what was grouped by."""
+        fit = f"recalibrator = GroupRecalibrator().fit(y_true, y_prob, by=by{self.fit})"
+        return f"{fit}\nrecalibrated = recalibrator.transform(new_y_prob, by=new_by{self.apply})"
 
 
 FORMS = ("percent", "from_logits", "from_log_probs")

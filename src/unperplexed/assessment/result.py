@@ -210,6 +210,10 @@ class Assessment(JsonResult):
         assert self._source is not None
         return replace(self, _source=replace(self._source, diagnose=diagnose, chunks=chunks))
 
+    def with_rows(self, chunks: Chunks) -> Assessment:
+        """Return the same assessment with a way to its rows, which a remedy is fitted to."""
+        return replace(self, _source=replace(self.source, chunks=chunks))
+
     def advising(self, commands: Commands | PythonLine) -> Assessment:
         """Return the same assessment, whose remedy names these commands, or this line of Python."""
         assert self._source is not None
@@ -316,7 +320,7 @@ class Assessment(JsonResult):
 
         None under 100 rows or 10 clusters, where nothing was found, where a few rows carry all the evidence, where all
         rows have the same outcome, for forecasts that point away from the outcomes, and with more than two classes
-        without rows at hand or with over 500,000 probabilities.
+        without rows at hand or with over 1,000,000 probabilities.
         """
         source = self._source
         assert source is not None
@@ -328,7 +332,7 @@ class Assessment(JsonResult):
     def untried_remedy(self) -> UntriedRemedy | None:
         """Recalibration that mends what was found, and takes too long to be tried unasked.
 
-        Made with over 500,000 probabilities of more than two classes, or over 100,000 rows in clusters; else None.
+        Made with over 1,000,000 probabilities of more than two classes, or over 100,000 rows in clusters; else None.
         """
         source = self._source
         assert source is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
@@ -16,7 +16,16 @@ from ..tally.class_sums import MOST_CLASSES
 from ..tally.tallies import MOST_GROUPS, Tallies
 from ..tally.tally import Tally
 from .advice import remedy_command
-from .counting import counted_by, file_chunks, naming_files, parts_of, refuse_outcomes, tally_names, tally_of
+from .counting import (
+    counted_by,
+    file_chunks,
+    grouped_chunks,
+    naming_files,
+    parts_of,
+    refuse_outcomes,
+    tally_names,
+    tally_of,
+)
 from .outputs import sayer
 
 # What computes on SciPy is loaded when it is needed: counting needs none of it.
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from ..assessment.result import Assessment
     from ..assessment.settings import AssessmentSettings
     from ..calibration.diagnosis.result import Diagnosis
+    from ..recalibration.group_rows import GroupRows
 
 
 _MOST_CLASSES_ONE_BY_ONE = 200
@@ -86,7 +96,27 @@ def breakdown_of(arguments: argparse.Namespace) -> Breakdown:
     except InputError as error:
         raise InputError(naming_files(arguments.files, error)) from None
     whole = found.whole.advising(remedy_command(arguments))
-    return replace(found, total=replace(found.total, assessment=whole))
+    return _with_rows(arguments, replace(found, total=replace(found.total, assessment=whole)))
+
+
+def _with_rows(arguments: argparse.Namespace, found: Breakdown) -> Breakdown:
+    """Give groups their rows, read again once when a remedy asks for them, where counts do not suffice for one."""
+    from ..assessment.remedy import MOST_PROBABILITIES
+
+    tally = found.whole.source.tally
+    enough = tally.n_classes == 2 and not tally.grouped
+    if enough or arguments.recalibration is not None or "-" in matching(arguments.files):
+        return found
+    if tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
+        return found
+
+    @cache
+    def rows() -> GroupRows:
+        from ..recalibration.group_rows import gathered_groups
+
+        return gathered_groups(grouped_chunks(arguments)())
+
+    return found.with_rows(lambda key: rows().of(key).named_forecasts())
 
 
 def tallies_of(arguments: argparse.Namespace, counting: dict[str, Any]) -> Tallies:

@@ -211,7 +211,7 @@ class Comparison(JsonResult):
         """What would mend each forecaster, by how much, and who would then be first (cross-fitted).
 
         Made when first asked for. None where nothing was diagnosed, under 100 rows or 10 groups, with a lag, with
-        infinite log losses, for over five million rows (more than two classes: 500,000 probabilities), and where the
+        infinite log losses, for over five million rows (more than two classes: 1,000,000 probabilities), and where the
         rows cannot be read any more.
         """
         from .mending import next_step

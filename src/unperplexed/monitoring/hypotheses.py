@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from scipy.special import expit, log_expit
 
+from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from ..statistics.log_odds_tail import tail
 from .event_counts import EventCounts

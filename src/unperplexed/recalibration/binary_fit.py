@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
 
+from .._lib.elementary import expit, log_expit, logit
 from .._lib.typing import Floats
 from ..kernels.curves import shrunk_isotonic_curve
 from ..kernels.isotonic import isotonic_bins, isotonic_means

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
 
+from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from ..statistics.log_odds_tail import tail
 

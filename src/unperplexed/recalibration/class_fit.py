@@ -1,82 +1,94 @@
 """Penalized maximum-likelihood fits of the linear maps of `class_linear`.
 
-Each fit is Fisher scoring with step halving. The shared slope has a normal prior of standard deviation 2 around 1;
-biases and slopes have normal priors whose variances are estimated from the data by the fixed point of empirical Bayes
-(MacKay 1992): variance = (sum of squares + trace of the posterior covariance) / C.
+The shared slope has a normal prior of standard deviation 2 around 1; biases and slopes of the classes have normal
+priors whose variances are estimated (`class_scoring`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._lib.typing import Floats, Ints
-from .class_linear import PARTS, SMALLEST, FitRows, LinearMap, Parts, softmax
+from .class_linear import BLOCK_ELEMENTS, PARTS, SMALLEST, FitRows, LinearMap, Parts, softmax
+from .class_scoring import FIXED, Ascent, Prior, maximized
 
 SHARED_VARIANCES = (4.0, 1.0, 1.0)
 """Prior variances of the shared slope's distance from 1 and of the coefficients of the shared curves."""
 
-BLOCK_ELEMENTS = 1 << 17
-"""Rows times classes that are worked on at a time, so that intermediate arrays stay in the cache."""
+
+Known = dict[Parts, Floats]
+"""Fisher information a row of fits to similar rows, by the parts of the map."""
 
 
-class Derivatives(NamedTuple):
-    """Log-likelihood with its gradient and Fisher information."""
+class Block(NamedTuple):
+    """Some rows at a map."""
 
-    value: float
-    gradient: Floats
-    information: Floats
+    z: Floats
+    truth: Ints
+    weights: Floats
+    shared: list[Floats]
+    """What coefficients that all classes share multiply."""
+    t: Floats
+    """Scores."""
+
+
+class Pull(NamedTuple):
+    """First derivatives of the log-likelihood by the scores t: those of a row are pull ([class observed] - q)."""
+
+    q: Floats
+    """Probabilities before the lapse."""
+    at_truth: Floats
+    """Probability of the observed class, after the lapse."""
+    pull: Floats
+
+
+def pulled(t: Floats, truth: Ints, weights: Floats, e: float) -> Pull:
+    """Return the first derivatives of rows with scores t and the lapse e."""
+    q = softmax(t)
+    high = q[np.arange(truth.size), truth]
+    at_truth = np.maximum((1 - e) * high + e / q.shape[1], SMALLEST)
+    return Pull(q, at_truth, weights * (1 - e) * high / at_truth)
 
 
 class Curvature(NamedTuple):
-    """A block of rows at a fitted map: derivatives of the log-likelihood by the scores t.
+    """Second derivatives of the log-likelihood by the scores t: the information of a row is diag(s) - h q' - q h'."""
 
-    The Fisher information of a row is diag(s) - h q' - q h'.
-    """
-
-    value: float
     q: Floats
     """Probabilities before the lapse."""
     mixed: Floats
     """Probabilities after the lapse."""
-    at_truth: Floats
-    """Probability of the observed class."""
-    rest: Floats
-    """Gradient."""
     s: Floats
     h: Floats
 
 
-def curvature(t: Floats, truth: Ints, weights: Floats, e: float) -> Curvature:
-    """Return the derivatives of a block of rows with scores t and the lapse e."""
-    q, each = softmax(t), np.arange(truth.size)
+def curvature(t: Floats, weights: Floats, e: float) -> Curvature:
+    """Return the second derivatives of rows with scores t and the lapse e."""
+    q = softmax(t)
     mixed = (1 - e) * q + e / q.shape[1] if e else q
-    at_truth = np.maximum(mixed[each, truth], SMALLEST)
-    pull = weights * (1 - e) * q[each, truth] / at_truth
-    rest = -pull[:, None] * q
-    rest[each, truth] += pull
     s = weights[:, None] * q
     if e:
         s *= (1 - e) ** 2 * q / mixed
     h = s - 0.5 * s.sum(axis=1, keepdims=True) * q
-    return Curvature(float(weights @ np.log(at_truth)), q, mixed, at_truth, rest, s, h)
+    return Curvature(q, mixed, s, h)
 
 
-def fit_linear(name: str, rows: FitRows, start: LinearMap) -> LinearMap:
+def fit_linear(name: str, rows: FitRows, start: LinearMap, known: Known | None = None) -> LinearMap:
     """Fit one map from the parameters of another that is near; without a lapse where none improves the fit.
 
     For a map with a lapse the start is taken as fitted where it has the same other parameters and no lapse.
     """
-    parts = PARTS[name]
+    parts, known = PARTS[name], {} if known is None else known
     start, started = replace(start, name=name, log_floor=rows.log_floor, matrix=None), PARTS.get(start.name)
     if parts.lapse and not start.lapse:
         if started != parts._replace(lapse=False):
-            start = _Fit(parts._replace(lapse=False), rows).run(start)
+            start = LinearFit(parts._replace(lapse=False), rows).run(start, known)
         if lapse_score(rows, start) <= 0:
             return start
-    return _Fit(parts, rows).run(start)
+    return LinearFit(parts, rows).run(start, known)
 
 
 def increasing(fitted: LinearMap) -> bool:
@@ -119,13 +131,12 @@ def lapse_score(rows: FitRows, fitted: LinearMap) -> float:
     return float(rows.weights @ (1 / (q.shape[1] * q[np.arange(rows.truth.size), rows.truth]) - 1))
 
 
-_FEWEST, _FIRST = 1e-6, 0.25
-_STEPS, _ENOUGH = 30, 1e-3
+_FIRST, _ENOUGH = 0.25, 1e-3
 _LOG_ODDS_OF_LAPSE = (-16.0, 0.0)
 
 
-class _Fit:
-    """Fisher scoring of one map; parameters lie in one vector: shared, biases, slopes, log-odds of the lapse."""
+class LinearFit:
+    """Likelihood of one map; parameters lie in one vector: shared, biases, slopes, log-odds of the lapse."""
 
     def __init__(self, parts: Parts, rows: FitRows) -> None:
         self.parts, self.rows = parts, rows
@@ -134,68 +145,30 @@ class _Fit:
         self.shared, self.a, self.v, self.u = (slice(low, high) for low, high in zip([0, *ends], ends, strict=False))
         self.size = ends[-1]
 
-    def run(self, start: LinearMap) -> LinearMap:
-        """Iterate until a step gains little and variances stay."""
-        from scipy.linalg import cho_factor, cho_solve
-
-        theta, variances = self._start(start)
-        at = self._derivatives(theta)
-        for _ in range(_STEPS):
-            precision = self._precision(variances)
-            penalized = at.information + np.diag(precision)
-            factor = cho_factor(penalized, lower=True, check_finite=False)
-            step = cho_solve(factor, at.gradient - precision * theta, check_finite=False)
-            gain = 0.5 * float(step @ (at.gradient - precision * theta))
-            theta, at = self._line_search(theta, step, at, precision)
-            before = variances
-            variances = self._variances(theta, variances, np.diag(cho_solve(factor, np.eye(self.size))))
-            still = all(abs(np.log(variances[key] / before[key])) < 0.1 for key in variances)
-            if gain < _ENOUGH and still:
-                break
-        return self._map(start.name, theta)
-
-    def _start(self, start: LinearMap) -> tuple[Floats, dict[str, float]]:
-        theta, variances = np.zeros(self.size), {}
+    def run(self, start: LinearMap, known: Known) -> LinearMap:
+        """Fit from a start."""
+        theta, kind, fixed = np.zeros(self.size), np.full(self.size, FIXED), np.full(self.size, 1e-3)
         theta[self.shared] = [start.slope - 1, *start.curves][: self.parts.shared]
-        for key, at, values in (("a", self.a, start.biases), ("v", self.v, start.slopes)):
+        fixed[self.shared] = 1 / np.array(SHARED_VARIANCES[: self.parts.shared])
+        variances: list[float] = []
+        for at, values in ((self.a, start.biases), (self.v, start.slopes)):
             if at.stop > at.start:
-                theta[at] = values
-                variances[key] = float(np.mean(values**2)) if values.any() else _FIRST
+                theta[at], kind[at] = values, len(variances)
+                variances.append(float(np.mean(values**2)) if values.any() else _FIRST)
         lapse = start.lapse or 0.005
         theta[self.u] = np.log(lapse / (1 - lapse))
-        return theta, variances
+        whole, information = float(self.rows.weights.sum()), known.get(self.parts)
+        prior = Prior(kind, fixed, np.array(variances))
+        theta, found = maximized(self, theta, prior, _ENOUGH, None if information is None else information * whole)
+        known.setdefault(self.parts, found / whole)
+        return self._map(start.name, theta)
 
-    def _precision(self, variances: dict[str, float]) -> Floats:
-        found = np.zeros(self.size)
-        found[self.shared] = 1 / np.array(SHARED_VARIANCES[: self.parts.shared])
-        for key, variance in variances.items():
-            found[getattr(self, key)] = 1 / variance
-        found[self.u] = 1e-3
-        return found
-
-    def _variances(self, theta: Floats, variances: dict[str, float], covariance: Floats) -> dict[str, float]:
-        found = {}
-        for key, variance in variances.items():
-            at = getattr(self, key)
-            determined = self.C - float(covariance[at].sum()) / variance
-            squares = float(theta[at] @ theta[at])
-            found[key] = max(_FEWEST, squares / max(determined, 1e-3 * self.C))
-        return found
-
-    def _line_search(
-        self, theta: Floats, step: Floats, at: Derivatives, precision: Floats
-    ) -> tuple[Floats, Derivatives]:
-        now, size = at.value - 0.5 * float(precision @ theta**2), 1.0
-        while size > 1e-3:
-            new = theta + size * step
-            if self.parts.shared == 1:
-                new[0] = max(new[0], 1e-3 - 1)
-            new[self.u] = np.clip(new[self.u], *_LOG_ODDS_OF_LAPSE)
-            found = self._derivatives(new)
-            if found.value - 0.5 * float(precision @ new**2) >= now - 1e-9:
-                return new, found
-            size /= 4
-        return theta, at
+    def within(self, theta: Floats) -> Floats:
+        """Return the coefficients moved to where they may be."""
+        if self.parts.shared == 1:
+            theta[0] = max(theta[0], 1e-3 - 1)
+        theta[self.u] = np.clip(theta[self.u], *_LOG_ODDS_OF_LAPSE)
+        return theta
 
     def _map(self, name: str, theta: Floats) -> LinearMap:
         none, parts = np.zeros(self.C), self.parts
@@ -209,64 +182,79 @@ class _Fit:
             theta[1:3].copy() if parts.shared > 1 else np.zeros(2),
         )
 
-    def _derivatives(self, theta: Floats) -> Derivatives:
-        fitted = self._map("", theta)
-        value, gradient, information = 0.0, np.zeros(self.size), np.zeros((self.size, self.size))
+    def _blocks(self, fitted: LinearMap, low: int, high: int) -> Iterator[Block]:
+        """Yield rows with their scores, as many at a time as stay in the cache."""
         rows, step = self.rows, max(1, BLOCK_ELEMENTS // self.C)
-        for low in range(0, rows.truth.size, step):
-            z, truth, weights = rows.block(low, low + step)
-            curves = rows.curves[:, low : low + step] if self.parts.shared > 1 else None
-            block = curvature(fitted.scores(z, curves), truth, weights, fitted.lapse)
-            value += block.value
+        for at in range(low, high, step):
+            to = min(at + step, high)
+            z, truth, weights = rows.block(at, to)
+            curves = rows.curves[:, at:to] if self.parts.shared > 1 else None
             shared = [z, *(() if curves is None else curves)][: self.parts.shared]
-            self._add(z, shared, block, gradient, information)
-            if self.parts.lapse:
-                self._add_lapse(z, shared, truth, weights, block, fitted.lapse, gradient, information)
-        information += np.tril(information, -1).T - np.triu(information, 1)
-        return Derivatives(value, gradient, information)
+            yield Block(z, truth, weights, shared, fitted.scores(z, curves))
 
-    def _add(self, z: Floats, shared: list[Floats], block: Curvature, gradient: Floats, info: Floats) -> None:
-        """Add a block's gradient and the lower triangle of its information."""
-        parts, (q, rest, s, h) = self.parts, (block.q, block.rest, block.s, block.h)
-        for row, x in enumerate(shared):
-            gradient[row] += float(np.vdot(rest, x))
+    def ascent(self, theta: Floats) -> Ascent:
+        """Return the log-likelihood and its gradient."""
+        fitted = self._map("", theta)
+        value, gradient, e, C = 0.0, np.zeros(self.size), fitted.lapse, self.C
+        for z, truth, weights, shared, t in self._blocks(fitted, 0, self.rows.truth.size):
+            (q, at_truth, pull), each = pulled(t, truth, weights, e), np.arange(truth.size)
+            value += float(weights @ np.log(at_truth))
+            for row, x in enumerate(shared):
+                gradient[row] += float(pull @ (x[each, truth] - np.einsum("ij,ij->i", q, x)))
+            if self.parts.biases:
+                gradient[self.a] += np.bincount(truth, pull, C) - pull @ q
+            if self.parts.slopes:
+                gradient[self.v] += np.bincount(truth, pull * z[each, truth], C) - pull @ (q * z)
+            if self.parts.lapse:
+                gradient[-1] += e * (1 - e) * float(weights @ ((1 / C - q[each, truth]) / at_truth))
+        return Ascent(value, gradient)
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the Fisher information."""
+        fitted, found = self._map("", theta), np.zeros((self.size, self.size))
+        # Products of matrices are made for many rows at a time: each is added to C^2 sums.
+        n, wide, at = self.rows.truth.size, max(self.C, BLOCK_ELEMENTS // self.C), slice(self.a.start, self.v.stop)
+        for low in range(0, n, wide):
+            pairs = []
+            for block in self._blocks(fitted, low, min(low + wide, n)):
+                bent = curvature(block.t, block.weights, fitted.lapse)
+                pairs.append(self._add(block, bent, found))
+                if self.parts.lapse:
+                    self._add_lapse(block, bent, fitted.lapse, found)
+            if self.parts.biases:
+                h, q = (np.concatenate(each) for each in zip(*pairs, strict=True))
+                both = h.T @ q
+                found[at, at] -= both + both.T
+        found += np.tril(found, -1).T - np.triu(found, 1)
+        return found
+
+    def _add(self, block: Block, bent: Curvature, info: Floats) -> tuple[Floats, Floats]:
+        """Add to the lower triangle of the information; return what its products of classes are made of."""
+        parts, z, (q, _, s, h) = self.parts, block.z, bent
+        for row, x in enumerate(block.shared):
             turned = s * x - h * np.einsum("ij,ij->i", q, x)[:, None] - q * np.einsum("ij,ij->i", h, x)[:, None]
-            info[row, : row + 1] += [float(np.vdot(turned, other)) for other in shared[: row + 1]]
+            info[row, : row + 1] += [float(np.vdot(turned, other)) for other in block.shared[: row + 1]]
             info[self.a, row] += turned.sum(axis=0)[: self.C * parts.biases]
             info[self.v, row] += np.einsum("ij,ij->j", turned, z)[: self.C * parts.slopes]
         if not parts.biases:
-            return
-        at, each = slice(self.a.start, self.v.stop), np.arange(self.C)
-        gradient[self.a] += rest.sum(axis=0)
-        if parts.slopes:
-            sz = s * z
-            gradient[self.v] += np.einsum("ij,ij->j", rest, z)
-            info[self.v, self.a][each, each] += sz.sum(axis=0)
-            info[self.v, self.v][each, each] += np.einsum("ij,ij->j", sz, z)
-            h, q = np.concatenate([h, h * z], axis=1), np.concatenate([q, q * z], axis=1)
+            return h, q
+        each = np.arange(self.C)
         info[self.a, self.a][each, each] += s.sum(axis=0)
-        both = h.T @ q
-        info[at, at] -= both + both.T
+        if not parts.slopes:
+            return h, q
+        sz = s * z
+        info[self.v, self.a][each, each] += sz.sum(axis=0)
+        info[self.v, self.v][each, each] += np.einsum("ij,ij->j", sz, z)
+        return np.concatenate([h, h * z], axis=1), np.concatenate([q, q * z], axis=1)
 
-    def _add_lapse(
-        self,
-        z: Floats,
-        shared: list[Floats],
-        truth: Ints,
-        weights: Floats,
-        block: Curvature,
-        e: float,
-        gradient: Floats,
-        info: Floats,
-    ) -> None:
+    def _add_lapse(self, block: Block, bent: Curvature, e: float, info: Floats) -> None:
         """Add what concerns the log-odds of the lapse, the last parameter."""
-        scale, q, parts = e * (1 - e), block.q, self.parts
-        gradient[-1] += scale * float(weights @ ((1 / self.C - q[np.arange(truth.size), truth]) / block.at_truth))
+        scale, q, parts = e * (1 - e), bent.q, self.parts
         away = 1 / self.C - q
-        ratio = weights[:, None] * away / block.mixed
+        ratio = block.weights[:, None] * away / bent.mixed
         info[-1, -1] += scale**2 * float(np.vdot(ratio, away))
         x = (1 - e) * q * ratio
         cross = scale * (x - q * x.sum(axis=1, keepdims=True))
-        info[-1, self.shared] += [float(np.vdot(cross, x)) for x in shared]
+        info[-1, self.shared] += [float(np.vdot(cross, x)) for x in block.shared]
         info[-1, self.a] += cross.sum(axis=0)[: self.C * parts.biases]
-        info[-1, self.v] += np.einsum("ij,ij->j", cross, z)[: self.C * parts.slopes]
+        info[-1, self.v] += np.einsum("ij,ij->j", cross, block.z)[: self.C * parts.slopes]

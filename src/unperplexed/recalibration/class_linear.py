@@ -21,6 +21,13 @@ LARGEST_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 SMALLEST = float(np.finfo(np.float64).tiny)
 
 
+MOST_CLASSES = 30
+"""Up to so many classes every map is cheap."""
+
+BLOCK_ELEMENTS = 1 << 17
+"""Rows times classes that are worked on at a time, so that intermediate arrays stay in the cache."""
+
+
 class Parts(NamedTuple):
     """Which parameters a map has."""
 
@@ -83,7 +90,8 @@ class LinearMap:
 
     def scores(self, z: Floats, curves: Floats | None = None) -> Floats:
         """Return unnormalized log-probabilities, before the lapse, of raised log-probabilities (n, C)."""
-        t = z * (self.slope + self.slopes) + self.biases
+        t: Floats = z * (self.slope + self.slopes)
+        t += self.biases
         if self.curves.any():
             first, second = log_odds_curves(z) if curves is None else curves
             t += self.curves[0] * first + self.curves[1] * second
@@ -91,8 +99,12 @@ class LinearMap:
 
     def probabilities(self, log_p: Floats) -> Floats:
         """Return calibrated probabilities (n, C) for predicted log-probabilities (n, C)."""
-        q = softmax(self.scores(np.maximum(log_p, self.log_floor)))
-        return inside((1 - self.lapse) * q + self.lapse / q.shape[1] if self.lapse else q)
+        n, C = log_p.shape
+        found, step = np.empty((n, C)), max(1, BLOCK_ELEMENTS // C)
+        for low in range(0, n, step):
+            q = softmax(self.scores(np.maximum(log_p[low : low + step], self.log_floor)))
+            found[low : low + step] = inside((1 - self.lapse) * q + self.lapse / C if self.lapse else q)
+        return found
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that the map has, by name."""
@@ -119,9 +131,10 @@ class LinearMap:
 
 def softmax(t: Floats) -> Floats:
     """Return exp(t), each row divided by its sum."""
-    q = np.exp(t - t.max(axis=1, keepdims=True))
-    total: Floats = q.sum(axis=1, keepdims=True)
-    return np.asarray(q / total)
+    q: Floats = t - t.max(axis=1, keepdims=True)
+    np.exp(q, out=q)
+    q /= q.sum(axis=1, keepdims=True)
+    return q
 
 
 def inside(q: Floats) -> Floats:
@@ -155,7 +168,11 @@ class FitRows:
     @cached_property
     def curves(self) -> Floats:
         """Return `log_odds_curves` of the rows."""
-        return log_odds_curves(self.z)
+        n, C = self.z.shape
+        found, step = np.empty((2, n, C)), max(1, BLOCK_ELEMENTS // C)
+        for low in range(0, n, step):
+            found[:, low : low + step] = log_odds_curves(self.z[low : low + step])
+        return found
 
     def block(self, low: int, high: int) -> tuple[Floats, Ints, Floats]:
         """Return log-probabilities, observed classes and weights of some rows."""

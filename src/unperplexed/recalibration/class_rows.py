@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from .averaging import CLASS_PENALTY, Penalty
+from .class_fit import Known
 from .class_maps import ClassMap, fit_class_maps
 from .cross_fitted import RecalibratedFold
 from .folds import folds_of_clusters, folds_of_places
@@ -60,6 +61,8 @@ class ClassRows:
     """Place of the first row of each fold, and the number of rows."""
     n_rows: int
     """Number of rows of positive weight, whether kept or not."""
+    known: Known = field(default_factory=dict, repr=False, compare=False)
+    """Fisher information of the maps fitted to all rows, by which those of the folds are fitted fast."""
 
     @property
     def folds(self) -> int:
@@ -91,9 +94,9 @@ class ClassRows:
         """Fit maps to all rows, or to those outside a fold."""
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
         if without is None:
-            return fit_class_maps(names, self.log_p, self.truth, self.weight)
+            return fit_class_maps(names, self.log_p, self.truth, self.weight, self.known)
         some = np.delete(np.arange(self.truth.size), self._places(without))
-        return fit_class_maps(names, self.log_p[some], self.truth[some], self.weight[some])
+        return fit_class_maps(names, self.log_p[some], self.truth[some], self.weight[some], self.known)
 
     def likelihoods(self, fitted: ClassMap, fold: int | None) -> Floats:
         """Return the probability of the observed class of each row."""

@@ -9,6 +9,7 @@ from .._lib.formatting import short_name
 from ..forecasts.labels import Label
 from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS
+from .class_maps import CLASS_METHODS
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from .state import State
 
@@ -56,10 +57,15 @@ def maps_table(state: State) -> Table:
 
 
 def _terms(state: State) -> list[Block]:
-    """Explain the word lapse where a map has one."""
-    if not any("lapse" in each.name for each in state.candidates):
-        return []
-    return [Prose(_LAPSE, quiet=True)]
+    """Name the maps that the rows do not support, and explain the word lapse where a map has one."""
+    found: list[Block] = []
+    tried, C = {each.name for each in state.candidates}, len(state.facts.labels)
+    untried = [name for name in CLASS_METHODS if name not in tried] if C > 2 and len(tried) > 1 else []
+    if untried:
+        found.append(Prose(f"Not tried with {state.facts.n_rows:,} rows of {C:,} classes: {', '.join(untried)}."))
+    if any("lapse" in name for name in tried):
+        found.append(Prose(_LAPSE, quiet=True))
+    return found
 
 
 _LAPSE = (

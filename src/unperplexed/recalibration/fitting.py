@@ -15,7 +15,7 @@ from ..tally.tally import Tally, common_labels
 from .averaging import average
 from .binary_maps import BINARY_METHODS
 from .binary_rows import BinaryRows, rows_in_clusters, rows_of_columns, rows_of_tally
-from .class_maps import CLASS_METHODS
+from .class_maps import CLASS_METHODS, supported
 from .class_rows import rows_of_chunks
 from .folds import number_of_class_folds
 from .state import Facts, State
@@ -118,5 +118,7 @@ def _state_of_classes(chunks: Chunks, settings: FitSettings, grouped: bool) -> S
 
     rows, sampled = rows_of_chunks(seen(), number_of_class_folds(settings.folds), settings.seed, grouped)
     assert labels is not None
+    if only is None:
+        names = tuple(name for name in names if supported(name, *rows.log_p.shape))
     facts = Facts(labels, rows.n_rows, rows.observed, 0.0, sampled)
     return State.of(facts, average(rows, names, settings.single, only))

@@ -52,15 +52,26 @@ class GroupRows:
             self, group=self.group[rows], p=self.p[rows], truth=self.truth[rows], weight=weight, cluster=cluster
         )
 
+    def of(self, key: Key) -> GroupRows:
+        """Give the rows of a group; of the key () all."""
+        return self.some(self.group == self.keys.index(key)) if key else self
+
+    def forecasts(self) -> Forecasts:
+        """Give the rows as forecasts of classes that are numbered."""
+        classes = tuple(range(len(self.labels)))
+        return self._forecasts(self.truth, known_labels=classes)
+
+    def named_forecasts(self) -> Forecasts:
+        """Give the rows as forecasts of classes by their labels, all of which are known."""
+        return self._forecasts([self.labels[at] for at in self.truth.tolist()], labels=self.labels)
+
+    def _forecasts(self, truth: Any, **labels: Any) -> Forecasts:
+        p = self.p[:, 1] if len(self.labels) == 2 else self.p
+        return Forecasts(truth, p, sample_weight=self.weight, groups=self.cluster, **labels)
+
     def state(self, settings: FitSettings) -> State:
         """Fit maps to the rows, of whatever group."""
-        forecasts = Forecasts(
-            self.truth,
-            self.p[:, 1] if len(self.labels) == 2 else self.p,
-            known_labels=tuple(range(len(self.labels))),
-            sample_weight=self.weight,
-            groups=self.cluster,
-        )
+        forecasts = self.forecasts()
         found = state_of_chunks(lambda: [forecasts], settings)
         return replace(found, facts=replace(found.facts, labels=self.labels))
 
