@@ -265,6 +265,10 @@ def cases(factor: float) -> list[Case]:
         )
         for error in ("none", "bias 0.5")
     ]
+    shared += [
+        Case("shared", "rare", "none", Sample(clusters=clusters, shared="event"), 10 * clusters, of(300))
+        for clusters in (100, 300)
+    ]
     return size + samples + naming + others + dependent + more + shared
 
 

@@ -155,7 +155,11 @@ def cases(factor: float) -> list[Case]:
         Case("naming", 1000, 10000, of(3), "few", 0.8),
         *(Case("naming", 100, rows, of(40), "confidence", -0.5, spread=6.0) for rows in (200, 1000)),
     ]
-    return size + naming + dependent + large
+    extremes = [
+        Case("size", classes, rows, of(runs))
+        for classes, rows, runs in ((3, 200, 500), (10, 200, 500), (100, 200, 300), (1000, 200, 60), (10, 50_000, 60))
+    ]
+    return size + naming + dependent + large + extremes
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import erfc, softmax
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from many_classes import blocks, diagnose, prepared, simulate
 from unperplexed.calibration.diagnosis import class_rows, class_words
@@ -15,8 +15,8 @@ from unperplexed.calibration.diagnosis.class_maps import ClassMap, information, 
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
 from unperplexed.calibration.diagnosis.class_search import forward
 from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics, statistics_of
-from unperplexed.calibration.diagnosis.class_tails import upper_tail
-from unperplexed.calibration.diagnosis.class_tests import gate
+from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail
+from unperplexed.calibration.diagnosis.class_tests import combined, gate
 from unperplexed.calibration.diagnosis.describe import lines
 from unperplexed.calibration.diagnosis.gate import weighted_chi2_sf
 
@@ -123,6 +123,47 @@ def test_weighted_chi2(x):
     assert weighted_chi2_sf(x, np.ones(1)) == pytest.approx(chi2.sf(x, 1))
 
 
+@pytest.mark.parametrize("mean", [0.001, 0.3, 2.0, 30.0])
+def test_attained_levels_are_those_of_a_binomial_count(mean):
+    n, p = 5000, mean / 5000
+    possible = binom.sf(np.arange(200) - 1, n, p)
+    for level in (0.3, 0.02, 1e-4):
+        exact = possible[possible <= level].max()
+        assert attained(level, np.array([[float(n)]]), np.array([[p]]))[0] == pytest.approx(exact, rel=0.02)
+
+
+@pytest.mark.parametrize("count", [1.0, 2.0])
+def test_rare_counts_are_exact(count):  # the saddlepoint misses one event by a factor of five where 0.001 are expected
+    n, p = np.array([[700.0, 300.0]]), np.array([[1e-6, 1e-6]])
+    assert upper_tail(np.array([count]), n, p)[0] == pytest.approx(binom.sf(count - 1, 1000, 1e-6), rel=1e-6)
+
+
+@pytest.mark.parametrize("weight", [0.5, 2 / 3])
+def test_combined_p_value_is_that_of_independent_ones(weight):
+    u = (np.arange(1500) + 0.5) / 1500
+    mean = weight / u[:, None] + (1 - weight) / u
+    for p, q in ((0.03, 0.4), (0.2, 0.01), (0.9, 0.7)):
+        exact = (mean >= weight / p + (1 - weight) / q).mean()
+        assert combined(p, q, weight) == pytest.approx(exact, rel=0.01)
+    assert combined(1.0, 1.0, weight) == 1
+    assert 0 < combined(0.0, 1.0, weight) < 1e-290
+
+
+@pytest.mark.parametrize("rows", [60, 600])
+def test_the_spread_of_equal_classes_has_the_moments_of_pearsons_statistic(rows):
+    """Its variance is 2 (C - 1) (1 - 1 / n), if more classes than rows are equally probable too."""
+    classes = 120
+    statistics = statistics_of(prepared(np.full((rows, classes), 1 / classes), np.zeros(rows, dtype=int)))
+    events = rows / classes * (1 - 1 / classes)
+    share, counts = events / (1 + events), np.stack([np.arange(classes) < rows % classes, np.arange(classes) < 1])
+    counts = np.array([0.5 + rows // classes, rows])[:, None] * counts
+    squares = share * ((counts - rows / classes) ** 2).sum(axis=1) / events
+    found = [gate(replace(statistics, observed=each)).statistic for each in counts]
+    sd = np.diff(squares)[0] / np.diff(found)[0]
+    assert sd == pytest.approx(share * np.sqrt(2 * (classes - 1) * (1 - 1 / rows)) * classes / (classes - 1), rel=0.02)
+    assert squares[0] - found[0] * sd == pytest.approx(share * classes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
 def test_size_of_the_gate(rng, kind):
@@ -134,7 +175,7 @@ def test_size_of_the_gate(rng, kind):
         if kind == "clusters":
             p, y, cluster = np.repeat(p[:200], 2, axis=0), np.repeat(y[:200], 2), np.repeat(np.arange(200), 2)
         rejected += gate(statistics_of(prepared(p, y, weights=weights, cluster=cluster))).p_value < 0.05
-    assert rejected <= 10  # 4 expected at most: probability 0.003
+    assert rejected <= 10  # 4 are expected: probability 0.003
 
 
 def test_twice_the_rows_in_clusters_are_no_more_evidence(rng):

@@ -7,6 +7,8 @@ from scipy.stats import multivariate_normal
 
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
+from unperplexed.calibration.diagnosis.describe import lines
+from unperplexed.calibration.diagnosis.diagnose import diagnose
 from unperplexed.calibration.diagnosis.gate import gate
 from unperplexed.calibration.diagnosis.shared_events import one_factor_log_likelihood, shared_events_p_value
 
@@ -39,6 +41,17 @@ def test_no_event_in_few_clusters_is_no_evidence_if_a_cluster_may_share_its_even
     alone = gate(rows(p, happened, cluster)[0]).p_value
     assert alone < 1e-3  # 10.8 events were expected, and there is none
     assert gate(*rows(p, happened, cluster)).p_value > 0.3
+
+
+def test_the_text_says_how_many_clusters_it_takes():
+    p, cluster = np.full(600, 0.02), np.repeat(np.arange(12), 50)
+    found = diagnose(np.zeros(600), p, groups=cluster, labels=(0, 1))
+    # Each cluster is as one row: (3.2 / 0.5)^2 of them for each unit of information.
+    assert found.detectable.clusters == pytest.approx(6.4**2 / (0.02 * 0.98))
+    assert "it takes about 2,100 such clusters to detect a bias of 0.5" in " ".join(lines(found))
+    often = diagnose(np.arange(600) % 2, np.full(600, 0.5), groups=cluster)
+    assert np.isnan(often.detectable.clusters)
+    assert "such clusters" not in " ".join(lines(often))
 
 
 def test_many_clusters_with_too_few_events_are_evidence(rng):

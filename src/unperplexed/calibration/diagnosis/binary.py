@@ -28,6 +28,7 @@ from .class_rows import CERTAIN
 from .clusters import FEWEST_CLUSTERS, ClusterSums
 from .gate import Gate, gate, orthonormal
 from .result import (
+    NOTABLE_BIAS,
     Detectable,
     Diagnosis,
     Finding,
@@ -106,7 +107,9 @@ def _diagnosed(data: BinaryData) -> Diagnosis:
         return not_made(too_few(n_clusters), round(n), data.labels)
     tested = gate(rows, clusters)
     known = _informations(rows, tested, clusters)
-    detectable = Detectable(*(_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known))
+    bias, slope = (_POWER / math.sqrt(x) if x > 1e-9 else math.nan for x in known)
+    needed = math.nan if clusters is None else n_clusters * (_POWER / NOTABLE_BIAS) ** 2 / tested.shared
+    detectable = Detectable(bias, slope, needed)
     if tested.p_value >= LEVEL:
         return in_words(data.labels, found, Facts(n=n, p_value=tested.p_value, statistic=tested.statistic,
                                              detectable=detectable, by=data.by))  # fmt: skip

@@ -48,7 +48,7 @@ def named(search: Search, opened: ClassGate, means: say.ClassMeans, rows: int) -
 
 def _single(search: Search, opened: ClassGate) -> Errors:
     """Where no set of errors pays for itself, the single one that the gate saw; none, if it is not significant."""
-    if opened.shape <= min(opened.spread, opened.holm):
+    if opened.shape <= min(opened.spread, opened.single):
         singles = search.singles()
         best = max(singles, key=lambda each: singles[each].ratio, default=())
         return best if best and singles[best].ratio > LEAST else ()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._lib.typing import Bools, Floats
-from ...statistics.tails import gamma_sf
+from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
-from .class_tails import hall, upper_tail
+from .class_tails import attained, hall, upper_tail
 from .clusters import (
     LEAST_VARIANCE,
     cluster_covariance,
@@ -29,17 +29,15 @@ class ClassGate:
     """Whether anything is wrong."""
 
     p_value: float
-    """Three times the smallest of the three below."""
+    """That of the three below together."""
     spread: float
     """P-value of the spread of the classes' biases."""
-    holm: float
-    """P-value of the most biased class, corrected for the number of classes."""
+    single: float
+    """P-value of the most biased class among all."""
     shape: float
     """P-value of confidence and tail."""
     statistic: float
     """The spread, standardised."""
-    class_p: Floats
-    """P-value of each class by itself."""
     effect: float
     """Design effect of the weights and clusters: likelihood ratios are divided by it."""
     class_effect: Floats
@@ -51,89 +49,121 @@ def gate(s: ClassStatistics) -> ClassGate:
     variance = np.maximum(np.diag(s.covariance), 0)  # a difference of statistics may be just below
     score = s.observed - s.predicted
     used = variance > 1e-9
-    by_class, units = _cluster_effects(s, variance, used)
-    class_p = np.where(used, _class_p_values(s, score, variance * by_class, units), 1.0)
-    statistic, spread = _spread(s, score, variance, by_class, units)
-    holm = min(1.0, float(class_p.min(initial=1.0)) * max(int(used.sum()), 1))
+    by_class, freedom = _cluster_effects(s, variance, used)
+    statistic, spread = _spread(s, score, variance, by_class, freedom)
+    single = _single(s, score, variance * by_class, freedom, used)
     shape, shape_effect = _shape_test(s)
-    smallest = min(spread, holm, shape)
     info = float(s.information.sum())
     of_weights = float(variance.sum()) / info if info > 0 else 1.0
     of_clusters = float(by_class @ variance) / float(variance.sum()) if variance.sum() > 0 else 1.0
     effect = max(1.0, of_weights) * max(1.0, of_clusters, shape_effect)
-    return ClassGate(min(1.0, 3 * smallest), spread, holm, shape, statistic, class_p, effect, by_class * of_weights)
+    p_value = combined(combined(spread, single), shape, 2 / 3)
+    return ClassGate(p_value, spread, single, shape, statistic, effect, by_class * of_weights)
 
 
-def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple[Floats, float]:
-    """Variance of each class's sum relative to that of independent rows, and the number of clusters.
+def combined(p: float, q: float, weight: float = 0.5) -> float:
+    """P-value of the weighted mean of 1 / p and 1 / q, were the two p-values independent.
+
+    For dependent ones it is hardly larger (Wilson 2019, "The harmonic mean p-value", PNAS 116(4)).
+    """
+    other = 1 - weight
+    mean = weight / max(p, 1e-300) + other / max(q, 1e-300)
+    if mean <= 1:
+        return 1.0
+    logs = math.log(mean - weight) + math.log(mean - other) - math.log(weight) - math.log(other)
+    return (1 + weight * other / mean * logs) / mean
+
+
+def _cluster_effects(s: ClassStatistics, variance: Floats, used: Bools) -> tuple[Floats, Floats]:
+    """Variance of each class's sum relative to that of independent rows, and its degrees of freedom.
 
     The rows' own variance is known; only the covariance within clusters is estimated, and drawn towards its mean over
-    the classes where a class is rare.
+    the classes where a class is rare, which adds degrees of freedom. Sums of clusters are not centred: beside few
+    clusters a large bias then counts for less, and without it single classes are rejected too often.
     """
     if s.clusters is None:
-        return np.ones_like(variance), math.inf
+        return np.ones_like(variance), np.full(len(variance), math.inf)
     between = np.einsum("ij,ij->j", s.clusters.shards[:, 2:], s.clusters.shards[:, 2:]) - s.clusters.own_classes
     mean = float(between[used].sum()) / max(float(variance[used].sum()), 1e-300)
     effect = 1 + (between + 20 * max(mean, 0.0)) / (variance + 20)
-    return np.maximum(effect, LEAST_VARIANCE), max(1.0, float((s.clusters.sizes > 0).sum()))
+    clusters = float((s.clusters.sizes > 0).sum())
+    freedom = (clusters - 1) * (1 + 20 / np.maximum(variance, 1e-9)) ** 2
+    return np.maximum(effect, LEAST_VARIANCE), np.maximum(freedom, 1.0)
 
 
-def _through_t(z: Floats, units: float) -> Floats:
-    """Normal deviates of deviates whose variance was estimated from so many clusters."""
-    if math.isinf(units):
+def _through_t(z: Floats, freedom: Floats) -> Floats:
+    """Normal deviates of deviates whose variance was estimated with so many degrees of freedom."""
+    if np.isinf(freedom).all():
         return z
     from scipy.special import ndtri, stdtr
 
-    return np.asarray(-ndtri(stdtr(max(units - 1, 1), -np.abs(z))))
+    return np.where(np.isinf(freedom), z, -ndtri(stdtr(np.minimum(freedom, 1e9), -np.abs(z))))
 
 
 # ---- biases of classes
 
 
-def _spread(s: ClassStatistics, score: Floats, variance: Floats, by_class: Floats, units: float) -> tuple[float, float]:
+def _spread(
+    s: ClassStatistics, score: Floats, variance: Floats, by_class: Floats, freedom: Floats
+) -> tuple[float, float]:
     """Sum of squared biases in standard deviations, standardised, and its p-value by a gamma distribution.
 
     Classes with a variance far below 1 count in proportion to it: their squares are hardly ever anything but 0.
     """
-    counts = s.weight**2 / max(s.squared_weight, 1e-300)
-    events = np.maximum(s.information * (counts / max(s.weight, 1e-300)), 1e-30)
+    rows = s.weight**2 / max(s.squared_weight, 1e-300)
+    events = np.maximum(s.information * (rows / max(s.weight, 1e-300)), 1e-30)
     share = events / (1 + events)
     sd = np.sqrt(np.maximum(variance * by_class, 1e-30))
     scale = np.sqrt(share) / sd
-    squares = share * _through_t(score / sd, units) ** 2
+    squares = share * _through_t(score / sd, freedom) ** 2
     related = s.covariance * np.sqrt(by_class) * scale[:, None]
     related = related * np.sqrt(by_class) * scale
-    spread_of_squares = 2 * float((related**2).sum()) + float((share / (1 + events)).sum())
+    squared = float((related**2).sum())
+    # Fourth cumulants: those of single classes, and of pairs of which one occurs at most.
+    ratio = share / events
+    pairs = (ratio @ s.covariance @ ratio - ratio**2 @ variance) * rows / max(s.squared_weight, 1e-300)
+    fourth = float((share * ratio).sum() + pairs)
     if s.clusters is not None:
         sums = s.clusters.shards[:, 2:] * scale
         sandwich = float(((sums @ sums.T if len(scale) > len(sums) else sums.T @ sums) ** 2).sum())
-        chance = float(share.sum()) ** 2 / units
-        spread_of_squares = max(spread_of_squares, 2 * (sandwich - chance) + float((share / (1 + events)).sum()))
+        chance = float(share.sum()) ** 2 / float((s.clusters.sizes > 0).sum())
+        squared = max(squared, sandwich - chance)
     mean, statistic = float(share.sum()), float(squares.sum())
     if not mean > 1e-9:
         return 0.0, 1.0
+    spread_of_squares = max(2 * squared + fourth, 1e-9 * mean**2)
     p_value = gamma_sf(mean**2 / spread_of_squares, statistic * mean / spread_of_squares)
     return (statistic - mean) / math.sqrt(spread_of_squares), p_value
 
 
-def _class_p_values(s: ClassStatistics, score: Floats, variance: Floats, units: float) -> Floats:
-    """Two-sided p-values of the count of each class, by the saddlepoint of a Poisson-binomial distribution.
+def _single(s: ClassStatistics, score: Floats, variance: Floats, freedom: Floats, used: Bools) -> float:
+    """P-value of the most biased class, as if the counts of classes were independent.
 
-    Weights and clusters shrink the distance between count and expectation to that of as many independent rows.
+    The count of each class is Poisson-binomial. Rows of equal weight have whole counts, of which only some p-values are
+    possible: the chance of one as small as the smallest is added up over the classes. Weights and clusters shrink the
+    distance between count and expectation to that of as many independent rows; then every p-value is possible.
     """
-    n, p = s.cells, s.cell_sums / np.maximum(s.cells, 1)
+    if not used.any():
+        return 1.0
+    score, variance, freedom = score[used], variance[used], freedom[used]
+    some = (s.cells[used] > 0).any(axis=0)
+    n = s.cells[used][:, some]
+    p = s.cell_sums[used][:, some] / np.maximum(n, 1)
+    whole = s.clusters is None and abs(s.squared_weight - s.weight) <= 1e-9 * s.weight
     if s.squared_weight > 0:
         n = n * (s.weight**2 / s.squared_weight / max(s.rows, 1))
     expected, spread = (n * p).sum(axis=1), (n * p * (1 - p)).sum(axis=1)
     away = score * np.sqrt(np.maximum(spread, 0) / np.maximum(variance, 1e-300))
     count = np.clip(expected + away, 0, n.sum(axis=1))
-    value = np.minimum(2 * np.minimum(upper_tail(count, n, p), upper_tail(n.sum(axis=1) - count, n, 1 - p)), 1)
-    if math.isinf(units):
-        return np.asarray(value)
-    from scipy.special import ndtri, stdtr
-
-    z = -ndtri(np.maximum(value, 1e-300) / 2)
-    return np.asarray(2 * stdtr(max(units - 1, 1), -z))
+    both, step = (np.concatenate([n, n]), np.concatenate([p, 1 - p])), float(whole)
+    count = np.round(count) if whole else count
+    tails = np.minimum(*upper_tail(np.concatenate([count, n.sum(axis=1) - count]), *both, step).reshape(2, -1))
+    if whole:
+        chance = attained(min(float(tails.min()), 0.5), *both).reshape(2, -1).sum(axis=0)
+    else:
+        z = _through_t(np.array([-normal_quantile(each) for each in np.clip(tails, 1e-300, 0.5).tolist()]), freedom)
+        chance = np.full(len(n), 2 * normal_cdf(-float(z.max())))
+    return -math.expm1(float(np.log1p(-np.minimum(chance, 1 - 1e-16)).sum()))
 
 
 def third_moments(s: ClassStatistics) -> Floats:
@@ -166,7 +196,9 @@ def _shape_test_of_clusters(clusters: ClusterSums, directions: Floats, weights: 
     covariance = cluster_covariance(sums, directions @ clusters.own_shape @ directions.T, shares)
     z = np.linalg.solve(np.linalg.cholesky(covariance), sums.sum(axis=0))
     effect = float(np.diag(covariance).mean())
-    return squares_tested(z, weights, degrees_of_freedom(shares, effect))[1], effect
+    # One less for the second: few clusters show less of a covariance than these degrees of freedom say.
+    freedom = max(degrees_of_freedom(shares, effect) - len(z) + 1, 1.0)
+    return squares_tested(z, weights, freedom)[1], effect
 
 
 def _orthonormal(covariance: Floats) -> Floats:

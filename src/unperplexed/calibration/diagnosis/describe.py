@@ -10,7 +10,7 @@ from ..._lib.formatting import number_of, p_value_text
 from ...report.document import Action, Document
 from ...report.numbers import number
 from .class_words import FLEXIBLE, HELD_OUT
-from .result import COUNTS, Diagnosis
+from .result import COUNTS, NOTABLE_BIAS, Diagnosis
 from .words import REST_LEVEL, short
 
 
@@ -108,6 +108,12 @@ def seen(d: Diagnosis, points: float = math.nan) -> Iterator[str]:
     rows = f"{d.n_rows:,} row{' detects' if d.n_rows == 1 else 's detect'} only"
     size = f"{bias:.2g} in log-odds" if math.isnan(points) else f"{100 * points:.2g} points ({bias:.2g} in log-odds)"
     yield f"{rows} a bias of {size} or more{or_slope} (80% power)."
+    if math.isfinite(d.detectable.clusters):
+        about = float(f"{d.detectable.clusters:.2g}")
+        yield (
+            "Events are too rare in each cluster to show how strongly its rows depend on one another. If they have the"
+            f" same outcome, it takes about {about:,.0f} such clusters to detect a bias of {NOTABLE_BIAS} in log-odds."
+        )
 
 
 def detectable_temperatures(slope: float) -> str:

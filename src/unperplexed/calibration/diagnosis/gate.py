@@ -53,6 +53,9 @@ class Gate(NamedTuple):
     """Factor by which weights and dependence between rows inflate variances; likelihood ratios are divided by it."""
     information: float
     """Sum of variances, in rows of equal weight."""
+    shared: float = np.nan
+    """Information on a bias if all rows of a cluster had the same outcome; NaN unless events are rare in few clusters,
+    so that the rows hardly show whether they do."""
 
 
 def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
@@ -66,15 +69,15 @@ def gate(rows: Scored, clusters: ClusterSums | None = None) -> Gate:
         kept = kept[:room]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
         weights = WEIGHTS[kept]
-        z, inflation = _independent(rows, q), np.ones(1)
+        z, inflation, shared = _independent(rows, q), np.ones(1), np.nan
         statistic = float(weights @ z**2)
         p_value = weighted_chi2_sf(statistic, weights)
     else:
         kept = kept[: min(room, _MOST_DEPENDENT)]
         q = np.stack([basis[at] for at in kept])  # type: ignore[misc]
-        statistic, p_value, inflation = _dependent(rows, q, WEIGHTS[kept], clusters)
+        statistic, p_value, inflation, shared = _dependent(rows, q, WEIGHTS[kept], clusters)
     whole = max(1.0, float(np.mean(inflation))) * of_weights
-    return Gate(statistic, p_value, whole, information)
+    return Gate(statistic, p_value, whole, information, shared)
 
 
 def _independent(rows: Scored, q: Floats) -> Floats:
@@ -86,8 +89,8 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     return hall(z, skewness)
 
 
-def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, Floats]:
-    """Test the first components of dependent rows: statistic, p-value, and how much all variances are inflated."""
+def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, Floats, float]:
+    """Test the first components of dependent rows: statistic, p-value, inflation of all variances, `Gate.shared`."""
     sums, shares = clusters.scores(q), cluster_shares(clusters.totals(rows.variance[None])[:, 0])
     covariance = cluster_covariance(sums, (q * rows.own_squares(expit(rows.s))) @ q.T, shares)
     inflation, k = np.diag(covariance), _components(rows, len(q), len(shares))
@@ -97,7 +100,9 @@ def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) 
     statistic, p_value = squares_tested(z, weights[:k], max(freedom - k + 1, 1.0))
     if _rare(rows, len(shares)) and k <= len(_LIKELIHOOD_TESTED):
         p_value = max(p_value, shared_events_p_value(rows, clusters, _LIKELIHOOD_TESTED[:k]))
-    return statistic, p_value, inflation
+        one, sd = clusters.totals(np.stack([rows.variance, np.sqrt(rows.variance)])).T
+        return statistic, p_value, inflation, float(one.sum() ** 2 / (sd @ sd))
+    return statistic, p_value, inflation, np.nan
 
 
 def _components(rows: Scored, most: int, clusters: int) -> int:

@@ -50,6 +50,10 @@ class MendedProbability:
     mended: float
 
 
+NOTABLE_BIAS = 0.5
+"""The bias in log-odds that `Detectable.clusters` is about."""
+
+
 @dataclass(frozen=True)
 class Detectable:
     """Errors that this many rows would show with 80% power: at least so large."""
@@ -58,6 +62,9 @@ class Detectable:
     """Log-odds."""
     calibration_slope: float = math.nan
     """Distance of the calibration slope from 1."""
+    clusters: float = math.nan
+    """Number of clusters like these that would show a bias of 0.5 even if all rows of a cluster had the same outcome;
+    NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
 
 
 @dataclass(frozen=True)

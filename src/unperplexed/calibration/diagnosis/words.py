@@ -41,7 +41,7 @@ class Facts:
 
 def in_words(labels: tuple[Label | None, ...], findings: Sequence[Finding], about: Facts) -> Diagnosis:
     """Return the diagnosis that says it."""
-    n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value, len(labels))
+    n, rest, tested = round(about.n), about.rest < REST_LEVEL, _tested(about.p_value)
     findings = _costliest_first(findings, about.n)
     words = [finding.words for finding in findings]
     if rest:
@@ -88,11 +88,9 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _tested(p_value: float, n_classes: int) -> str:
-    """Give a p-value; that of several classes is an upper bound, three times the least of three, and often 1."""
-    if math.isnan(p_value):
-        return "too few uncertain predictions to test"
-    return "p > 0.5" if n_classes > 2 and p_value > 0.5 else p_value_text(p_value)
+def _tested(p_value: float) -> str:
+    """Give a p-value, or say why there is none."""
+    return "too few uncertain predictions to test" if math.isnan(p_value) else p_value_text(p_value)
 
 
 def nothing_found(n: int, clusters: int | None, tested: str, at_least: bool = False) -> str:
