@@ -33,7 +33,7 @@ def without_code(text: str) -> str:
     return "".join(
         line
         for line in unfolded(text).splitlines(keepends=True)
-        if not re.match(r" +(unperplexed recalibrate |recalibrated = |Recalibrator\(\)\.fit)", line)
+        if not re.match(r" +(unperplexed recalibrate |recalibrated = |recalibrator = |Recalibrator\(\)\.fit)", line)
     )
 
 

@@ -443,7 +443,7 @@ def test_numbers_spelled_otherwise_name_their_remedy(tmp_path, either):
     assert "percent" not in said["37,8"]
     assert "Percentages are read with percent=True (--percent)" in said["70%"]
     assert "decimal" not in said["70%"]
-    assert "(--na)" in said["?"]
+    assert "(--na --drop-invalid)" in said["?"]
     assert "decimal" not in said["?"]
     both = first_error([broken(tmp_path / "f.csv", "p", 47, "37,8 %")], selection)
     assert "--decimal-comma" in both
