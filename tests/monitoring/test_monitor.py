@@ -90,6 +90,40 @@ def test_the_group_that_broke_is_named_and_no_other():
     assert "Group 'b': underpredicts" in str(found)
 
 
+def test_the_last_of_several_alarms_is_described():
+    rng = np.random.default_rng(19)
+    found = monitor({f"d{at}": day(rng, 400, bias=1.2 if at < 2 or at >= 50 else 0) for at in range(53)})
+    assert found.alarm.period in {"d50", "d51"}
+    assert found.alarm.began in {"d50", "d51"}
+
+
+def test_groups_that_come_later_take_nothing_from_what_was_found():
+    rng, history = np.random.default_rng(20), History()
+    for at in range(12):
+        few = {"a": day(rng, 200, bias=0.8)}
+        history = history.after(f"d{at}", few | ({f"new {k}": day(rng, 5) for k in range(60)} if at == 11 else {}))
+    before = monitor(dict_of(history, 11))
+    after = monitor(history)
+    assert np.array_equal(after.log_evidence[:11], before.log_evidence)
+    # What the bet is worth is shared with those that enter: by their outcomes alone does it change.
+    assert after.log_evidence[11] > before.log_evidence[10] - 3
+
+
+def dict_of(history, n):
+    return History(history.labels, history.periods[:n])
+
+
+def test_limits_over_time_need_independent_rows():
+    with pytest.raises(InputError, match="limits over time are for independent rows"):
+        monitor(days(21, periods=3), units="periods", require=["log_loss < 1"])
+
+
+def test_groups_of_the_same_name_are_refused():
+    tallies = Tallies.of([1, 0], [0.5, 0.5], by={"d": [1, 1], "a": ["x, y", "x"], "b": ["z", "y, z"]})
+    with pytest.raises(InputError, match="two groups have the same name"):
+        History.of(tallies)
+
+
 def test_tallies_by_time_and_group_are_put_in_order():
     y, p = [1, 0, 1, 1], [0.8, 0.3, 0.6, 0.9]
     tallies = Tallies.of(y, p, by={"day": [10, 9, 9, 10], "site": ["n", "s", "n", "n"]})
@@ -120,8 +154,9 @@ def test_wrong_predictions_of_exactly_0_or_1_refute_calibration_and_stay_out_of_
     rng = np.random.default_rng(11)
     s = rng.normal(0, 2, 200)
     y, p = (rng.random(200) < expit(s)).astype(int), expit(s)
-    found = monitor({"a": Tally.of([*y, 0, 1], [*p, 0.0, 1.0]), "b": Tally.of([*y, 1, 1], [*p, 0.0, 1.0])})
-    plain = monitor({"a": Tally.of(y, p), "b": Tally.of(y, p)})
+    a, b = slice(0, 100), slice(100, 200)
+    found = monitor({"a": Tally.of([*y[a], 0, 1], [*p[a], 0.0, 1.0]), "b": Tally.of([*y[b], 1, 1], [*p[b], 0.0, 1.0])})
+    plain = monitor({"a": Tally.of(y[a], p[a]), "b": Tally.of(y[b], p[b])})
     assert found.impossible == ("b", 1)
     assert not found
     assert found.log_evidence == pytest.approx(plain.log_evidence)
@@ -159,6 +194,17 @@ def test_a_period_that_was_counted_before_must_be_the_same():
     assert history.after("d1", all_days["d1"]).to_bytes() == history.to_bytes()
     with pytest.raises(InputError, match="d1: this period is in the history with other forecasts"):
         history.after("d1", all_days["d2"])
+
+
+def test_periods_out_of_order_and_counted_twice_are_refused():
+    rng = np.random.default_rng(22)
+    history = History.of({"2026-03-02": day(rng, 100)})
+    with pytest.raises(InputError, match="2026-03-01: it is before 2026-03-02"):
+        history.after("2026-03-01", day(rng, 100))
+    with pytest.raises(InputError, match="the order of such dates is not known"):
+        History.of({"01.03.2026": day(rng, 100)})
+    with pytest.raises(InputError, match="b: the same forecasts as those of a"):
+        History.of(dict.fromkeys("ab", day(rng, 100)))
 
 
 def test_weights_other_classes_and_nothing_are_refused():

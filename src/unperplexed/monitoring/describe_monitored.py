@@ -73,7 +73,8 @@ def _headline(m: Monitored) -> str:
     if m.alarm is not None:
         a = m.alarm
         if a.began == m.periods[0]:
-            return f"Miscalibrated from the first period on, {a.began}"
+            surely = "" if len(a.probable) == 1 else "most probably "
+            return f"Miscalibrated {surely}from the first period on, {a.began}{_range(a)}"
         return f"Calibration broke: most probably in {a.began}{_range(a)}"
     if m.impossible is not None:
         return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
@@ -94,10 +95,14 @@ def _lead(m: Monitored) -> str:
         if m.impossible is not None:
             return ""
         now = evidence_text(float(m.log_evidence[-1]))
-        return f"The evidence is {now} to 1; the alarm is at {_limit(m)} to 1. This is no proof of calibration."
+        return (
+            f"No evidence of miscalibration ({now} to 1; the alarm is at {_limit(m)} to 1). This is no proof of"
+            " calibration."
+        )
     what = _what(m.alarm)
     groups = _groups_text(m.alarm)
-    return f"{groups}: {what[:1].lower()}{what[1:]}." if groups else f"{what}."
+    failed = "".join(f" Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed)
+    return (f"{groups}: {what[:1].lower()}{what[1:]}." if groups else f"{what}.") + failed
 
 
 def _groups_text(a: Alarm) -> str:
@@ -174,13 +179,23 @@ def _event(a: Alarm) -> str:
 def _evidence(m: Monitored, a: Alarm) -> str:
     risk = percent(m.level)
     exact = "" if m.units == "rows" else " Periods are the independent units, which makes this approximate."
+    if _dispersed(m):
+        return (
+            f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {_limit(m)} to 1. This holds"
+            " for independent rows, but periods vary more than such rows do, and the alarm may be false."
+        )
     return (
-        f"{evidence_text(a.log_evidence)} to 1; the alarm is at {_limit(m)} to 1. The probability of ever a false alarm"
-        f" is at most {risk}, however often you look.{exact}"
+        f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {_limit(m)} to 1. The probability"
+        f" of ever a false alarm is at most {risk}, however often you look.{exact}"
     )
 
 
 def _next(m: Monitored, a: Alarm) -> str:
+    if _dispersed(m):
+        return (
+            "Repeat this with periods as the units (--units periods): rows of a period may share a shock, such as the"
+            " weather of a day."
+        )
     change = f"Look for what changed in the model or its inputs in {a.began}. "
     return (
         f"{'' if a.began == m.periods[0] else change}Recalibrate the model on these forecasts or fit it anew, and begin"
@@ -190,8 +205,7 @@ def _next(m: Monitored, a: Alarm) -> str:
 
 def _warnings(m: Monitored) -> Iterator[str]:
     ratio, p = m.dispersion
-    least, level = _DISPERSED
-    if m.units == "rows" and ratio > least and p < level:
+    if _dispersed(m):
         yield (
             f"periods vary more than independent rows do (the variance of their bias is {ratio:.1f} times as large,"
             f" {p_value_text(p)}), so that alarms may be false. If the rows of a period share a shock, such as the"
@@ -235,6 +249,12 @@ def _groups_tables(m: Monitored) -> list[Table]:
     ]
 
 
+def _dispersed(m: Monitored) -> bool:
+    ratio, p = m.dispersion
+    least, level = _DISPERSED
+    return m.units == "rows" and ratio > least and p < level
+
+
 def _table(m: Monitored, brief: bool) -> Table:
     after = dict(zip(m.periods, m.log_evidence.tolist(), strict=True))
     points = m.control[-_LAST:] if brief else m.control
@@ -249,7 +269,7 @@ def _table(m: Monitored, brief: bool) -> Table:
             Column("forecasts", [count(each.rows) for each in points]),
             Column("mean prediction", [share(each.predicted) for each in points]),
             Column("observed frequency", [share(each.observed) for each in points]),
-            Column("bias", [number(each.bias, 2) for each in points], biases),
+            Column("bias (log-odds)", [number(each.bias, 2) for each in points], biases),
             Column(
                 "calibration slope",
                 [number(each.calibration_slope, 2) for each in points],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -41,6 +42,19 @@ class Period:
 
     name: str
     groups: Mapping[str, Events]
+
+    @property
+    def rows(self) -> float:
+        """Number of forecasts."""
+        return sum(events[0].rows for events in self.groups.values())
+
+    def same(self, other: Period) -> bool:
+        """Whether both counted the same."""
+        return self.groups.keys() == other.groups.keys() and all(
+            len(self.groups[group]) == len(other.groups[group])
+            and all(a.same(b) for a, b in zip(self.groups[group], other.groups[group], strict=True))
+            for group in self.groups
+        )
 
     def events(self) -> Events:
         """Count all groups together; cells stay apart."""
@@ -91,12 +105,15 @@ class History:
         """
         by_period: dict[str, dict[str, Tally]] = {}
         keys = in_order(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
-        for key in keys:
+        for key in (key for key in keys if tallies[key].n_rows):
             period, *group = key if isinstance(key, tuple) else (key,)
             if period is None:
                 raise InputError("time: some rows have no period. Repair them, or leave them out with --where.")
-            named = WHOLE if not group else ", ".join("(none)" if each is None else str(each) for each in group)
-            by_period.setdefault(str(period), {})[named] = tallies[key]
+            named = WHOLE if not group else ", ".join("(none)" if each in (None, "") else str(each) for each in group)
+            groups = by_period.setdefault(str(period), {})
+            if named in groups:
+                raise InputError(f"by (--by): two groups have the same name, {named!r}. Rename one of them.")
+            groups[named] = tallies[key]
         found = cls()
         for name, groups in by_period.items():
             found = found.after(name, groups)
@@ -148,12 +165,18 @@ class History:
         for each in groups.values():
             labels = common_labels(labels, each.labels) if labels else each.labels
         period = Period(str(name), {group: _events(each) for group, each in groups.items()})
+        if len({len(events) for events in period.groups.values()}) > 1:
+            raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
         return replace(self, labels=labels)._with(period, any(each.grouped for each in groups.values()))
 
     def _with(self, period: Period, clustered: bool) -> History:
         name = period.name
         if name in self.names:
             return self._again(period)
+        _check_order(self.names[-1:], name)
+        twin = next((each for each in self.periods if period.rows >= _TWINS and each.same(period)), None)
+        if twin is not None:
+            raise InputError(f"{name}: the same forecasts as those of {twin.name}. Each has its own.")
         if self.periods and (WHOLE in period.groups) != (WHOLE in self.periods[0].groups):
             raise InputError(f"{name}: some periods have groups and others have none. Count all of them alike.")
         if self.periods and len(self.periods[0].events()) != len(period.events()):
@@ -161,13 +184,7 @@ class History:
         return replace(self, periods=(*self.periods, period), clustered=self.clustered or clustered)
 
     def _again(self, period: Period) -> History:
-        earlier = self.periods[self.names.index(period.name)]
-        same = earlier.groups.keys() == period.groups.keys() and all(
-            each.same(other)
-            for group in period.groups
-            for each, other in zip(earlier.groups[group], period.groups[group], strict=True)
-        )
-        if not same:
+        if not self.periods[self.names.index(period.name)].same(period):
             raise InputError(
                 f"{period.name}: this period is in the history with other forecasts. A period is closed once it has"
                 " been looked at: count outcomes that came late into the period in which they came."
@@ -230,6 +247,20 @@ class History:
         return made_of_file(path, "history", _history_of)
 
 
+_TWINS = 50
+"""Two periods of so many forecasts that are all the same are one that was counted twice."""
+
+_ISO, _DAY_FIRST = r"\d{4}(-\d{2}(-\d{2})?|-Q\d|-W\d{2})?", r"\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+
+
+def _check_order(last: tuple[str, ...], name: str) -> None:
+    """Refuse dates that are out of order, and those of which the order is not known."""
+    if re.fullmatch(_DAY_FIRST, name):
+        raise InputError(f"{name}: the order of such dates is not known. Write them as year-month-day.")
+    if last and name < last[0] and all(re.fullmatch(_ISO, each) for each in (name, last[0])):
+        raise InputError(f"{name}: it is before {last[0]}, which has been looked at. Add periods in the order of time.")
+
+
 def _events(tally: Tally) -> Events:
     if tally.n_classes == 2:
         return (EventCounts.of(pairs_by_class(tally, "each-class")[0]),)
@@ -257,6 +288,7 @@ def _history_of(data: Any) -> History:
     read = tuple(_period_of(each) for each in periods)
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
+    _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
     return History(tuple(labels), read, data["clustered"])
 
 
@@ -277,7 +309,7 @@ def _counts_of(data: Any) -> EventCounts:
     _need(isinstance(data, Mapping) and set(data) == set(EventCounts._fields), "counts")
     p, total, positive = (_column(data[name]) for name in ("p", "total", "positive"))
     _need(p.shape == total.shape == positive.shape, "counts")
-    _need(bool(((p > 0) & (p < 1)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
+    _need(bool(((p > 0) & (p < 1) & (total > 0)).all() and (positive <= total * (1 + 1e-12)).all()), "counts")
     certain, wrong = (_number(data[name]) for name in ("certain", "certain_and_wrong"))
     _need(wrong <= certain, "counts")
     return EventCounts(p, total, positive, certain, wrong)

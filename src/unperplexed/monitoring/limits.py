@@ -18,6 +18,10 @@ _RATES: Floats = np.asarray(0.9 * 2.0 ** -np.arange(13), dtype=np.float64)
 """Shares of the most that can be bet: with more a loss of 0 would take all."""
 
 
+_OF_CELLS = 1 + 1 / 250
+"""Limits are so many times as wide, for what cells do to scores."""
+
+
 class _Score(NamedTuple):
     """A score as a loss from 0 up: that of an event predicted with p that occurs, and that of a right 0 or 1."""
 
@@ -54,7 +58,8 @@ def kept(text: str, names: Sequence[str], series: Sequence[EventCounts], n_class
     """Test a requirement on the mean of a score, from cells of the event: "log_loss < 0.4".
 
     The means of all bets' factors are at most 1 if the expected score of each row is within the limit. Scores of a
-    cell are those of its mean prediction, which are at most as large as the mean of its scores.
+    cell are those of its mean prediction. For calibrated forecasts they are larger than the mean of its scores by 0.4%
+    at the most, for cells of relative width 1/8, and limits are taken as so much wider.
     """
     wanted = Requirement.parse(text)
     score, limit = _checked(wanted, n_classes)
@@ -91,7 +96,7 @@ def _checked(wanted: Requirement, n_classes: int) -> tuple[_Score, float]:
         )
     if wanted.upward != (wanted.name == "accuracy"):
         raise InputError(f"require (--require): {wanted.text!r}: the better side of the limit is the other one.")
-    limit = 1 - wanted.limit if wanted.name == "accuracy" else wanted.limit
+    limit = 1 - wanted.limit if wanted.name == "accuracy" else _OF_CELLS * wanted.limit
     if not limit > 0:
         raise InputError(f"require (--require): {wanted.text!r}: only perfect forecasts are within this limit.")
     return _SCORES[wanted.name], limit

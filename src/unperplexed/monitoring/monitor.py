@@ -56,8 +56,9 @@ def monitor(
     Returns
     -------
     Monitored
-        ``alarm`` (None, or with ``period``, ``began``, ``probable``, ``verdict``, ``groups``), ``evidence`` after each
-        period, ``control`` (bias, calibration slope, log loss and skill over time), ``plot()``, ``report()``.
+        ``alarm`` (None, or the last one with ``period``, ``began``, ``probable``, ``verdict``, ``groups``),
+        ``log_evidence`` after each period, ``control`` (bias, calibration slope, log loss and skill over time),
+        ``plot()``, ``report()``.
 
     Raises
     ------
@@ -96,11 +97,17 @@ def monitor(
     if not watched.periods:
         raise InputError("there are no periods to monitor.")
     shared = units == "periods" or (units == "auto" and watched.clustered)
+    if shared and require:
+        raise InputError(
+            "require (--require): limits over time are for independent rows; test them with units='rows' (--units rows)"
+            " if rows are, or leave them out."
+        )
     whole = [period.events() for period in watched.periods]
     series = {name: [period.groups.get(name) for period in watched.periods] for name in watched.groups}
     factors, weights = _factors(whole, shared)
     of_groups = {name: log_evidence(*_factors(each, shared)) for name, each in series.items()}
-    evidence = _together(log_evidence(factors, weights), list(of_groups.values()))
+    entered = [next(at for at, events in enumerate(each) if events is not None) for each in series.values()]
+    evidence = _together(log_evidence(factors, weights), list(of_groups.values()), entered)
     limit, first = -math.log(level), [events[0] for events in whole]
     alarm = _alarm(watched, evidence, of_groups, (factors, weights), limit, shared)
     breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
@@ -134,12 +141,35 @@ def _factors(series: Sequence[Events | None], shared: bool) -> tuple[Floats, Flo
     return found.reshape(len(series), -1), np.outer(of_event, weights).ravel()
 
 
-def _together(whole: Floats, groups: list[Floats]) -> Floats:
-    """Put half of the bet on all rows together, and half on the groups."""
+def _together(whole: Floats, groups: Sequence[Floats], entered: Sequence[int]) -> Floats:
+    """Put half of the bet on all rows together, and half on the groups, each from the period in which it entered.
+
+    A group that enters takes an equal share of what the bet on the groups is worth by then from the others.
+    """
     if not groups:
         return whole
-    mean = logsumexp(np.stack(groups), axis=0) - math.log(len(groups))
-    return np.asarray(np.logaddexp(whole, mean) - math.log(2))
+    gains = np.diff(np.stack(groups), axis=1, prepend=0.0)
+    came = np.asarray(entered)
+    worth, found = np.full(len(groups), -np.inf), np.empty(whole.size)
+    for d in range(whole.size):
+        new, here = came == d, came <= d
+        if new.any():
+            total = logsumexp(worth) if (came < d).any() else 0.0
+            worth = worth + math.log(max(int((came < d).sum()), 1) / int(here.sum()))
+            worth[new] = total - math.log(int(here.sum()))
+        worth = worth + gains[:, d]
+        found[d] = logsumexp(worth)
+    return np.asarray(np.logaddexp(whole, found) - math.log(2))
+
+
+def _last_episode(evidence: Floats, limit: float) -> tuple[int, int] | None:
+    """Find the last alarm: the period of its beginning, and the one with the strongest evidence before it faded."""
+    above = np.flatnonzero(evidence >= limit)
+    if not above.size:
+        return None
+    faded = np.flatnonzero(evidence[: above[-1]] < 0)
+    first = int(above[above > faded[-1]][0]) if faded.size else int(above[0])
+    return first, first + int(np.argmax(evidence[first:]))
 
 
 def _alarm(
@@ -151,11 +181,11 @@ def _alarm(
     shared: bool,
 ) -> Alarm | None:
     """Say what broke, from the periods up to the strongest evidence: those after it speak against the error."""
-    above = np.flatnonzero(evidence >= limit)
-    if not above.size:
+    episode = _last_episode(evidence, limit)
+    if episode is None:
         return None
-    until = int(np.argmax(evidence))
-    groups = _named(of_groups, limit, until)
+    first, until = episode
+    groups = _named({name: each[first : until + 1] for name, each in of_groups.items()}, limit)
     series: list[Events | None] = [period.events() for period in watched.periods]
     if groups:
         series = [_of_groups(period.groups, groups) for period in watched.periods]
@@ -168,7 +198,7 @@ def _alarm(
         for some in (series[: began.most_probable], series[began.most_probable : until + 1])
     )
     return Alarm(
-        period=watched.names[above[0]],
+        period=watched.names[first],
         began=watched.names[began.most_probable],
         probable=tuple(watched.names[at] for at in began.probable.tolist()),
         until=watched.names[until],
@@ -181,9 +211,9 @@ def _alarm(
     )
 
 
-def _named(of_groups: Mapping[str, Floats], limit: float, until: int) -> tuple[str, ...]:
+def _named(of_groups: Mapping[str, Floats], limit: float) -> tuple[str, ...]:
     """Name the groups with evidence of their own, strongest first; the j-th of G needs G - j + 1 times the limit."""
-    highest = {name: float(each[: until + 1].max()) for name, each in of_groups.items()}
+    highest = {name: float(each.max()) for name, each in of_groups.items()}
     found: list[str] = []
     for name in sorted(highest, key=lambda name: -highest[name]):
         if highest[name] < limit + math.log(len(highest) - len(found)):

@@ -31,8 +31,8 @@ def event_name(labels: tuple[Label | None, ...], event: int) -> str:
 
 def named_error(periods: Sequence[EventCounts], labels: tuple[Label | None, ...], shared: bool) -> Diagnosis | None:
     """Diagnose some periods together, each of them as a cluster where its rows share a shock; None for no rows."""
-    counts = EventCounts.together(periods)
-    if not counts.total.size:
+    counts = EventCounts.together(periods) if periods else None
+    if counts is None or not counts.total.size:
         return None
     if not shared:
         counts = counts.merged()
