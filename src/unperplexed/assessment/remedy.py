@@ -13,7 +13,6 @@ from .._lib.serialize import plain_values
 from ..calibration.diagnosis.diagnose import Chunks
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.labels import plain
-from ..sources.derived_columns import derived
 from ..statistics.means import Limit
 from ..tally.tally import Tally
 from .after_remedy import AfterRemedy, after_remedy
@@ -47,6 +46,8 @@ class Commands:
 
     def of_groups(self, by: Sequence[str]) -> str:
         """Give both for a map of each group; "" for groups that depend on all rows, such as tenths of a column."""
+        from ..sources.derived_columns import derived  # loads polars
+
         if any(derived(name).needs_all for name in by):
             return ""
         return f"{self.fit} --by {' '.join(map(shell_word, by))} -o map.json\n{self.apply}".rstrip()

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._lib.arrays import as_array
 from .._lib.errors import InputError, rows_text
-from .._lib.typing import Bools, Ints
+from .._lib.typing import AnyFloats, Bools, Ints
 from ..forecasts.labels import Label
-from .tally import Tally
 
 _MOST = 1 << 52
 """Rows of two classes whose pairs a tally can count."""
 
 
-def tally_of_counts(
-    reported: Any, happened: Any, total: Any, labels: Sequence[Label], exact_limit: int, fraction_bits: int
-) -> Tally:
-    """Count two classes from rows that are grouped by their prediction; `Tally.from_counts`.
+def digits_of_counts(
+    reported: Any, happened: Any, total: Any, labels: Sequence[Label]
+) -> Iterator[tuple[NDArray[np.object_], AnyFloats]]:
+    """Give outcomes and predictions of the rows of each binary digit of the counts, from the highest one.
 
-    The rows of each binary digit of the counts are counted once, and doubled as often as the digit says: with exact
-    sums that is the same as to count every row.
+    A tally of each, doubled as often as the digit says, adds up to that of every row.
     """
     p = as_array(reported)
     positive, n = _whole("happened", happened, p.size), _whole("total", total, p.size)
@@ -34,14 +33,9 @@ def tally_of_counts(
         raise InputError(f"total: {int(n.sum()):,} rows; a tally of two classes counts up to {_MOST:,}.")
     outcome = np.repeat(np.asarray(labels, dtype=object), p.size)
     both, counts = np.concatenate([p, p]), np.concatenate([n - positive, positive])
-    found = Tally(exact_limit, fraction_bits)
     for digit in range(int(counts.max(initial=0)).bit_length() - 1, -1, -1):
         here = (counts >> digit & 1).astype(bool)
-        once = Tally.of(
-            outcome[here], both[here], labels=list(labels), exact_limit=exact_limit, fraction_bits=fraction_bits
-        )
-        found = found + found + once
-    return found
+        yield outcome[here], both[here]
 
 
 def _whole(name: str, values: Any, size: int) -> Ints:

@@ -201,9 +201,13 @@ class Tally(TallyState, Result):
         >>> Tally.from_counts([0.2, 0.7], [10, 65], [50, 100]).n_rows
         150
         """
-        from .grouped_counts import tally_of_counts
+        from .grouped_counts import digits_of_counts
 
-        return tally_of_counts(reported, happened, total, labels, exact_limit=exact_limit, fraction_bits=fraction_bits)
+        found = Tally(exact_limit, fraction_bits)
+        for outcome, p in digits_of_counts(reported, happened, total, labels):
+            once = Tally.of(outcome, p, labels=list(labels), exact_limit=exact_limit, fraction_bits=fraction_bits)
+            found = found + found + once  # sums are exact: twice a tally is that of each row twice
+        return found
 
     @classmethod
     def count(

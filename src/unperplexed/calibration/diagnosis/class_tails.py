@@ -39,7 +39,8 @@ def attained(level: float, n: Floats, p: Floats) -> Floats:
         mean, variance = _tilted(t, n, p)
         off = np.log(np.maximum(_tail(t, mean, n, p, 1.0), 1e-300) / level)
         low, high = np.where(off > 0, t, low), np.where(off > 0, high, t)
-        new = t + off / np.maximum(t * variance, 1e-300)
+        with np.errstate(over="ignore"):
+            new = t + off / np.maximum(t * variance, 1e-300)
         new = np.where((new > low) & (new < high) & (off > -300), new, (low + high) / 2)
         if not (np.abs(off) > 0.2 * t).any():  # the count is then known to 1
             break
@@ -84,7 +85,8 @@ def _saddlepoint(goal: Floats, n: Floats, p: Floats) -> Floats:
     for _ in range(60):
         mean, variance = _tilted(t, n, p)
         low, high = np.where(mean < goal, t, low), np.where(mean < goal, high, t)
-        new = t + (goal - mean) / np.maximum(variance, 1e-300)
+        with np.errstate(over="ignore"):  # a step beyond the bounds is not taken
+            new = t + (goal - mean) / np.maximum(variance, 1e-300)
         new = np.where((new > low) & (new < high), new, (low + high) / 2)
         if not (np.abs(new - t) > 1e-12 * (1 + np.abs(t))).any():
             break
