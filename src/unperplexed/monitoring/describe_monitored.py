@@ -120,7 +120,7 @@ def _what(a: Alarm) -> str:
 
 
 def evidence_text(log_evidence: float) -> str:
-    """Give evidence as a number: "0.31", "41", "more than 1,000,000"."""
+    """Give evidence as a number: "0.31", "41", "> 1,000,000"."""
     if log_evidence > _MOST_EVIDENCE * math.log(10):
         return f"> {10**_MOST_EVIDENCE:,}"
     value = math.exp(log_evidence)

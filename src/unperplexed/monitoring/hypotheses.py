@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
-from ..statistics.log_odds_tail import tail
+from ..statistics.log_odds_maps import FEATURES, features
 from .event_counts import EventCounts
 
 _BIASES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -38,7 +38,7 @@ _MAPS = np.array(
         *_shared(0.05, [(0, 0, 0, 0, e) for e in _LAPSES]),
     ]
 )
-"""Weight, bias, confidence, asymmetry, tail and lapse of each map from predicted to calibrated log-odds."""
+"""Weight, coefficients in the order of `FEATURES`, and lapse of each map from predicted to calibrated log-odds."""
 
 ROW_WEIGHTS: Floats = _MAPS[:, 0] / _MAPS[:, 0].sum()
 """Shares of the bet on the maps."""
@@ -52,7 +52,7 @@ def row_factors(counts: EventCounts) -> Floats:
     if not counts.total.size:
         return np.zeros(len(_MAPS))
     s, lapse = counts.log_odds, _MAPS[:, 5:]
-    t = s + _MAPS[:, 1:5] @ np.stack([np.ones_like(s), s, np.abs(s), tail(s)])
+    t = s + _MAPS[:, 1:5] @ features(tuple(FEATURES), s).T
     negative = counts.total - counts.positive
     gained = np.zeros(len(_MAPS))
     for side, observed in ((1, counts.positive), (-1, negative)):
@@ -64,7 +64,9 @@ def row_factors(counts: EventCounts) -> Floats:
 _DIRECTIONS = np.array(
     [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [1, -1, 0, 0]], dtype=np.float64
 )
-"""In bias, confidence, tail and asymmetry."""
+"""In the errors named below."""
+
+_ERRORS = ("bias", "confidence", "tail", "asymmetry")
 
 _SIZES = _signed([2.0**-k for k in range(7)])
 _OF_DIRECTIONS = (0.35, 0.35, 0.10, 0.05, 0.075, 0.075)
@@ -79,7 +81,7 @@ _FIRST = 20
 def scores(counts: EventCounts) -> tuple[Floats, Floats]:
     """Give the score of one period in four directions, and its covariance if rows are independent and calibrated."""
     s = counts.log_odds
-    x = np.stack([np.ones_like(s), s, tail(s), np.abs(s)])
+    x = features(_ERRORS, s).T
     return x @ (counts.positive - counts.total * counts.p), (x * (counts.total * counts.p * (1 - counts.p))) @ x.T
 
 

@@ -17,7 +17,6 @@ from .requirements import Requirement
 _RATES: Floats = np.asarray(0.9 * 2.0 ** -np.arange(13), dtype=np.float64)
 """Shares of the most that can be bet: with more a loss of 0 would take all."""
 
-
 _OF_CELLS = 1 + 1 / 250
 """Limits are so many times as wide, for what cells do to scores."""
 
