@@ -39,9 +39,8 @@ else:
     def setup(namespace):
         """Enter a folder of the document's own, with the files that it may name."""
         folder = namespace["_folder"] = Path(tempfile.mkdtemp(prefix="unperplexed-docs-"))
-        (folder / "docs").mkdir()
-        for page in (ROOT / "docs").glob("*.md"):
-            shutil.copy(page, folder / "docs")
+        pages = shutil.ignore_patterns("*.svg", "*.png", "*.py", "*.json", "_build", "pictures")
+        shutil.copytree(ROOT / "docs", folder / "docs", ignore=pages)
         shutil.copytree(ROOT / "examples", folder / "examples")
         for name, path in NETWORKS.items():
             (folder / name).symlink_to(path.resolve())
@@ -91,7 +90,7 @@ else:
 
     pytest_collect_file = Sybil(
         parsers=[PythonCodeBlockParser(), CodeBlockParser("sh", run)],
-        patterns=["README.md", "docs/*.md"],
+        patterns=["README.md", "docs/*.md", "docs/*/*.md"],
         setup=setup,
         teardown=teardown,
     ).pytest()

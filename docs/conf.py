@@ -63,7 +63,7 @@ def setup(app):
 
     def reports(app, exception):
         if exception is None and app.builder.name == "html":
-            gallery.write_reports(Path(app.outdir) / "gallery")
+            gallery.write_reports(Path(app.outdir) / "tutorials" / "gallery")
 
     app.connect("source-read", footer.add)
     app.connect("build-finished", reports)

@@ -1,12 +1,16 @@
 """The foot of each page: a link to the glossary where the page itself has none."""
 
-LINK = "glossary.md"
-FOOT = f"\n\n---\n\nThe [glossary]({LINK}) defines the terms of this page.\n"
+import posixpath
+
+GLOSSARY = "reference/glossary"
+FOOT = "\n\n---\n\nThe [glossary]({}) defines the terms of this page.\n"
 
 
 def with_foot(name: str, text: str) -> str:
-    """Give the text of a page with a link to the glossary."""
-    return text if name == "glossary" or LINK in text else text.rstrip("\n") + FOOT
+    """Give the text of a page, named by its path without the suffix, with a link to the glossary."""
+    if name == GLOSSARY or "glossary.md" in text:
+        return text
+    return text.rstrip("\n") + FOOT.format(posixpath.relpath(f"{GLOSSARY}.md", posixpath.dirname(name) or "."))
 
 
 def add(app, name, source):

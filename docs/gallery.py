@@ -19,9 +19,9 @@ from unperplexed import assess_by
 from unperplexed.cli.parser import main
 
 DOCS = Path(__file__).resolve().parent
-PAGE = DOCS / "gallery.md"
+PAGE = DOCS / "tutorials" / "gallery.md"
 _SECTION = re.compile(r"^## .*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
-_PICTURE = re.compile(r"!\[[^\]]*\]\(pictures/gallery/([a-z-]+)\.svg\)")
+_PICTURE = re.compile(r"!\[[^\]]*\]\(\.\./pictures/gallery/([a-z-]+)\.svg\)")
 _COMMAND = re.compile(r"```sh\nunperplexed (.*?)\n```", re.DOTALL)
 
 

@@ -20,7 +20,7 @@ from gallery import round_numbers, small_files
 
 DOCS = Path(__file__).resolve().parent
 FOLDER = DOCS / "pictures" / "pages"
-_LINK = r"!\[[^\]]*\]\(pictures/pages/%s\.svg\)"
+_LINK = r"!\[[^\]]*\]\((?:\.\./)?pictures/pages/%s\.svg\)"
 
 PICTURES = {
     "start": "result.plot()",
@@ -55,7 +55,7 @@ PICTURES = {
 
 def page_of(name: str) -> Path:
     """Find the page that shows a picture."""
-    [page] = (page for page in DOCS.glob("*.md") if re.search(_LINK % name, page.read_text("utf-8")))
+    [page] = (page for page in DOCS.rglob("*.md") if re.search(_LINK % name, page.read_text("utf-8")))
     return page
 
 

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from . import cm, n17, rp, ssr
 from .exhibits import Exhibit, Made
-from .page import differing, pictures_of, written
+from .page import PUBLISHED, differing, pictures_of, written
 
 PAPERS = (n17, rp, cm, ssr)
 
@@ -43,8 +43,8 @@ def main() -> None:
     if unknown:
         parser.error(f"no exhibit {', '.join(unknown)}; --list names them")
     if arguments.names and arguments.output is None and not arguments.check:
-        parser.error("-o: name a folder for some of the exhibits; docs/ has all of them")
-    folder = arguments.output or Path("docs")
+        parser.error("-o: name a folder for some of the exhibits; docs/appendix has all of them")
+    folder = arguments.output or PUBLISHED
     wanted = [exhibits[name] for name in arguments.names or exhibits]
     if not arguments.check:
         pictures_of(folder)  # before any work is done

@@ -33,7 +33,7 @@ and what the print leaves open, stands below each table.
 _TOLERANCE = 1e-6
 """For figures compared with those written down: processors differ in last digits, which simulations can magnify."""
 
-PUBLISHED = Path(__file__).parent.parent / "docs"
+PUBLISHED = Path(__file__).parent.parent / "docs" / "appendix"
 
 
 def pictures_of(folder: Path) -> Path:

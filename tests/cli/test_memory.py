@@ -15,7 +15,7 @@ from unperplexed import Recalibrator, Tally
 
 ADDRESSES = 3 << 30
 RESIDENT = 700 << 20
-"""What docs/input.md states, of which 150 MB are libraries."""
+"""What docs/reference/input.md states, of which 150 MB are libraries."""
 
 
 def many_labels(folder):

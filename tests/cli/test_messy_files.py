@@ -4,13 +4,13 @@ import json
 import re
 import shlex
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import messy_files
 from messy_files import CLASSES, COMMANDS, KNOWN, LABELS, PROBS, P, Y
+from pages import text_of
 from unperplexed.cli.parser import main
 
 NEEDS = {".xlsx": ("fastexcel", "xlsxwriter")}
@@ -100,7 +100,7 @@ REFUSED = {
 }
 """What is refused though it can be read, and the option that is to be pasted from the message."""
 
-PAGE = (Path(__file__).parents[2] / "docs" / "input.md").read_text("utf-8").replace("\\|", "|")
+PAGE = text_of("input").replace("\\|", "|")
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -4,11 +4,11 @@ import argparse
 import inspect
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 import unperplexed
+from pages import pages, text_of
 from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.cli.parser import _parser
@@ -18,8 +18,7 @@ from unperplexed.statistics.means import DEFAULT_ORDERS
 from unperplexed.tally.counter import jobs_of
 from unperplexed.tally.tally import EXACT_LIMIT, FRACTION_BITS
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "cli.md").read_text("utf-8")
+PAGE = text_of("cli")
 [COMMANDS] = (action.choices for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
 HIDDEN = {"--help", "-h"}
 
@@ -34,7 +33,7 @@ def options(command):
 
 
 def table_rows(*heads):
-    """Rows of the tables of docs/cli.md with these heads, as lists of cells."""
+    """Rows of the tables of docs/reference/cli.md with these heads, as lists of cells."""
     for table in re.findall(r"(?:^\|.*\|\n)+", PAGE, re.MULTILINE):
         head, _, *rows = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines())
         if [cell.strip("| ") for cell in head] == list(heads):
@@ -148,7 +147,7 @@ def test_defaults_are_those_that_the_page_says():
 
 def documented():
     """Yield the full name of each object that a page documents."""
-    for path in DOCS.glob("*.md"):
+    for path in pages():
         module = ""
         for kind, name in re.findall(r"^\.\. ([\w:]+):: ([\w.]+)", path.read_text("utf-8"), re.MULTILINE):
             if kind == "currentmodule":

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pages import text_of
 from unperplexed import assess
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +91,7 @@ def test_logits_are_what_the_script_makes(make):
 
 def test_each_entry_of_the_gallery_has_its_picture():
     entries = script(ROOT / "docs" / "gallery.py").entries()
-    assert len(entries) == (ROOT / "docs" / "gallery.md").read_text("utf-8").count('href="gallery/') == 8
+    assert len(entries) == text_of("gallery").count('href="gallery/') == 8
     assert {path.stem for path in (ROOT / "docs" / "pictures" / "gallery").iterdir()} == set(entries)
 
 

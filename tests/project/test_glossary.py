@@ -2,23 +2,22 @@
 
 import re
 import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pages import DOCS, pages, text_of
 from unperplexed import assess
 from unperplexed.scores.registry import SCORES
 
-DOCS = Path(__file__).parents[2] / "docs"
-GLOSSARY = (DOCS / "glossary.md").read_text("utf-8")
+GLOSSARY = text_of("glossary")
 ROWS = [
     [cell.strip() for cell in line[1:-1].split("|")]
     for line in GLOSSARY.splitlines()
     if line.startswith("| ") and not line.startswith("| term ")
 ]
 TERMS = {part.strip().casefold() for row in ROWS for part in re.split(r"[,()]", row[0]) if part.strip()}
-PAGES = sorted(path.stem for path in DOCS.glob("*.md"))
+PAGES = [path.relative_to(DOCS).with_suffix("").as_posix() for path in pages()]
 PREFIX = re.compile("^(reported|measured)_")
 HEADLINE = {name for name, rule in SCORES.items() if rule.headline}
 """Rules that the printed assessment shows; the others are explained in the page of scores."""
@@ -48,7 +47,7 @@ def test_every_line_of_the_printed_table_is_a_term():
 def test_a_score_has_the_direction_of_its_rule(name):
     """In its line of the page of scores, and in the glossary, which has those that are headlines."""
     better = "larger" if SCORES[name].larger_is_better else "smaller"
-    [line] = [line for line in (DOCS / "scores.md").read_text("utf-8").splitlines() if line.startswith(f"| `{name}` |")]
+    [line] = [line for line in text_of("scores").splitlines() if line.startswith(f"| `{name}` |")]
     assert f"| {better} |" in line
     rows = [row for row in ROWS if row[0].casefold() == name.replace("_", " ")]
     assert len(rows) == 1 or not (rows or name in HEADLINE)
@@ -65,9 +64,13 @@ def test_rows_are_whole_sentences_and_no_term_is_there_twice():
 def test_every_page_links_the_glossary(page):
     with_foot = runpy.run_path(str(DOCS / "footer.py"))["with_foot"]
     text = with_foot(page, (DOCS / f"{page}.md").read_text("utf-8"))
-    assert page == "glossary" or text.count("(glossary.md)") >= 1
+    [target, *_] = re.findall(r"\(([./a-z-]*glossary\.md)", text) or [None]
+    assert (
+        page == "reference/glossary"
+        or (DOCS / page).parent.joinpath(target).resolve() == DOCS / "reference" / "glossary.md"
+    )
 
 
 def test_the_documentation_adds_the_foot():
     assert 'connect("source-read", footer.add)' in (DOCS / "conf.py").read_text("utf-8")
-    assert "\nglossary\n" in (DOCS / "index.md").read_text("utf-8")
+    assert "\nreference/glossary\n" in (DOCS / "index.md").read_text("utf-8")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pages import pages, text_of
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures" / "pages"
 
@@ -22,15 +24,15 @@ def script():
 
 
 def test_pages_files_and_expressions_name_the_same_pictures(script):
-    text = "".join(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md"))
-    shown = re.findall(r"!\[([^\]]*)\]\(pictures/pages/([a-z-]+)\.svg\)", text)
+    text = "".join(page.read_text("utf-8") for page in pages())
+    shown = re.findall(r"!\[([^\]]*)\]\((?:\.\./)?pictures/pages/([a-z-]+)\.svg\)", text)
     assert sorted(name for _, name in shown) == sorted(script.PICTURES)
     assert all(len(words) > 20 for words, _ in shown)
     assert {path.stem for path in FOLDER.iterdir() if path.suffix == ".svg"} == set(script.PICTURES)
 
 
 def test_pictures_are_small_and_complete():
-    assert "(pictures/pages/report.png)" in (ROOT / "docs" / "report.md").read_text("utf-8")
+    assert "(../pictures/pages/report.png)" in text_of("report")
     for path in (FOLDER / "report.png", ROOT / "docs" / "pictures" / "diabetes.png"):
         assert path.stat().st_size < 60_000, path.name
     for path in [*FOLDER.glob("*.svg"), *(ROOT / "docs" / "pictures" / "gallery").glob("*.svg")]:

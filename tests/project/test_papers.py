@@ -1,4 +1,4 @@
-"""The papers' figures and tables: complete, made of public names alone, and what docs/papers.md says."""
+"""The papers' figures and tables: complete, made of public names alone, and what their page says."""
 
 import ast
 import json
@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import unperplexed
+from pages import text_of
 from papers import __main__ as program
 from papers import cm, n17
-from papers.page import differing
+from papers.page import PUBLISHED, differing
 from unperplexed.statistics import generalized_mean
 
 pytestmark = pytest.mark.slow
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 EXHIBITS = {exhibit.name: exhibit for paper in program.PAPERS for exhibit in paper.EXHIBITS}
 QUICK = [name for name, exhibit in EXHIBITS.items() if not exhibit.steps]
-FIGURES = json.loads((ROOT / "docs" / "papers.json").read_text("utf-8"))
+FIGURES = json.loads((PUBLISHED / "papers.json").read_text("utf-8"))
 
 
 def made(*names):
@@ -35,11 +36,11 @@ def test_every_figure_and_table_is_there():
     expected = {f"n17-figure-{k}" for k in range(1, 8)} | {f"rp-figure-{k}" for k in range(1, 6)}
     expected |= {"rp-table-1", "cm-figure-1", "cm-table-1", "cm-table-2", "ssr-table", "ssr-definitions"}
     assert expected <= EXHIBITS.keys()
-    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    page = text_of("papers")
     for name, exhibit in EXHIBITS.items():
         assert f"### {exhibit.title}\n" in page
         assert name in FIGURES
-    pictures = {path.stem for path in (ROOT / "docs" / "pictures" / "papers").glob("*.svg")}
+    pictures = {path.stem for path in (PUBLISHED / "pictures" / "papers").glob("*.svg")}
     assert pictures == {name for name in EXHIBITS if f"(pictures/papers/{name}.svg)" in page}
     assert {name for name in expected if "figure" in name} <= pictures
 
@@ -58,7 +59,7 @@ def test_public_names_alone():
 
 def test_the_page_says_what_comes_out():
     """Of what takes long `python -m papers --check` says it."""
-    assert differing(made(*QUICK), ROOT / "docs") == []
+    assert differing(made(*QUICK), PUBLISHED) == []
 
 
 CHANGES = {
@@ -80,7 +81,7 @@ CHANGES = {
 def test_what_is_not_so_is_found(tmp_path, message):
     changed, old, new = CHANGES[message]
     for name in ("papers.md", "papers.json"):
-        text = (ROOT / "docs" / name).read_text("utf-8")
+        text = (PUBLISHED / name).read_text("utf-8")
         if name == changed:
             assert old in text
             text = text.replace(old, new, 1)
@@ -151,7 +152,7 @@ def test_what_the_print_says():
 
 
 def test_what_the_theory_page_takes_from_them():
-    page = " ".join((ROOT / "docs" / "theory.md").read_text("utf-8").split())
+    page = " ".join(text_of("theory").split())
     right, accuracy, robustness = (
         figures("rp-figure-3", f"{what} in 2, 4, 6, 8, 10 dimensions")["ours"]
         for what in ("prediction accuracy", "geometric accuracy", "robustness")
@@ -229,9 +230,9 @@ def test_without_the_networks_the_published_figures_stay(tmp_path, monkeypatch, 
     found = json.loads((tmp_path / "papers.json").read_text("utf-8"))
     assert found == {name: FIGURES[name] for name in ("cm-figure-1", "cm-table-2")}
     picture = Path("pictures/papers/cm-figure-1.svg")
-    assert (tmp_path / picture).read_bytes() == (ROOT / "docs" / picture).read_bytes()
+    assert (tmp_path / picture).read_bytes() == (PUBLISHED / picture).read_bytes()
     sections = (tmp_path / "papers.md").read_text("utf-8").split("\n### ")[1:]
-    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    page = text_of("papers")
     assert len(sections) == 2
     assert all(section.rstrip() in page for section in sections)
 

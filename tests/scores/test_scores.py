@@ -3,7 +3,6 @@
 import pickle
 import re
 from functools import partial
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -12,6 +11,7 @@ import scoringrules
 import sklearn.metrics as skm
 
 from helpers import softmax_forecasts
+from pages import text_of
 from unperplexed import SCORES, InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Block, Notes
 from unperplexed.kernels.rows import row_primitives
@@ -55,7 +55,7 @@ RULES = {
     "penalized_log_loss published": partial(penalized_log_loss, **PUBLISHED),
 }
 PROPER = [name for name in NAMED if score_named(name).proper]
-PAGE = (Path(__file__).parents[2] / "docs/scores.md").read_text("utf-8")
+PAGE = text_of("scores")
 NOT_STRICTLY = re.findall(r"^\| `(\w+)` .*\| not strictly \|$", PAGE, re.MULTILINE)
 
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())

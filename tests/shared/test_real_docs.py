@@ -3,25 +3,24 @@
 import re
 from functools import cache, partial
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from pages import text_of
 from real_data import DATA, SETS
 from unperplexed import Recalibrator, assess, compare
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.standard_errors import Dependence, uncertain_mean
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEAMS = ["Delphi-Stat", "NEU", "KOT", "4Sight"]
 
 
 @cache
 def page(name):
     """Its words, on one line."""
-    return re.sub(r"\s+", " ", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
+    return re.sub(r"\s+", " ", text_of(name))
 
 
 def states(name, *sentences):
@@ -402,12 +401,12 @@ DIAGNOSED = {
     **{f"House 2018, {version}": partial(house, version) for version in ("classic", "deluxe", "lite")},
     "14 language models": all_language_models,
 }
-"""The forecasts in the table of docs/diagnosis.md, which has no others."""
+"""The forecasts in the table of docs/explanation/diagnosis.md, which has no others."""
 
 
 def rows_of_table():
     """The table of the diagnosis on real forecasts, by name."""
-    text = (DOCS / "diagnosis.md").read_text(encoding="utf-8").split("## Real forecasts")[1].split("## ")[0]
+    text = text_of("diagnosis").split("## Real forecasts")[1].split("## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return {row[0]: row[1:] for row in rows[2:]}
 

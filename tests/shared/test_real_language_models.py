@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from pages import text_of
 from unperplexed.cli import main
 from unperplexed.language_models import (
     GradedAnswers,
@@ -214,7 +215,7 @@ def test_no_map_of_confidences_that_rank_nothing_beats_the_base_rate():
     found = uncertain_mean(gain, np.ones(y.size), Dependence(question))
     half = found.half_width(0.95)
     assert found.mean + half < 2e-4
-    page = " ".join((ROOT / "docs" / "language-model-confidences.md").read_text("utf-8").split())
+    page = " ".join(text_of("language-model-confidences").split())
     low, high = entry.auc_interval
     assert f"(AUC {entry.auc:.3f}, 95% CI {low:.3f} to {high:.3f})" in page
     gains = (f"{each:z.4f}".replace("-", "−") for each in (found.mean, found.mean - half, found.mean + half))

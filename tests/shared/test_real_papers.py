@@ -1,13 +1,10 @@
-"""What docs/papers.md publishes of networks whose outputs are public: [CM]'s forms, made from those outputs."""
-
-from pathlib import Path
+"""What the page of papers publishes of networks whose outputs are public: [CM]'s forms, made from those outputs."""
 
 import pytest
 
 from papers import cm
-from papers.page import differing
+from papers.page import PUBLISHED, differing
 
-DOCS = Path(__file__).parents[2] / "docs"
 EXHIBITS = {exhibit.name: exhibit for exhibit in cm.EXHIBITS}
 MEANS = ("decisiveness", "geometric accuracy", "robustness")
 
@@ -24,7 +21,7 @@ def figures(made):
 
 def test_the_page_says_what_comes_out(made):
     assert not any(shown.old for _, shown in made.values())
-    assert differing(made, DOCS) == []
+    assert differing(made, PUBLISHED) == []
 
 
 def test_networks_are_assessed_as_in_the_paper(figures):

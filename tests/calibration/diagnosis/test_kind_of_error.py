@@ -1,4 +1,4 @@
-"""docs/kind-of-error.md has the tables of its study, and the study reads findings by the rules that the page states."""
+"""The page on kinds of error has the tables of its study, and the study follows the rules that the page states."""
 
 import importlib.util
 from pathlib import Path
@@ -6,10 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from pages import text_of
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "kind-of-error.md").read_text("utf-8")
+PAGE = text_of("kind-of-error")
 RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "kind_of_error.csv")
 
 
