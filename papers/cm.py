@@ -106,16 +106,25 @@ def metrics(_: Report) -> Made:
 
 
 _METRICS_REMARKS = [
-    "The outputs of the paper's own networks are not public. These figures are of four other networks; the printed"
-    " figures are in the next table.",
-    "The paper's finding holds for these networks too: reported and measured geometric accuracies differ by at most"
-    " .006, and all four slopes are below 1, the side of overconfidence.",
-    "The last line of each network has the slope by the paper's bins and by the package's default estimator, which has"
-    " no bins. The lowest bins are wide. They mix classes that occurred, with probabilities far above the bin's mean,"
-    " with thousands of probabilities near 0, and so understate the overconfidence of all networks but LeNet-5.",
-    "The paper does not state the number of bins, how many equal values make a singularity, or the outer bins. We use"
-    f" {BINS} bins. One of them is the range from 0 to the floor of {FLOOR}, and any value with more than a bin's share"
-    " of the rows has a bin of its own.",
+    (
+        "The predictions of the paper's own networks are not public. These are four other networks; the "
+        "next section has the printed values."
+    ),
+    (
+        "The paper's finding holds for these networks: reported and measured geometric accuracies differ "
+        "by at most .006, and all four slopes are below 1 (overconfidence)."
+    ),
+    (
+        "The last row of each network compares the slope by the paper's bins with the slope by the "
+        "package's default estimator, which has no bins. The lowest bins are wide: they mix correct-class"
+        " probabilities far above their mean with thousands of probabilities near 0, and so understate "
+        "the overconfidence of all networks but LeNet-5."
+    ),
+    (
+        "The paper states neither the number of bins, nor how many equal values make a singularity, nor "
+        f"the outer bins. We use {BINS} bins. One is the range from 0 to the floor of {FLOOR}; a value "
+        "with more than a bin's share of the rows has its own."
+    ),
 ]
 
 
@@ -152,34 +161,51 @@ def print_alone(_: Report) -> Made:
         ]
         _geometric, robustness, decisiveness = three
         reported, measured = (float(decisiveness[at]) - float(robustness[at]) for at in (0, 1))
-        lines.append(Line(f"Table 1, {network}: slope", "below 1", measured / reported, "eq. 3 of the print", digits=3))
+        lines.append(
+            Line(
+                f"Table 1, {network}: slope", "below 1", measured / reported, "eq. 3 of the print", digits=3, again=True
+            )
+        )
         for at, kind in enumerate(("reported", "measured")):
             for name, pair, order in zip(names, three, ORDERS, strict=True):
                 others = {r: float(other[at]) for r, other in zip(ORDERS, three, strict=True) if r != order}
                 what = f"Table 1, {network}: {kind} {name} that the other two {kind} means allow"
-                lines.append(Line(what, [pair[at]] * 2, list(mean_within(order, others)), BOUND, digits=3))
+                lines.append(Line(what, [pair[at]] * 2, list(mean_within(order, others)), BOUND, digits=3, again=True))
     for floor, means in TABLE_2.items():
         what = f"Table 2, floor {floor:g}: robustness, geometric accuracy, decisiveness"
         lines.append(Line(what, means, "", PRINTED))
     least = least_rise()
     what = "Table 2: rise of decisiveness from floor .001 to .05, at least, by the other figures"
-    lines.append(Line(what, "0.000", least, BOUND, digits=5))
+    lines.append(Line(what, "0.000", least, BOUND, digits=5, again=True))
     remarks = [
-        "The print's words on the slopes hold for its figures. It finds little difference between reported and measured"
-        " means; of geometric accuracy on ImageNet it prints .063 and .185, .148 and .304.",
-        "The reported means of both networks on ImageNet contradict one another: no probabilities from the floor to 1"
-        " have all three. The reported geometric accuracies, .063 and .148, are the likelier misprints. Given the"
-        " printed robustness and decisiveness they must lie from .129 to .253 and from .229 to .386, which contains the"
-        " printed measured values, .185 and .304. A misprinted robustness would have to be at most .015 and .030, where"
-        " .054 and .087 are measured, and a misprinted decisiveness at most .143 and .408, where .444 and .573 are"
-        " measured. Another explanation is a geometric accuracy without the floor, which can be that low.",
-        "The slopes use robustness and decisiveness alone, so they stand.",
-        "Tables 1 and 2 disagree about DenseNet on GTSRB at the same floor of .005, in all three means.",
-        "Section 3 has decisiveness equal the prediction accuracy of a classifier that reports its uncertainty"
-        " perfectly. It does not: the perfect model of [N17] Figs. 2 and 3 has .6873 and .7887.",
-        "DenseNet on GTSRB has a measured geometric accuracy below the reported one, .828 and .831, though [N17] has"
-        " the ratio always below one: in bins that are wide it need not be.",
-        "Decisiveness cannot be .938 at every floor: it rises by more than two figures that round to .938 differ.",
+        (
+            "The paper's statement on the slopes agrees with its numbers. It finds little difference between "
+            "reported and measured means, but prints geometric accuracies of .063 and .185, and .148 and "
+            ".304, on ImageNet."
+        ),
+        (
+            "The reported means of both networks on ImageNet contradict one another: no probabilities between"
+            " the floor and 1 have all three. The reported geometric accuracies, .063 and .148, are the "
+            "likelier misprints. Given the printed robustness and decisiveness they must lie in .129 to .253 "
+            "and .229 to .386, which contain the printed measured values. A misprinted robustness would be at"
+            " most .015 and .030, where .054 and .087 are measured, and a misprinted decisiveness at most "
+            ".143 and .408, where .444 and .573 are measured. A geometric accuracy without the floor is "
+            "another explanation."
+        ),
+        "The slopes use only robustness and decisiveness, so they are not affected.",
+        "Tables 1 and 2 differ in all three means of DenseNet on GTSRB at the same floor of .005.",
+        (
+            "Section 3 equates decisiveness with the accuracy of a classifier that reports its uncertainty "
+            "perfectly. They differ: .6873 and .7887 for the perfect model of [N17] Figs. 2 and 3."
+        ),
+        (
+            "DenseNet on GTSRB has a measured geometric accuracy below the reported one, .828 and .831, "
+            "although [N17] states a ratio below one. In wide bins it can exceed one."
+        ),
+        (
+            "Decisiveness must differ between the floors: given the other values it rises by more than "
+            "rounding to .938 allows."
+        ),
     ]
     return Made(lines, None, remarks)
 
@@ -225,7 +251,7 @@ def least_rise() -> float:
 
 def floors(_: Report) -> Made:
     """Table 2 of networks whose outputs are public."""
-    remarks = ["As in the print, the floor moves robustness most and decisiveness least."]
+    remarks = ["As in the paper, the floor changes robustness most and decisiveness least."]
     if not _FILES:
         return published("cm-table-2", remarks)
     lines = []
@@ -241,16 +267,18 @@ EXHIBITS = [
     Exhibit(
         "cm-figure-1",
         "Figure 1 and Table 1: reported and measured accuracy",
-        "Each bar is the observed frequency of a class, given that its predicted probability lies in the bin. Bins have"
-        " equal numbers of correct-class probabilities. The red dots are the three means, and the magenta line shows"
-        " their slope. The networks are convolutional, on the 10,000 test images of CIFAR-10 or CIFAR-100. The last"
-        " column names the repository on GitHub that publishes their outputs.",
+        (
+            "Each bar is the observed frequency of a class in a bin of predicted probability; bins have equal"
+            " numbers of correct-class probabilities. Red dots are the three means, and the magenta line "
+            "shows their slope. The networks are convolutional, tested on the 10,000 images of CIFAR-10 or "
+            "CIFAR-100. The last column names the repository on GitHub that publishes their predictions."
+        ),
         metrics,
     ),
     Exhibit(
         "cm-table-1",
         "Tables 1 and 2 as printed",
-        "The figures that the paper prints of its own networks, and what follows from them.",
+        "The values that the paper prints for its own networks, and what follows from them.",
         print_alone,
     ),
     Exhibit(

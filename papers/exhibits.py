@@ -31,6 +31,8 @@ class Line:
     digits: int = 4
     value: float | Sequence[float] = ()
     """Where a formula or a claim in words is printed, what that comes to."""
+    again: bool = False
+    """Another reading of a number that a line before has, or no reading of it: the overview does not count it."""
 
     @property
     def differences(self) -> list[float | None]:

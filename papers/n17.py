@@ -23,18 +23,21 @@ TITLE = "[N17] Assessing probabilistic inference"
 
 GREEN_CLASS = ClassParameters(mean=0, variance=1, coupling=0.5)
 ORANGE_CLASS = ClassParameters(mean=2, variance=1, coupling=0.5)
-SAMPLE, SEED, BINS = 40_000, 2017, 20
+SAMPLE, SEED, BINS = 400_000, 2017, 20
 """For the bubbles: rows, seed, and bins of each class with equal numbers of correct-class probabilities."""
 
 MEANS = {"decisiveness": "arithmetic", "geometric_accuracy": "geometric", "robustness": "−2/3"}
 
 
-WHICH: tuple[tuple[Literal["source", "model"], str], ...] = (("source", "-"), ("model", "--"))
-RATES: tuple[tuple[Literal["actual", "predicted"], str, str], ...] = (
-    ("actual", "-", BROWN),
-    ("predicted", "--", GREY),
+WHICH: tuple[tuple[Literal["source", "model"], dict[str, Any]], ...] = (
+    ("source", {"linewidth": 4, "alpha": 0.4}),
+    ("model", {"linewidth": 1.2, "linestyle": "--"}),
 )
-"""Line styles, and colours of what belongs to no class."""
+RATES: tuple[tuple[Literal["actual", "predicted"], dict[str, Any], dict[str, Any]], ...] = (
+    ("actual", {"color": BROWN, "linewidth": 4, "alpha": 0.4}, {"color": BROWN, "markersize": 11, "fillstyle": "none"}),
+    ("predicted", {"color": GREY, "linewidth": 1.2, "linestyle": "--"}, {"color": GREY, "markersize": 5}),
+)
+"""Styles of lines and marks. What is drawn first is wide or open, so that both are seen where they coincide."""
 
 
 def believed(**changes: float) -> TwoClassModel:
@@ -67,14 +70,14 @@ def setting(model: TwoClassModel, _: Report) -> Made:
     for which, style in WHICH:
         for column, (name, colour) in enumerate((("green", GREEN), ("orange", ORANGE))):
             label = f"{name}, {which}"
-            likelihoods.plot(x, model.likelihoods(x, which)[:, column], style, color=colour, label=label)
-            posteriors.plot(x, model.posteriors(x, which)[:, column], style, color=colour)
+            likelihoods.plot(x, model.likelihoods(x, which)[:, column], color=colour, label=label, **style)
+            posteriors.plot(x, model.posteriors(x, which)[:, column], color=colour, **style)
     lines = []
-    for rates, style, colour in RATES:
+    for rates, style, mark in RATES:
         roc = model.roc(rates)
         false, true = roc.maximum_posterior
-        curves.plot(1 - roc.false_positive_rate, roc.true_positive_rate, style, color=colour, label=rates)
-        curves.plot(1 - false, true, "s", color=colour, label=f"maximum posterior, {rates}")
+        curves.plot(1 - roc.false_positive_rate, roc.true_positive_rate, label=rates, **style)
+        curves.plot(1 - false, true, "s", label=f"maximum posterior, {rates}", **mark)
         lines += [
             Line(f"area under the {rates} curve", "", roc.area, EXACT),
             Line(f"maximum posterior, {rates}: green right, orange right", "", f"{1 - false:.4f}, {true:.4f}", EXACT),
@@ -90,8 +93,17 @@ def setting(model: TwoClassModel, _: Report) -> Made:
     likelihoods.legend(fontsize="x-small")
     curves.legend(fontsize="x-small", loc="lower left")
     return Made(
-        lines, figure, ["The print has the curves over the share of class A; here both axes are shares that are right."]
+        lines,
+        figure,
+        [
+            "The paper draws the curves over the share of class A. Here each axis is the share of a class that is"
+            " classified correctly."
+        ],
     )
+
+
+CLASS_MARKS = {"green": ("#00523b", 20), "orange": ("#9c5f00", 14)}
+"""Colours and sizes of open marks, which all show where they coincide."""
 
 
 def against_source(ax: Axes, model: TwoClassModel) -> TwoClassAverages:
@@ -113,12 +125,15 @@ def against_source(ax: Axes, model: TwoClassModel) -> TwoClassAverages:
             edgecolor=colour,
             label=f"{name}: bins",
             zorder=3,
+            clip_on=False,
         )
         at = table.label.index(1)
         for marker, mean in ORDER_MARKS:
             place = (getattr(table, f"measured_{mean}")[at], getattr(table, f"reported_{mean}")[at])
             shown = f"{name}: means" if mean == "geometric_accuracy" else None
-            ax.plot(*place, marker, color=colour, markeredgecolor="black", markersize=5, zorder=5, label=shown)
+            dark, size = CLASS_MARKS[name]
+            style = {"markersize": size, "fillstyle": "none", "markeredgewidth": 1.6, "zorder": 5}
+            ax.plot(*place, marker, color=dark, label=shown, linestyle="none", **style)
     xs, ys = ([getattr(means, name) for _, name in ORDER_MARKS] for means in (exact.measured, exact.reported))
     ax.plot(xs, ys, color=BROWN, linewidth=1.2, zorder=4)
     for x, y, (marker, name) in zip(xs, ys, ORDER_MARKS, strict=True):
@@ -154,17 +169,19 @@ def perfect(_: Report) -> Made:
     exact = against_source(ax, model)
     said = ("0.69", "0.61", "0.52")
     printed(ax, [float(x) for x in said], [float(x) for x in said])
-    ax.legend(fontsize="small", loc="upper left")
+    ax.legend(fontsize="small", loc="upper left", labelspacing=0.9)
     lines = [
         means_of("model", exact.reported, said),
         means_of("source, true posterior", exact.source),
         means_of("source, measured", exact.measured),
     ]
     remarks = [
-        "The printed −2/3 mean, .52, is not reproduced. The integral is .5418 in every view, since the model is"
-        " perfect. It is the same at every limit up to .05, and .5423 within the finite range of Figure 7.",
-        "The paper names Fig. 1 as the model's; it is that of Fig. 2.",
-        "Reported probabilities are kept within [0.01, 0.99], the precision that section 7 states.",
+        (
+            "The printed −2/3 mean, .52, is not reproduced. The integral is .5418 in every view, at every "
+            "limit up to .05, and .5423 within the finite range of Figure 7."
+        ),
+        "The caption refers to Fig. 1 for the model; the model is that of Fig. 2.",
+        "Reported probabilities are limited to [0.01, 0.99], the precision that section 7 states.",
     ]
     return Made(lines, figure, remarks)
 
@@ -184,7 +201,7 @@ def errors(
         against_source(ax, model)
         ax.set_title(f"{letter}) {name}", loc="left", fontsize="medium")
         lines += figures_of(model, f"{letter}) ", said)
-    axes[0].legend(fontsize="x-small", loc="upper left")
+    axes[0].legend(fontsize="x-small", loc="upper left", labelspacing=1)
     for name, model in unseen.items():
         lines += figures_of(model, f"{name}, ")
     return Made(lines, figure, remarks)
@@ -220,12 +237,13 @@ def divergence(_: Report) -> Made:
     label = f"x in {_range(RANGES[-1])}, true posterior"
     ax.plot([true, 1], [near, near / true], "s", color=GREY, clip_on=False, markersize=5, label=label, zorder=8)
     printed(ax, [0.62, 1.0], [0.56, 0.90])
-    ax.legend(fontsize="x-small", loc="upper left")
+    ax.legend(fontsize="x-small", loc="upper left", labelspacing=1)
     lines = []
     for name, of in (("the orange class normal", model), ("both classes normal", both)):
         for half_width in RANGES:
             near, true = within(of, half_width)
-            lines += _three(f"{name}, x in {_range(half_width)}", near, {"true posterior": true})
+            again = bool(lines)
+            lines += _three(f"{name}, x in {_range(half_width)}", near, {"true posterior": true}, again)
         at, by_class = of.averages(), of.averages("each-class")
         lines += _three(
             f"{name}, whole line",
@@ -235,20 +253,28 @@ def divergence(_: Report) -> Made:
                 "measured over all classes": at.measured.geometric_accuracy,
                 "measured class by class": by_class.measured.geometric_accuracy,
             },
+            again=True,
         )
     remarks = [
-        "A finite range of the feature gives all three printed figures: with the stated limit of .01, the integral over"
-        " x from −8 to 10 gives .5551, .6159 and .9013. Every half-width from 8.25 to 9 about the middle between the"
-        " classes rounds to the printed .56, .62 and .90. The print does not name a range.",
-        "The whole line gives .5432, .6145 and .884, or .906 with the measured instead of the true source probability."
-        " None of these rounds to its printed figure. The range leaves out 1.3% of the rows, those in the tails, where"
-        " the normal model is most wrong.",
-        "The print has two values for one source probability: .61 in Fig. 3 and .62 here. The whole line gives the"
-        " first and the finite range the second.",
-        "Section 5 speaks of errors in the model of one class, so we read the orange class as normal. The finite ranges"
-        " give the same rounded figures with both classes normal, so the print does not decide between the two.",
-        'Section 7 calls the divergence probability "always less than one". That is true of exact source and measured'
-        " probabilities, as here. A divergence probability estimated in bins can exceed 1, as in [CM]'s Table 1.",
+        (
+            "A finite range of the feature reproduces all three printed values. With the limit of .01, the "
+            "integral over x from −8 to 10 gives .5551, .6159 and .9013. Every half-width from 8.25 to 9 "
+            "rounds to the printed .56, .62 and .90. The paper names no range."
+        ),
+        (
+            "The whole line gives .5432, .6145 and .884 (.906 with the measured source probability). None of "
+            "these rounds to the printed value. The finite range leaves out 1.3% of the rows, in the tails, "
+            "where the normal model is most wrong."
+        ),
+        "The paper prints two values for one source probability: .61 in Fig. 3 and .62 here.",
+        (
+            "Section 5 describes errors in the model of one class, so we take the orange class as normal. "
+            "With both classes normal the rounded values are the same."
+        ),
+        (
+            'Section 7 calls the divergence probability "always less than one". That holds for exact source '
+            "and measured probabilities. Estimated in bins it can exceed 1, as in [CM] Table 1."
+        ),
     ]
     return Made(lines, figure, remarks)
 
@@ -257,12 +283,12 @@ def _range(half_width: float) -> str:
     return f"[{1 - half_width:g}, {1 + half_width:g}]".replace("-", "−")
 
 
-def _three(where: str, reported: float, sources: Mapping[str, float]) -> list[Line]:
+def _three(where: str, reported: float, sources: Mapping[str, float], again: bool) -> list[Line]:
     """Compare a reading with what Fig. 7 prints: the model's probability, the source's, and their ratio."""
-    lines = [Line(f"{where}: model probability", "0.56", reported, EXACT)]
+    lines = [Line(f"{where}: model probability", "0.56", reported, EXACT, again=again)]
     for name, source in sources.items():
-        lines.append(Line(f"{where}: source probability, {name}", "0.62", source, EXACT))
-        lines.append(Line(f"{where}: divergence probability, {name}", "0.90", reported / source, EXACT))
+        lines.append(Line(f"{where}: source probability, {name}", "0.62", source, EXACT, again=again))
+        lines.append(Line(f"{where}: divergence probability, {name}", "0.90", reported / source, EXACT, again=again))
     return lines
 
 
@@ -279,7 +305,7 @@ def ten(report: Report) -> Made:
             for figure_of in ("prediction accuracy", "geometric accuracy"):
                 largest = ten_dimensions.DIMENSIONS[int(found.named(figure_of).mean(axis=0).argmax())]
                 what = f"{letter}) {model.name}, dimensions at which {figure_of} is largest"
-                lines.append(Line(what, "6", float(largest), "simulation", digits=0))
+                lines.append(Line(what, "6 dimensions", f"{largest} dimensions", "simulation"))
     lines += ten_dimensions.reading(ten_dimensions.trials(ten_dimensions.COMPACT, report), [ten_dimensions.UNDECIDED])
     shared = ten_dimensions.SHARED
     for other in (
@@ -290,15 +316,18 @@ def ten(report: Report) -> Made:
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     remarks = [
         ten_dimensions.OURS,
-        'The text says that "25 samples are used to estimate of the two means and single variance". Read as 25 of each'
-        " class with a covariance each, as in the picture, the geometric mean is largest at four dimensions and falls"
-        " off in ten. Read as 25 in all with one covariance for both, as in the lines below, it is largest at six, and"
-        " with heavy tails does not fall off, within three standard errors of the printed .63 and .69: nearer to the"
-        " print, but for the robustness of the normal model, which does not go to zero so soon.",
-        "Of variances alone, without correlations, the model does not overfit at all.",
-        "c: caption and text have κ = 0.095; a compact support makes it −0.095. With +0.095 nothing is given"
-        " probability 0, and the geometric mean is far from 0.",
-        "The classifications themselves are printed in [RP] alone: see its Figs. 3 to 5.",
+        (
+            'The text says that "25 samples are used to estimate of the two means and single variance". With '
+            "25 samples of each class and a covariance of each, as in the picture, the geometric mean is "
+            "largest at four dimensions. With 25 in all and one covariance, the last rows of the table, it is"
+            " largest at six, as printed, and within three standard errors of the printed .63 and .69."
+        ),
+        "A model of variances without correlations does not overfit.",
+        (
+            "c: caption and text have κ = 0.095. Compact support requires −0.095; with +0.095 no probability "
+            "is 0, and the geometric mean is far from 0."
+        ),
+        "Only [RP] prints the classification accuracies: see its Figs. 3 to 5.",
     ]
     return Made(lines, figure, remarks)
 
@@ -349,18 +378,22 @@ def equations(_: Report) -> Made:
             what = f"eq. 19 with {kind} bins, {how}: {', '.join(f'{name} mean' for name in MEANS.values())}"
             lines.append(Line(what, "", means, f"simulation, {SAMPLE:,} rows"))
     remarks = [
-        "Theorem 1 and eq. 10 are shown for p = (.95, .9, .2). The paper says of eq. 10 that it gives no meaningful"
-        " bound: the upper one is above 1.",
-        "The 1/B of eqs. 18 and 19 holds only where bins have equal numbers of correct-class probabilities; the package"
-        " weights by that number.",
-        "Eq. 17 is the contribution of bin k to the overall accuracy. The text gets it by"
-        ' "weighting the model average by the source average", on a logarithmic scale: (N*_k/N_k) ln Q_k. Here Q_k is'
-        " the geometric mean of the"
-        " probabilities that the bin assigned to the observed classes, N*_k is their number, and N_k is the number of"
-        " all probabilities in the bin. For bins of equal data, which step 2 asks for, this is proportional to the"
-        " package's (N*_k/N) ln Q_k. The package's contributions sum to the logarithm of the geometric accuracy,"
-        " whatever the bins.",
-        'The paper has the reported probability on y; `plot(axes="nelson")` does as well, the default has it on x.',
+        (
+            "Theorem 1 and eq. 10 are evaluated at p = (.95, .9, .2). The paper says of eq. 10 that it gives "
+            "no meaningful bound: the upper one exceeds 1."
+        ),
+        (
+            "The weight 1/B of eqs. 18 and 19 is right only for bins with equal numbers of correct-class "
+            "probabilities. The package weights bins by that number."
+        ),
+        (
+            'Eq. 17 is the contribution of bin k to the accuracy, "weighting the model average by the source '
+            'average": (N*_k/N_k) ln Q_k on a logarithmic scale. Q_k is the geometric mean of the '
+            "correct-class probabilities in the bin, N*_k their number and N_k the number of all "
+            "probabilities in it. For bins of equal data (step 2) this is proportional to the package's "
+            "(N*_k/N) ln Q_k, which sums to the log geometric accuracy for any bins."
+        ),
+        'The paper draws the reported probability on y, as `plot(axes="nelson")` does.',
     ]
     return Made(lines, None, remarks)
 
@@ -375,67 +408,85 @@ _OTHER_CASES = {
     ),
 }
 _BUBBLES = (
-    f"Bubbles are bins of a sample of {SAMPLE:,} rows (seed {SEED}), {BINS} a class with equal numbers of correct-class"
-    " probabilities, their area the number of true events; the brown marks are exact. Reported probabilities are kept"
-    " within [0.01, 0.99], as in the paper, whose bins are of that width in these figures, against its own step 2."
+    f"Bubbles are bins of a simulated sample of {SAMPLE:,} rows (seed {SEED}), {BINS} a class with "
+    "equal numbers of correct-class probabilities; their area is the number of events. Open marks are"
+    " the means of a class, filled marks the exact means of all. Reported probabilities are limited "
+    "to [0.01, 0.99]."
 )
 
 EXHIBITS = [
     Exhibit(
         "n17-figure-1",
         "Figure 1: ten dimensions, three tails",
-        "Two Gaussians in up to ten dimensions, learned from 25 samples of each, by models with normal, heavy and"
-        " compact tails. Bars are the share of right classifications, squares the geometric mean of what the model gave"
-        " to the true class, and the bars about them reach from the −2/3 to the arithmetic mean.",
+        (
+            "Two Gaussians in up to ten dimensions are learned from 25 samples of each by models with normal,"
+            " heavy and compact tails. Bars are the share of correct classifications, squares the geometric "
+            "mean of the correct-class probabilities. The lines reach from the −2/3 mean to the arithmetic "
+            "mean."
+        ),
         ten,
         ten_dimensions.STEPS,
     ),
     Exhibit(
         "n17-figure-2",
         "Figure 2: two classes, and a model that is right",
-        "The setting: the orange class' parameters, likelihoods, posteriors and receiver operating curves. Solid is the"
-        " source and dashed the model, which here are the same.",
+        (
+            "Parameters of the orange class, likelihoods, posteriors and ROC curves. Wide lines are the "
+            "source and dashed lines the model, which coincide here."
+        ),
         partial(setting, believed()),
     ),
     Exhibit(
         "n17-figure-3",
         "Figure 3: model against source probability of the model that is right",
-        "Each bubble is a bin, each brown mark a mean over all; they lie on the diagonal. The three means have their"
-        " values in the print, and these are crosses here.",
+        (
+            "Bubbles are bins of a simulated sample of {SAMPLE:,} rows, open marks the means of a class, "
+            "filled marks the means of all. They lie on the diagonal."
+        ),
         perfect,
     ),
     Exhibit(
         "n17-figure-4",
         "Figure 4: the mean of the orange class at 1, not 2",
-        "As Fig. 2, with a model that has the classes too near each other. Its posteriors are nearer to 1/2, and the"
-        " curve that it predicts is worse than the one that it gets.",
+        (
+            "The setting of Fig. 2 with a model that puts the classes too close. Its posteriors are nearer to"
+            " 1/2, and its predicted ROC curve is below the actual one."
+        ),
         partial(setting, believed(mean=1)),
     ),
     Exhibit(
         "n17-figure-5",
         "Figure 5: a mean that is too near, and one too far",
-        f"The classes' bubbles part, the means of all leave the diagonal and turn. {_BUBBLES}",
+        f"The bubbles of the two classes separate, and the means turn off the diagonal. {_BUBBLES}",
         partial(errors, _MEAN_CASES, ("below 45°", "above 45°"), [], {}),
     ),
     Exhibit(
         "n17-figure-6",
         "Figure 6: wrong variances and tails",
-        "As Fig. 5, for variances of the orange class that are too small and too large, and for tails that are too"
-        f" light and too heavy. {_BUBBLES}",
+        (
+            "The picture of Fig. 5 for variances that are too small and too large, and for tails that are too"
+            " light and too heavy."
+        ),
         partial(
             errors,
             _OTHER_CASES,
             ("above 45°", "below 45°", "above 45°", ""),
             [
-                "b: the caption calls a variance of 2 over-confident and has its orientation below 45°, which is that"
-                " of under-confidence; so is ours.",
-                "d: the print does not say how much too heavy the tail is. Of the orange class alone, of which the"
-                f" caption speaks, the orientation is {believed(coupling=0.8).averages().orientation:.1f}° with"
-                f" coupling 0.8, {believed(coupling=1).averages().orientation:.1f}° with 1 and"
-                f" {believed(coupling=2).averages().orientation:.1f}° with 2, which is over-confident where its tail"
-                " lies above the other's. Ours has both classes at 1, which shows it better.",
-                "Section 5 names a fourth error, of the amplitude, and shows none. The last lines have the orange"
-                " class' likelihood doubled: over-confident.",
+                (
+                    "b: the caption calls a variance of 2 over-confident and prints an orientation below 45°, which "
+                    "is that of under-confidence. Ours is below 45°."
+                ),
+                (
+                    "d: the paper does not say how heavy the tail is. If only the orange class has it, the "
+                    f"orientation is {believed(coupling=0.8).averages().orientation:.1f}° with coupling 0.8, "
+                    f"{believed(coupling=1).averages().orientation:.1f}° with 1 and "
+                    f"{believed(coupling=2).averages().orientation:.1f}° with 2. Here both classes have coupling 1, "
+                    "which shows the error better."
+                ),
+                (
+                    "Section 5 names a fourth error, the amplitude, and shows no picture. In the last rows the "
+                    "likelihood of the orange class is doubled: over-confident."
+                ),
             ],
             {"amplitude 1 → 2": believed(amplitude=2)},
         ),
@@ -443,14 +494,16 @@ EXHIBITS = [
     Exhibit(
         "n17-figure-7",
         "Figure 7: the divergence probability",
-        "The ratio of model to source probability, read off where the line through the origin and the geometric mean"
-        " reaches 1. The printed source, model and divergence probabilities are crosses.",
+        (
+            "The ratio of model to source probability. It is read where the line from the origin through the "
+            "geometric means reaches 1; dotted lines project the two means on the axes."
+        ),
         divergence,
     ),
     Exhibit(
         "n17-equations",
         "Equations of sections 2 to 4",
-        "What some equations give, and where a reading has to be chosen.",
+        "What the equations give, and where a reading has to be chosen.",
         equations,
     ),
 ]

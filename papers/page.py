@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import shutil
@@ -18,17 +20,25 @@ from .exhibits import Exhibit, Line, Made
 
 INTRODUCTION = """# The papers, figure by figure
 
-The system that `unperplexed` implements comes from four sources. Here is every figure and table of theirs, made anew
-with the package's public names, beside what the print says. In a checkout, after `pip install '.[sklearn]'`, `python -m
-papers` makes this page, its pictures and its figures as JSON (`papers.json`), the same to the last digit each time.
-The outputs of the networks of Figure 1 and Table 2 of [CM] are not in the repository. `UNPERPLEXED_DATA` names the
-folder that has them. Without it, the published figures of these two stay as they are.
+Four sources describe the system that `unperplexed` implements. This page repeats each of their figures and tables with
+the package's public names. In a checkout, after `pip install '.[sklearn]'`, `python -m papers` makes the page, its
+pictures, its tables (`exhibits/*.csv`) and all figures as JSON (`papers.json`), the same to the last digit each time.
+The predictions of the networks of [CM] Figure 1 and Table 2 are not in the repository: `UNPERPLEXED_DATA` names the
+folder that has them, and without it these two stay as they are.
 
-A column says how each figure was obtained: an *exact integral*, a *formula*, a *simulation* with its standard error, or
-*other data* where the paper's own is not public. *Printed* is what the paper has, and empty where it has no figure;
-where it is a formula, what that comes to stands behind it. Crosses in the pictures mark printed figures. What differs,
-and what the print leaves open, stands below each table.
+The table counts the numbers that a paper prints. A number is *reproduced* if ours rounds to it or, for a formula, if
+the two sides agree to six digits. The sections say why the others differ, and what a paper leaves open; differences in
+the equations of [RP] are slips of the print.
+
 """
+
+KEY = """
+In the tables of the sections, *printed* is what the paper has; it is empty where the paper has no number. The last
+column names the method: an *exact integral*, a *formula*, a *simulation* with its standard error, or *other data*,
+where the data of the paper are not public. Crosses in the pictures mark printed values.
+"""
+
+_HEAD = ("", "printed", "ours", "difference", "how")
 
 _TOLERANCE = 1e-6
 """For figures compared with those written down: processors differ in last digits, which simulations can magnify."""
@@ -53,7 +63,12 @@ def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleTyp
                 shown.picture.savefig(path, metadata={"Date": None})
             elif shown.picture is not None and shown.picture.resolve() != path.resolve():
                 shutil.copyfile(shown.picture, path)
-    parts = [INTRODUCTION]
+    tables = folder / "exhibits"
+    tables.mkdir(exist_ok=True)
+    for name, (_, shown) in made.items():
+        if shown.lines:
+            (tables / f"{name}.csv").write_text(_table(shown), "utf-8")
+    parts = [INTRODUCTION + _overview(made, papers) + KEY]
     for paper in papers:
         of_paper = [made[exhibit.name] for exhibit in paper.EXHIBITS if exhibit.name in made]
         if of_paper:
@@ -91,9 +106,10 @@ def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[st
         ]
         if shown.picture is not None and not (folder / "pictures" / "papers" / f"{name}.svg").exists():
             found.append(f"{name}: the picture is not there")
-        said, words = sections.get(exhibit.title, []), _section(exhibit, shown).split("\n")
-        while words and not words[-1]:
-            words.pop()
+        path = folder / "exhibits" / f"{name}.csv"
+        rows = path.read_text("utf-8").splitlines() if path.exists() else []
+        said, words = sections.get(exhibit.title, []), _section(exhibit, shown).rstrip().split("\n")
+        said, words = said + rows, words + (_table(shown).splitlines() if shown.lines else [])
         if len(said) != len(words):
             found.append(f"{name}: the page has other lines")
         found += [
@@ -105,9 +121,9 @@ def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[st
 
 
 def _same_line(before: str, now: str) -> bool:
-    """Whether lines of the page agree: in a table ours, difference and how within the last digit, all else wholly."""
-    cells, others = before.split(" | "), now.split(" | ")
-    if not now.startswith("| ") or len(cells) != len(others):
+    """Whether lines agree: in a table ours, difference and how within the last digit, all else wholly."""
+    cells, others = ([] if not line.startswith('"') else next(csv.reader([line])) for line in (before, now))
+    if not others or len(cells) != len(others):
         return before == now
     words, other_words = (" ".join(line[2:]).split() for line in (cells, others))
     if cells[:2] != others[:2] or len(words) != len(other_words):
@@ -156,9 +172,7 @@ def _section(exhibit: Exhibit, shown: Made) -> str:
     if shown.picture is not None:
         lines.append(f"![{exhibit.title}](pictures/papers/{exhibit.name}.svg)\n")
     if shown.lines:
-        lines += ["| | printed | ours | difference | how |", "|---|---|---|---|---|"]
-        lines += [_row(line) for line in shown.lines]
-        lines.append("")
+        lines += [":::{csv-table}", f":file: exhibits/{exhibit.name}.csv", ":header-rows: 1", ":::", ""]
     lines += [_wrapped(f"- {remark}", "  ") for remark in shown.remarks]
     return "\n".join([*lines, ""] if shown.remarks else lines)
 
@@ -167,7 +181,45 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _row(line: Line) -> str:
+def _overview(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleType]) -> str:
+    """A row for each exhibit: how many numbers are printed, how many are reproduced, and how far off the others are."""
+    rows = ["| exhibit | printed numbers | reproduced | largest difference |", "|---|---|---|---|"]
+    for paper in papers:
+        label = paper.TITLE.split()[0]
+        for exhibit in paper.EXHIBITS:
+            if exhibit.name in made and (
+                pairs := [p for line in made[exhibit.name][1].lines if not line.again for p in _pairs(line)]
+            ):
+                off = [abs(ours - value) for value, ours, within in pairs if abs(ours - value) > within]
+                most = f"{max(off):.2g}" if off else ""
+                rows.append(f"| {label} {exhibit.title} | {len(pairs)} | {len(pairs) - len(off)} | {most} |")
+    return "\n".join(rows) + "\n"
+
+
+def _pairs(line: Line) -> list[tuple[float, float, float]]:
+    """Each printed number of a line, or what a printed formula comes to, with ours and what rounding allows."""
+    said = [line.printed] * len(line.values) if isinstance(line.printed, str) else line.printed
+    pairs = []
+    for at, found in enumerate(line.values):
+        try:
+            value = line.expected[at] if line.expected else float(said[at].replace("−", "-"))
+            ours = float(found)
+        except (ValueError, IndexError):
+            continue
+        digits = len(said[at].partition(".")[2]) if at < len(said) else 0
+        pairs.append((value, ours, 1e-6 * abs(value) if line.expected else 0.5000001 * 10.0**-digits))
+    return pairs
+
+
+def _table(shown: Made) -> str:
+    """The lines of an exhibit as CSV, each of which begins with a quotation mark."""
+    written = io.StringIO()
+    writer = csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerows([_HEAD, *map(_cells, shown.lines)])
+    return written.getvalue()
+
+
+def _cells(line: Line) -> list[str]:
     def joined(values: Sequence[Any], sign: str = "") -> str:
         return ", ".join(x if isinstance(x, str) else _number(x, line.digits, sign) for x in values)
 
@@ -177,7 +229,7 @@ def _row(line: Line) -> str:
     there = any(difference is not None for difference in line.differences)
     differences = joined(["–" if x is None else x for x in line.differences], "+") if there else ""
     how = f"{line.how}, ± {joined(line.errors)}" if line.errors else line.how
-    return f"| {line.what} | {printed} | {joined(line.values)} | {differences} | {how} |"
+    return [line.what, printed, joined(line.values), differences, how]
 
 
 def _number(x: float, digits: int, sign: str) -> str:

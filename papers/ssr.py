@@ -32,8 +32,11 @@ def table(_: Report) -> Made:
             Line(f"case {name}: penalized log loss", "", penalized_log_loss([1], [p]), DEFINITION),
         ]
     remarks = [
-        'The table\'s "Log Loss" is to base 10; formula and program take the natural logarithm.',
-        "The plain scores prefer B, in which another class is on top; the penalized ones prefer A.",
+        'The table\'s "Log Loss" is to base 10; formula and program use the natural logarithm.',
+        (
+            "The scores without penalty prefer B, in which another class has the largest probability; the "
+            "penalized scores prefer A."
+        ),
     ]
     return Made(lines, None, remarks)
 
@@ -64,9 +67,12 @@ def definitions(_: Report) -> Made:
             Line(f"{what}, as the published program computes it", "", published, DEFINITION),
         ]
     remarks = [
-        "The formula's value takes the tie's first class as the top one, as `argmax` does.",
-        "The program takes the mean over classes where the formula has the sum, and lets a tie with the true class"
-        " escape the penalty. Ours is the formula with ties shared: a k-way tie with the true class has 1 − 1/k of it.",
+        "The formula takes the first of tied classes as the top one, as `argmax` does.",
+        (
+            "The program takes the mean over classes where the formula has the sum, and does not penalize a "
+            "tie with the true class. Ours is the formula with ties shared: a k-way tie with the true class "
+            "receives 1 − 1/k of the penalty."
+        ),
         "The program's log loss clips and rescales as Keras does.",
     ]
     return Made(lines, None, remarks)
@@ -90,13 +96,18 @@ def properness(_: Report) -> Made:
                 Line(f"penalized {name}, {label}: expected of (.5, .5)", "", tied, DEFINITION),
             ]
         ax.axvline(truth, color=GREY, linestyle=":", label="the truth")
-        ax.set(xlabel="said of the second class, whose chance is .51", ylabel="expected score, smaller is better")
+        ax.set(
+            xlabel="probability reported for the second class (true probability .51)",
+            ylabel="expected score, smaller is better",
+        )
         ax.set_title(f"penalized {name}", loc="left", fontsize="medium")
         ax.legend(fontsize="x-small")
     axes[1].set_ylim(0, 3)
     remarks = [
-        "The print calls the rules strictly proper. The formulas are, with ties shared; the program is not: to say .5"
-        " when the chance is .51 halves the expected penalized Brier score.",
+        (
+            "The paper calls the rules strictly proper. The formulas are, with ties shared. The program is "
+            "not: to report .5 when the probability is .51 halves the expected penalized Brier score."
+        ),
     ]
     return Made(lines, figure, remarks)
 
@@ -120,7 +131,10 @@ EXHIBITS = [
     Exhibit(
         "ssr-table",
         "Table: right and unsure against wrong and sure",
-        "Two forecasts of three classes, of which the second happened: A has it on top, B has not.",
+        (
+            "Two forecasts of three classes. The second class was observed; A gives it the largest "
+            "probability, B does not."
+        ),
         table,
     ),
     Exhibit(
@@ -132,7 +146,7 @@ EXHIBITS = [
     Exhibit(
         "ssr-properness",
         "Properness",
-        "What a forecaster expects who knows that the second of two classes has the chance .51, over what is said.",
+        ("Expected score by the probability reported for the second of two classes, whose true probability is .51."),
         properness,
     ),
 ]

@@ -37,9 +37,10 @@ SCANNED = (0, 0.02, 0.05, 0.1, 0.162, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 
 STEPS = TRIALS
 
 OURS = (
-    f"Ours are means over {TRIALS} trials (seed {SEED}), each of {LEARNED} samples of each class to learn from and"
-    f" {TESTED:,} to test on, with a full covariance of each class and no floor. The print does not say how often it"
-    " drew, or how many test samples. Where the densities of both classes are 0 each is given 1/2, a hit by half."
+    f"Ours are means over {TRIALS} trials (seed {SEED}), each with {LEARNED} training samples of each "
+    f"class and {TESTED:,} test samples, a full covariance of each class and no floor. The paper "
+    "states neither the number of trials nor of test samples. Where the densities of both classes are"
+    " 0 each has probability 1/2, which counts as half a hit."
 )
 
 
@@ -201,17 +202,17 @@ def reading(found: Found, names: Sequence[str] = MAIN) -> list[Line]:
 
 
 def draw_bars(ax: Axes, found: Found, says: Print) -> None:
-    """Draw the share of right classifications, and the means of what the true class was given."""
+    """Draw the share of correct classifications, and the means of what the true class was given."""
     at = np.arange(len(DIMENSIONS))
     right, low, middle, high = (
         mean_and_error(found.named(name))[0]
         for name in ("prediction accuracy", "robustness", "geometric accuracy", "decisiveness")
     )
-    ax.bar(at, right, color="#d8b48a", width=0.6, label="right classifications")
+    ax.bar(at, right, color="#d8b48a", width=0.6, label="correct classifications")
     label = "geometric mean, −2/3 to arithmetic"
     ax.errorbar(at, middle, [middle - low, high - middle], fmt="s", color=GREY, capsize=6, label=label)
-    for name, aside in (("prediction accuracy", 0.22), ("geometric accuracy", 0.0), ("robustness", -0.22)):
+    for name in ("prediction accuracy", "geometric accuracy", "robustness"):
         said = says.get(name, {})
-        printed(ax, [DIMENSIONS.index(d) + aside for d in said], [float(x) for x in said.values()], label="")
+        printed(ax, [DIMENSIONS.index(d) for d in said], [float(x) for x in said.values()], label="")
     printed(ax, [], [])
     ax.set(xticks=at, xticklabels=[f"{d}" for d in DIMENSIONS], xlabel="dimensions", ylabel="probability", ylim=(0, 1))

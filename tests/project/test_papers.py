@@ -40,6 +40,9 @@ def test_every_figure_and_table_is_there():
     for name, exhibit in EXHIBITS.items():
         assert f"### {exhibit.title}\n" in page
         assert name in FIGURES
+    tables = {path.stem for path in (PUBLISHED / "exhibits").glob("*.csv")}
+    assert tables == {name for name in EXHIBITS if f":file: exhibits/{name}.csv" in page}
+    assert tables == {name for name, lines in FIGURES.items() if lines}
     pictures = {path.stem for path in (PUBLISHED / "pictures" / "papers").glob("*.svg")}
     assert pictures == {name for name in EXHIBITS if f"(pictures/papers/{name}.svg)" in page}
     assert {name for name in expected if "figure" in name} <= pictures
@@ -63,24 +66,26 @@ def test_the_page_says_what_comes_out():
 
 
 CHANGES = {
-    "n17-figure-4: the page says": ("papers.md", "0.7048", "0.7051"),
-    "n17-figure-2: the page says": ("papers.md", "Solid is the source", "Dotted is the source"),
+    "n17-figure-4: the page says": ("exhibits/n17-figure-4.csv", "0.7048", "0.7051"),
+    "n17-figure-2: the page says": ("papers.md", "Wide lines are the source", "Dotted lines are the source"),
     "n17-figure-2: the page has other lines": (
         "papers.md",
-        "- The print has the curves",
-        "- One\n- The print has the curves",
+        "- The paper draws the curves",
+        "- One\n- The paper draws the curves",
     ),
     "n17-figure-4: area under the predicted curve: ours was [0.9": ("papers.json", "0.704", "0.904"),
     "n17-figure-2: other lines": ("papers.json", "area under the actual", "area under"),
-    "ssr-table: the page says": ("papers.md", "| 0.6534 | 0.6534", "| 0.6535 | 0.6534"),
-    "n17-figure-2: the picture is not there": ("papers.md", "0.8416", "0.8416"),
+    "ssr-table: the page says": ("exhibits/ssr-table.csv", '"0.6534","0.6534"', '"0.6535","0.6534"'),
+    "n17-figure-2: the picture is not there": ("exhibits/n17-figure-2.csv", "0.8416", "0.8416"),
 }
 
 
 @pytest.mark.parametrize("message", CHANGES)
 def test_what_is_not_so_is_found(tmp_path, message):
     changed, old, new = CHANGES[message]
-    for name in ("papers.md", "papers.json"):
+    (tmp_path / "exhibits").mkdir()
+    tables = [f"exhibits/{name}.csv" for name in ("n17-figure-2", "n17-figure-4", "ssr-table")]
+    for name in ("papers.md", "papers.json", *tables):
         text = (PUBLISHED / name).read_text("utf-8")
         if name == changed:
             assert old in text
@@ -188,7 +193,7 @@ def test_the_program(tmp_path, monkeypatch, capsys):
     name = "rp-figure-1"
     assert "1 exhibits in" in run(name, "-o", str(tmp_path))
     first = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
-    assert {path.name for path in first} == {"papers.md", "papers.json", f"{name}.svg"}
+    assert {path.name for path in first} == {"papers.md", "papers.json", f"{name}.svg", f"{name}.csv"}
     run(name, "-o", str(tmp_path))
     assert {path: path.read_bytes() for path in first} == first
     assert "as written down" in run(name, "--check", "-o", str(tmp_path))
@@ -202,6 +207,12 @@ def test_the_program(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         run("fig-99")
     assert "no exhibit fig-99; --list names them" in capsys.readouterr().err
+
+
+def test_the_smallest_average_is_that_of_the_density_of_its_order():
+    """[RP] section 3; the figures are an independent program's."""
+    line = figures("rp-minimum", "average density for κ = 0, 0.25, 0.5, 0.9")
+    assert line["ours"] == pytest.approx([0.2107, 0.1977, 0.1925, 0.2184], abs=6e-5)
 
 
 def test_likelier_misprints():
@@ -234,6 +245,10 @@ def test_without_the_networks_the_published_figures_stay(tmp_path, monkeypatch, 
     sections = (tmp_path / "papers.md").read_text("utf-8").split("\n### ")[1:]
     page = text_of("papers")
     assert len(sections) == 2
+    for name in ("cm-figure-1", "cm-table-2"):
+        assert (tmp_path / "exhibits" / f"{name}.csv").read_bytes() == (
+            PUBLISHED / "exhibits" / f"{name}.csv"
+        ).read_bytes()
     assert all(section.rstrip() in page for section in sections)
 
 
