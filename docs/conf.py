@@ -6,6 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import api_summaries
+import cli_tables
 import footer
 
 import gallery
@@ -65,5 +67,7 @@ def setup(app):
         if exception is None and app.builder.name == "html":
             gallery.write_reports(Path(app.outdir) / "tutorials" / "gallery")
 
+    app.connect("source-read", api_summaries.add)
+    app.connect("source-read", cli_tables.add)
     app.connect("source-read", footer.add)
     app.connect("build-finished", reports)

@@ -132,7 +132,7 @@ def against_source(ax: Axes, model: TwoClassModel) -> TwoClassAverages:
             place = (getattr(table, f"measured_{mean}")[at], getattr(table, f"reported_{mean}")[at])
             shown = f"{name}: means" if mean == "geometric_accuracy" else None
             dark, size = CLASS_MARKS[name]
-            style = {"markersize": size, "fillstyle": "none", "markeredgewidth": 1.6, "zorder": 5}
+            style: dict[str, Any] = {"markersize": size, "fillstyle": "none", "markeredgewidth": 1.6, "zorder": 5}
             ax.plot(*place, marker, color=dark, label=shown, linestyle="none", **style)
     xs, ys = ([getattr(means, name) for _, name in ORDER_MARKS] for means in (exact.measured, exact.reported))
     ax.plot(xs, ys, color=BROWN, linewidth=1.2, zorder=4)
@@ -238,7 +238,7 @@ def divergence(_: Report) -> Made:
     ax.plot([true, 1], [near, near / true], "s", color=GREY, clip_on=False, markersize=5, label=label, zorder=8)
     printed(ax, [0.62, 1.0], [0.56, 0.90])
     ax.legend(fontsize="x-small", loc="upper left", labelspacing=1)
-    lines = []
+    lines: list[Line] = []
     for name, of in (("the orange class normal", model), ("both classes normal", both)):
         for half_width in RANGES:
             near, true = within(of, half_width)

@@ -1,148 +1,90 @@
 """Pages of reference name all there is, and nothing else."""
 
-import argparse
 import inspect
 import re
+import runpy
 import sys
 
 import pytest
 
 import unperplexed
-from pages import pages, text_of
+from pages import DOCS, pages, text_of
+from unperplexed import assess
 from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
-from unperplexed.cli.parser import _parser
 from unperplexed.comparison.sequential import SequentialSettings
 from unperplexed.sources.readers.formats import formats
 from unperplexed.statistics.means import DEFAULT_ORDERS
 from unperplexed.tally.counter import jobs_of
 from unperplexed.tally.tally import EXACT_LIMIT, FRACTION_BITS
 
-PAGE = text_of("cli")
-[COMMANDS] = (action.choices for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-HIDDEN = {"--help", "-h"}
+TABLES = runpy.run_path(str(DOCS / "cli_tables.py"))
+PAGE = TABLES["with_tables"](text_of("cli"))
 
 
 def options(command):
     return {
         option: action
-        for action in COMMANDS[command]._actions
+        for action in TABLES["parsers"]()[command]._actions
         for option in action.option_strings
-        if option not in HIDDEN
+        if option not in {"--help", "-h"}
     }
 
 
-def table_rows(*heads):
-    """Rows of the tables of docs/reference/cli.md with these heads, as lists of cells."""
-    for table in re.findall(r"(?:^\|.*\|\n)+", PAGE, re.MULTILINE):
-        head, _, *rows = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines())
-        if [cell.strip("| ") for cell in head] == list(heads):
-            yield from rows
+def rows_of(option):
+    """Rows of the tables of options that begin with this one."""
+    return [line for line in PAGE.splitlines() if re.match(rf"\| (`[^`]*`, )?`{option}[ `]", line)]
 
 
-def named(cell):
-    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", cell))
+def test_the_page_has_places_for_its_tables():
+    assert text_of("cli") != PAGE
+    assert "<!-- table" not in PAGE
 
 
-def commands_of(cell):
-    """Commands that a cell of the column "for" lists, some only with an option."""
-    listed = set(re.findall(r"`([a-z]+)", cell))
-    return COMMANDS.keys() - listed if cell.startswith("all") else listed
+@pytest.mark.parametrize("command", TABLES["parsers"]())
+def test_every_command_and_every_option_is_there(command):
+    assert f"\n| `{command}` | " in PAGE
+    for option, action in options(command).items():
+        rows = rows_of(option)
+        assert rows
+        assert all(f"{choice}" in " ".join(rows) for choice in action.choices or ()), option
 
 
-def test_every_command_is_there():
-    assert {re.match(r"`([a-z]+)", row[0])[1] for row in table_rows("command", "what it does")} == COMMANDS.keys()
+def test_no_other_option_is_named():
+    known = {option for command in TABLES["parsers"]() for option in options(command)}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text_of("cli")))
+    assert named - {"--help", "--version", "--completion"} <= known
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_is_there(command):
-    missing = [option for option in options(command) if not re.search(rf"[` ]{option}\b", PAGE)]
-    assert not missing
-
-
-def test_no_other_option_is_there():
-    known = {option for command in COMMANDS for option in options(command)} | {"--version", "--help", "--completion"}
-    rows = [*table_rows("option", "meaning"), *table_rows("option", "for", "meaning")]
-    assert len(rows) > 40
-    assert {option for row in rows for option in named(row[0])} <= known
-    ours = "\n".join(line for line in PAGE.splitlines() if not line.startswith("python "))
-    assert named(ours) - {"-c", "-m"} <= known
-
-
-def test_options_are_of_the_commands_that_the_page_says():
-    rows = list(table_rows("option", "for", "meaning"))
-    assert len(rows) > 20
-    for option, commands, _ in rows:
-        for name in named(option):
-            assert {c for c in COMMANDS if name in options(c)} == commands_of(commands), name
-
-
-STANDS_FOR = {
-    "--jobs": jobs_of(None),
-    "--orders": f"{DEFAULT_ORDERS.min():g} to {DEFAULT_ORDERS.max():g}",
-    "--score": SequentialSettings.score,
-    "--level": SequentialSettings.level,
-    "--exact-limit": EXACT_LIMIT,
-    "--fraction-bits": FRACTION_BITS,
-}
-"""What the parser has None for, since what knows it would load NumPy."""
-
-SAID = (
-    r"the default is (`[\w-]+`|−?[\d.,]*\d(?: to −?\d+)?|a comma)",
-    r"(`[\w-]+`) \(default\)",
-    r"\(default ([^\s;)]+)",
-    r"(\d+) by default",
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("--format", formats()),
+        ("--measured", ESTIMATORS),
+        ("--jobs", [jobs_of(None)]),
+        ("--orders", [f"{DEFAULT_ORDERS.min():g} to {DEFAULT_ORDERS.max():g}"]),
+        ("--score", [SequentialSettings.score]),
+        ("--level", [SequentialSettings.level]),
+        ("--exact-limit", [EXACT_LIMIT]),
+        ("--fraction-bits", [FRACTION_BITS]),
+    ],
 )
+def test_the_help_has_values_that_the_parser_does_not_know(option, values):
+    """Since what knows them would load NumPy."""
+    [*rows] = rows_of(option)
+    assert rows
+    assert all(str(value) in row for value in values for row in rows)
 
 
-def rows_of_options():
-    """Of each row in the tables of options: the names in it, and its text."""
-    known = {option for command in COMMANDS for option in options(command)}
-    for cells in [*table_rows("option", "meaning"), *table_rows("option", "for", "meaning")]:
-        yield named(cells[0]) & known, cells
-
-
-def test_choices_are_those_that_the_page_says():
-    """In one of the rows of an option, which may mean something else in another table."""
-    rows = {}
-    for names, cells in rows_of_options():
-        for name in names:
-            rows.setdefault(name, []).append(cells)
-    for name, found in rows.items():
-        choices = {choice for c in COMMANDS if name in options(c) for choice in options(c)[name].choices or ()}
-        for choice in choices:
-            assert any(f"`{choice}`" in " ".join(cells) or f" {choice}" in cells[0] for cells in found), (name, choice)
-
-
-@pytest.mark.parametrize(("option", "known"), [("--format", formats()), ("--measured", ESTIMATORS)])
-def test_names_that_are_no_choices_are_in_the_help_and_on_the_page(option, known):
-    helps = [options(command)[option].help for command in COMMANDS if option in options(command)]
-    pages = [" ".join(cells) for names, cells in rows_of_options() if option in names]
-    assert len(helps) > 1
-    assert len(pages) == 1
-    for name in known:
-        assert all(re.search(rf"\b{name}\b", text.replace("%(default)s", next(iter(known)))) for text in helps), name
-        assert f"`{name}`" in pages[0], name
-
-
-def test_defaults_are_those_that_the_page_says():
-    """All of them, and no others."""
-    stated = {}
-    for names, cells in rows_of_options():
-        found = [text.strip("`").replace("a comma", ",") for said in SAID for text in re.findall(said, cells[-1])]
-        assert cells[-1].count("default") == len(found), cells
-        for name in names if found else ():
-            stated.setdefault(name, set()).update(
-                text if text == "," else text.replace(",", "").replace("−", "-") for text in found
-            )
-    meant = {}
-    for command in COMMANDS:
-        for name, action in options(command).items():
-            value = STANDS_FOR.get(name) if action.default is None else action.default
-            if value is not None and value is not False and value != []:
-                meant.setdefault(name, set()).add(f"{value:g}" if isinstance(value, float) else str(value))
-    assert len(meant) > 15
-    assert stated == meant
+def test_the_page_of_output_has_every_key_of_an_assessment():
+    keys = set(assess([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], resamples=40).to_dict())
+    named = {
+        key
+        for line in text_of("output").splitlines()
+        if line.startswith("| `")
+        for key in re.findall(r"`(\w+)`", line.split(" | ")[0])
+    }
+    assert named == keys
 
 
 def documented():

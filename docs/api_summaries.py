@@ -1,0 +1,36 @@
+"""A table at the head of each page of the Python interface: its names, each with its first sentence."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+
+PLACE = "<!-- summary -->\n"
+_DIRECTIVE = re.compile(r"^\.\. (?:currentmodule:: (?P<module>[\w.]+)|auto\w+:: (?P<name>[\w.]+))", re.MULTILINE)
+
+
+def add(app, name, source):
+    """Put the table into a page that Sphinx reads."""
+    source[0] = with_summary(source[0])
+
+
+def with_summary(text: str) -> str:
+    """Give a page with the table of what it documents, where it has a place for it."""
+    if PLACE not in text:
+        return text
+    module, rows = "", []
+    for found in _DIRECTIVE.finditer(text):
+        module = found["module"] or module
+        if found["name"]:
+            full = found["name"] if found["name"].startswith("unperplexed.") else f"{module}.{found['name']}"
+            rows.append(f"| {{py:obj}}`~{full}` | {_first_sentence(full)} |")
+    return text.replace(PLACE, "\n".join(["| name | what it is |", "|---|---|", *rows, ""]))
+
+
+def _first_sentence(full: str) -> str:
+    module, _, name = full.rpartition(".")
+    documented = inspect.getdoc(getattr(importlib.import_module(module), name)) or ""
+    paragraph = " ".join(documented.split("\n\n")[0].split())
+    sentence = re.split(r"(?<=\.)\s", paragraph, maxsplit=1)[0]
+    return sentence.replace("``", "`").replace("|", "\\|")
