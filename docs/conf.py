@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import api_summaries
 import cli_tables
 import footer
+import notebooks
 
 import gallery
 from unperplexed import __version__
@@ -19,7 +20,9 @@ project_copyright = author
 release = version = __version__
 
 os.environ.setdefault("KERAS_BACKEND", "torch")  # whatever else is installed
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml"]
+html_math_renderer = "mathml"
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs of a session
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -36,6 +39,8 @@ python_maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = f"unperplexed {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 
 def setup(app):
@@ -66,8 +71,10 @@ def setup(app):
     def reports(app, exception):
         if exception is None and app.builder.name == "html":
             gallery.write_reports(Path(app.outdir) / "tutorials" / "gallery")
+            notebooks.write(Path(app.outdir))
 
     app.connect("source-read", api_summaries.add)
     app.connect("source-read", cli_tables.add)
     app.connect("source-read", footer.add)
+    app.connect("source-read", notebooks.add)
     app.connect("build-finished", reports)

@@ -1,0 +1,50 @@
+"""The documentation's site: its length, its links, its notebooks, and nothing from other hosts."""
+
+import ast
+import re
+import runpy
+
+import pytest
+
+from pages import DOCS, pages
+
+NOTEBOOKS = runpy.run_path(str(DOCS / "notebooks.py"))
+WORDS = 45_000
+"""Of all pages, code and outputs included."""
+
+
+def test_no_two_pages_have_the_same_name():
+    names = [path.stem for path in pages()]
+    assert len(names) == len(set(names))
+
+
+def test_the_site_is_short():
+    assert sum(len(path.read_text("utf-8").split()) for path in pages()) <= WORDS
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
+def test_links_within_the_site_lead_somewhere(path):
+    for target in re.findall(r"\]\((?!https?:|#)([^)\s#]+)", path.read_text("utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_nothing_is_fetched_from_other_hosts():
+    """Mathematics and styles are the site's own."""
+    settings = (DOCS / "conf.py").read_text("utf-8")
+    assert 'html_math_renderer = "mathml"' in settings
+    assert "http" not in settings
+    assert "url(" not in (DOCS / "_static" / "site.css").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS["tutorials"](), ids=lambda path: path.stem)
+def test_a_notebook_has_the_code_and_the_words_of_its_page(path):
+    text = path.read_text("utf-8")
+    made = NOTEBOOKS["notebook"](text)
+    code = [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"]
+    typed = [line for line in text.splitlines() if line.startswith((">>> ", "... "))]
+    assert typed == [] or {line[4:] for line in typed} <= {line for cell in code for line in cell.splitlines()}
+    for cell in code:
+        ast.parse("\n".join(line for line in cell.splitlines() if not line.startswith("!")))
+    assert made["cells"][0]["source"].startswith("# ")
+    assert not any(line.startswith("%") for cell in made["cells"] for line in cell["source"].splitlines())
+    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
