@@ -55,8 +55,8 @@ def small_files() -> contextlib.AbstractContextManager[None]:
 
 
 def round_numbers(path: Path) -> None:
-    """Leave the numbers of an SVG file two decimals, which is a hundredth of a point."""
-    path.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", path.read_text("utf-8")), "utf-8")
+    """Leave the coordinates of an SVG file two decimals, which is a hundredth of a point; texts stay as they are."""
+    path.write_text(re.sub(r"(\d\.\d\d)\d+(?=[^<>]*>)", r"\1", path.read_text("utf-8")), "utf-8")
 
 
 def write_reports(folder: Path) -> None:

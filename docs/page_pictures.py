@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import drawings
 from matplotlib.figure import Figure
 from rewrite import rewritten
 
@@ -24,11 +25,11 @@ _LINK = r"!\[[^\]]*\]\((?:\.\./)?pictures/pages/%s\.svg\)"
 
 PICTURES = {
     "start": "result.plot()",
-    "averages": "result.plot(kind='averages')",
+    "averages": "assess(wet, predicted, measured='equal-population:bins=15', resamples=0).plot(kind='averages')",
     "comparison": "result.plot()",
     "groups": "result.plot(kind='findings')",
     "decisions": "boosted.plot()",
-    "diagnosis": "result.plot()",
+    "diagnosis": "two_by_two({name: sigmoid(s) for name, s in models.items()}, rain == 'rain', assess)",
     "elections": "races.plot()",
     "weather": "rows.plot(name='rain forecast')",
     "medicine": "validated.plot(name='risk score')",
@@ -37,7 +38,7 @@ PICTURES = {
         ".plot(assessment.plot(name='before'), name='after')"
     ),
     "sequential": "result.plot()",
-    "profile": "result.profile.plot(measured=result.measured_profile)",
+    "profile": "rain.profile.plot(measured=rain.measured_profile)",
     "pools": "rivals.plot()",
     "deep-learning": "assess(test['digit'], p).plot(assess(test['digit'], heated(test, epoch, 1))"
     ".plot(kind='reliability', name='epoch 300'), kind='reliability', name='with a temperature')",
@@ -49,8 +50,22 @@ PICTURES = {
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",
+    # Pages of explanation.
+    "measured": "curves_of_estimators(['isotonic', 'shrunk-isotonic'], "
+    "lambda name: assess(observed, predicted, measured=name, resamples=0), lambda p: 0.3 + 0.4 * p)",
+    "intervals": "drawings.intervals(limits, truth)",
+    "propriety": "expected_scores(reports, {name: [expected(rule, q) for q in reports] for name, rule in zip("
+    "['log loss', 'Brier score', 'decisiveness', 'robustness'], rules)})",
+    "information": "averages_by_order(lambda r: average_probability(p, r), "
+    "{'Hartley': 1, 'Shannon': 0, 'collision': -1})",
+    "distributions": "densities(lambda coupling: CoupledGaussian(coupling=coupling), couplings)",
+    "two-class": "exact_curves({name: models[name] for name in ('perfect', 'mean 1', 'mean 3', 'coupling 0')})",
+    "discriminant": "results[None, 0.162].plot(results[None, 0].plot(name='normal'), name='heavy tails')",
+    "reading": "annotated(rain.plot())",
+    "weights": "weights_by_order({'decisiveness, order 1': 1, 'geometric accuracy, order 0': 0, "
+    "'robustness, order −2/3': -2 / 3})",
 }
-"""What draws each picture, by its name."""
+"""What draws each picture, by its name: an expression of the page's names and those of ``drawings``."""
 
 
 def page_of(name: str) -> Path:
@@ -67,7 +82,7 @@ def drawn(name: str) -> Figure:
     namespace: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         rewritten(text[: found.start()], namespace)
-    shown = eval(PICTURES[name], namespace)
+    shown = eval(PICTURES[name], vars(drawings) | {"drawings": drawings} | namespace)
     return shown if isinstance(shown, Figure) else shown.figure
 
 

@@ -1,4 +1,4 @@
-"""The page on kinds of error has the tables of its study, and the study follows the rules that the page states."""
+"""The page on kinds of error has the table of its study, and the study follows the rules that the page states."""
 
 import importlib.util
 from pathlib import Path
@@ -23,9 +23,8 @@ def study():
     return module
 
 
-def test_the_page_has_the_tables(study):
+def test_the_page_has_the_table(study):
     assert f"\n{study.table(RESULTS, study.ERRORS)}\n" in PAGE
-    assert f"\n{study.table(RESULTS, study.SMALLER)}\n" in PAGE
 
 
 def test_the_results_are_of_the_study(study):

@@ -60,7 +60,7 @@ def test_sizes_and_gains_of_the_whole_study():
         assert 0.02 < group["rejected"].mean() < 0.065, n
     assert size["rejected"].max() < 0.09
     for (sample,), group in RESULTS.filter(pl.col("study") == "samples").group_by("sample"):
-        conservative = "unequal" in sample or "weights" in sample  # as docs/explanation/diagnosis.md has it
+        conservative = "unequal" in sample or "weights" in sample  # as the page of studies has it
         assert (0 if conservative else 0.01) <= group["rejected"].mean() < 0.08, sample
     naming = RESULTS.filter((pl.col("study") == "naming") & (pl.col("error") != "none"))
     named = naming.filter((pl.col("n") >= 5000) & (pl.col("sample") == "rows"))
