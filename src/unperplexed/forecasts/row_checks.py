@@ -1,7 +1,7 @@
 """Whether rows are distributions: what is wrong with which, and how they are renormalized.
 
-Rows with NaN, or that are no distribution, are refused by their numbers; with ``drop_invalid`` they are left out, and
-counted in `Notes`.
+Rows with NaN, or that are no distribution, are found here. `Forecasts.blocks` (in `forecasts`) refuses them by their
+numbers, or with ``drop_invalid`` leaves them out and counts them in `Notes`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A chart: axes and marks, as numbers. It knows no result and no drawing library; `svg` draws it."""
+"""A chart: axes and marks, as numbers. It knows no result and no drawing library.
+
+A new chart is a function among those that describe a result, such as `assessment.describe_charts`, which its `describe`
+places. A new kind of mark is a class here, which `svg` and `matplotlib_draw` draw.
+"""
 
 from __future__ import annotations
 

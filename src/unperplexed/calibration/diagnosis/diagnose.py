@@ -1,4 +1,7 @@
-"""diagnose(): forecasts and outcomes in, a frozen Diagnosis out."""
+"""diagnose(): forecasts and outcomes in, a frozen Diagnosis out.
+
+`gate` decides whether anything is wrong, `binary_search` and `class_search` which errors, `words` how they are called.
+"""
 
 from __future__ import annotations
 
