@@ -52,9 +52,10 @@ from .classes import (
 )
 from .intervals import profile_of_tally
 from .remedy import PythonLine
-from .result import Assessment, Source
+from .result import Assessment
 from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, Auto
+from .source import Source
 
 
 @frames_as_input

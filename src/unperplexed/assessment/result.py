@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
-from .._lib.typing import Floats
 from .._version import __version__
-from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally, rows_of
+from ..calibration.diagnosis.diagnose import Chunks, rows_of
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.diagnosis.words import not_made
-from ..calibration.estimators import Estimator
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..pairing.skill_result import Skill
@@ -24,32 +22,20 @@ from ..report.document import Document
 from ..report.frames import frame_like_input
 from ..report.result import JsonResult, Naming
 from ..statistics.averages import Averages
-from ..statistics.intervals import Interval, Sampling
-from ..statistics.means import (
-    Limit,
-)
+from ..statistics.intervals import Interval
+from ..statistics.means import Limit
 from ..statistics.standard_errors import LEAST_WORTH
 from ..tally.surprises import SurpriseTable
-from ..tally.tally import (
-    CLASS_PARTS,
-    Tally,
-    View,
-)
+from ..tally.tally import CLASS_PARTS, View
 from .after_remedy import AfterRemedy
 from .bins import BinTable, Curve, Histogram, Observed, observed_between
-from .classes import (
-    Bias,
-    ClassAverage,
-    ClassTable,
-    ClassTables,
-    PredictedTable,
-)
+from .classes import Bias, ClassAverage, ClassTable, ClassTables, PredictedTable
 from .confusion import ConfusionTable, confusion_table
-from .intervals import profile_of_tally
-from .measured_profile import DivergenceProfile, profiles_of
+from .measured_profile import DivergenceProfile
 from .remedy import Commands, PythonLine, Remedy, UntriedRemedy, remedy_of, untried_remedy
 from .risk_profile import MeasuredProfile, RiskProfile
-from .uncertainty import Uncertainty, uncertainty
+from .source import Source
+from .uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,53 +46,6 @@ if TYPE_CHECKING:
 
 AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["figures", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
-
-
-@dataclass(frozen=True)
-class Source:
-    """What an assessment was read from, for what is computed only when asked for."""
-
-    tally: Tally
-    headline: RiskProfile
-    orders: Floats
-    """Orders of the risk profile."""
-    estimator: Estimator
-    sampling: Sampling
-    diagnose: Callable[[], Diagnosis] | None = None
-    """Diagnoses the rows, where the counts do not suffice."""
-    chunks: Chunks | None = None
-    """Reads all rows, each time from the first; None where they are not at hand."""
-    commands: Commands | PythonLine = field(default_factory=PythonLine)
-    """Commands, or a line of Python, that recalibrate these forecasts."""
-    measured: tuple[Floats, Floats] | None = None
-    """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
-    asked: Sequence[str] = ()
-    """Scoring rules that were asked for by name, which text then has."""
-    class_tables: Callable[[], ClassTables] = ClassTables
-    """Makes the tables of the each-class view."""
-    by_class: Callable[[], Assessment] | None = None
-    """Assesses each class of rows in memory, where the assessment itself does not."""
-
-    def diagnosis(self) -> Diagnosis:
-        """Find out what is wrong."""
-        return diagnosis_of_tally(self.tally) if self.diagnose is None else self.diagnose()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
-        return {**vars(self), "diagnose": None, "chunks": None, "class_tables": ClassTables, "by_class": None}
-
-    def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
-        """Compute intervals, bands and warnings of the figures."""
-        return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
-
-    def profile(self) -> RiskProfile:
-        """Find the generalized means of all orders asked for."""
-        return profile_of_tally(self.tally, self.orders, self.headline.floor, self.headline.limit)
-
-    def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
-        """Measure the profile at the orders of the reported one."""
-        reported, limits = (profile.orders, profile.values), (profile.floor, profile.limit)
-        return profiles_of(self.tally, reported, self.measured, self.estimator, view, *limits, self.sampling)
 
 
 @dataclass(frozen=True, eq=False)

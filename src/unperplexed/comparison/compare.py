@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._lib.arrays import as_array, by_column, check_indexes
 from .._lib.errors import InputError, refuse_unknown
-from .._lib.formatting import number_of, rule_text
+from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
@@ -25,52 +25,24 @@ from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import Reading
 from ..pairing.dependence import check_lag, dependent_rows
-from ..pairing.rows import (
-    Chunks,
-    Pair,
-    Pairing,
-    ScoredRows,
-    parts_of,
-    read_paired,
-    tallies,
-)
+from ..pairing.rows import Chunks, Pair, Pairing, ScoredRows, parts_of, read_paired, tallies
 from ..pairing.skill import BASE_RATE, SkillSettings, rows_by_group, skill_of, skill_rules
 from ..report.frames import frames_as_input
-from ..scores.registry import BRIER_SCORE, LOG_LOSS, score_reach, scores_kept
+from ..scores.registry import LOG_LOSS, score_reach, scores_kept
 from ..scores.rules import Score
 from ..statistics.intervals import Interval, checked_sampling
-from ..statistics.means import (
-    DEFAULT_FLOOR,
-    Floor,
-    check_floor,
-    floor_for,
-)
-from ..statistics.standard_errors import (
-    LEAST_WORTH,
-    Dependence,
-    UncertainMean,
-    holm,
-    uncertain_mean,
-)
+from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for
+from ..statistics.standard_errors import Dependence
 from ..tally.tally import Tally
 from .groups import group_differences
 from .mending import PairedForecasters, paired_blocks
 from .next_step import PythonLines
-from .result import (
-    Comparison,
-    Contributions,
-    Difference,
-    Forecaster,
-    MeanScore,
-    PairedComparison,
-)
+from .result import Comparison, Contributions, Difference, Forecaster, MeanScore, PairedComparison
+from .samples import Sample, differences_in, differences_of, few_rows, row_differences
 from .verdict import comparison_verdict
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
-
-_FEW, _FEW_CARRY = 30, 10
-"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, get a warning."""
 
 _ROUNDING = 2.0**-50
 _LARGEST = 709.0
@@ -301,7 +273,7 @@ def _comparison(
     dependence = pairing.dependence(at, settings.lag)
     reach = {rule.name: Interval(*score_reach(rule, len(first.labels), scored_floor)) for rule in settings.rules}
     assessments = {name: _diagnosed(each, name, rows[name], dependence, parts) for name, each in assessments.items()}
-    sample = _Sample(first.weights[some], dependence, settings.confidence, reach)
+    sample = Sample(first.weights[some], dependence, settings.confidence, reach)
     sample.check()
     forecasters = {name: _forecaster(assessments[name], each, sample) for name, each in rows.items()}
     forecasters = dict(sorted(forecasters.items(), key=lambda item: item[1].scores[LOG_LOSS].mean))
@@ -318,11 +290,11 @@ def _comparison(
         seed=settings.seed,
         parts=parts,
     )
-    differences = {rule.name: _differences(pairs, rows, rule.name, sample) for rule in settings.rules}
+    differences = {rule.name: differences_of(pairs, rows, rule.name, sample) for rule in settings.rules}
     by_group = group_differences(
         rows_by_group(pairing.by, at),
         sample.weights,
-        lambda of: _differences_in(of, pairs, rows, settings.rules, sample),
+        lambda of: differences_in(of, pairs, rows, settings.rules, sample),
     )
     return Comparison(
         forecasters=forecasters,
@@ -343,7 +315,7 @@ def _comparison(
         confidence=settings.confidence,
         seed=settings.seed,
         verdict=comparison_verdict(forecasters, differences, scored_floor, 1 - settings.confidence),
-        warnings=(*_infinite_rows(rows, at, pairing), *_few_rows(sample, differences)),
+        warnings=(*_infinite_rows(rows, at, pairing), *few_rows(sample, differences)),
         by=() if pairing.by is None else pairing.by.names,
         groups=by_group,
         _paired=again,
@@ -375,47 +347,7 @@ def _diagnosed(
     return assessment.diagnosed_by(lambda: diagnosis_of_rows(rows, paired.labels))
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """What all means have in common: the rows' weights and how they depend on one another."""
-
-    weights: Floats
-    dependence: Dependence
-    confidence: float
-    reach: Mapping[str, Interval]
-    """Smallest and largest score that a row could have, by the rule's name."""
-
-    def check(self) -> None:
-        """Refuse a lag that leaves nothing independent."""
-        if self.dependence.lag and self.dependence.independent(np.ones_like(self.weights)) < LEAST_WORTH:
-            raise InputError(
-                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows leave fewer than two"
-                " independent ones; choose a smaller lag, at most a tenth of the rows."
-            )
-
-    def at(self, rows: Ints) -> _Sample:
-        """Give what some rows have in common."""
-        return replace(self, weights=self.weights[rows], dependence=self.dependence.at(rows))
-
-    def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:
-        """Mean of the rows' scores by a rule, and its interval."""
-        return self._within(x, self.reach[rule])
-
-    def difference(self, a: Floats, b: Floats, rule: str) -> tuple[UncertainMean, Interval, float]:
-        """Mean of the rows' differences by a rule, its interval, and its p-value."""
-        x, (low, high) = _row_differences(a, b), self.reach[rule]
-        found, interval = self._within(x, Interval(low - high, high - low))
-        if x.any():
-            return found, interval, found.p_value()
-        return found, Interval(0.0, 0.0), 1.0  # equal in every row: that is no estimate
-
-    def _within(self, x: Floats, reach: Interval) -> tuple[UncertainMean, Interval]:
-        found = uncertain_mean(x, self.weights, self.dependence)
-        half = found.half_width(self.confidence)
-        return found, Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
-
-
-def _forecaster(assessment: Assessment, rows: ScoredRows, sample: _Sample) -> Forecaster:
+def _forecaster(assessment: Assessment, rows: ScoredRows, sample: Sample) -> Forecaster:
     scores = {}
     for rule, values in rows.scores.items():
         found, interval = sample.mean(values, rule)
@@ -435,48 +367,16 @@ def _accuracy(log_loss: float) -> float:
     return math.inf if -log_loss > _LARGEST else math.exp(-log_loss)
 
 
-def _row_differences(a: Floats, b: Floats) -> Floats:
-    """What only rounding tells apart is no difference; NaN where both are infinite."""
-    with np.errstate(invalid="ignore"):
-        d = a - b
-    d[np.abs(d) <= _ROUNDING * np.maximum(1.0, np.minimum(np.abs(a), np.abs(b)))] = 0.0
-    return d
-
-
-def _differences(
-    pairs: Sequence[tuple[str, str]], rows: Mapping[str, ScoredRows], rule: str, sample: _Sample
-) -> dict[tuple[str, str], Difference]:
-    """Differences of a score, pair by pair."""
-    means = [sample.difference(rows[a].scores[rule], rows[b].scores[rule], rule) for a, b in pairs]
-    p = np.array([p_value for _, _, p_value in means])
-    return {
-        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
-        for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
-    }
-
-
-def _differences_in(
-    some: Ints,
-    pairs: Sequence[tuple[str, str]],
-    rows: Mapping[str, ScoredRows],
-    rules: Sequence[Score],
-    sample: _Sample,
-) -> dict[str, dict[tuple[str, str], Difference]]:
-    """Differences in some rows, by rule and pair."""
-    few, part = {name: each.at(some) for name, each in rows.items()}, sample.at(some)
-    return {rule.name: _differences(pairs, few, rule.name, part) for rule in rules}
-
-
 def _pair(
     names: tuple[str, str],
     differences: dict[str, Difference],
     rows: Mapping[str, ScoredRows],
     at: Ints,
     pairing: Pairing,
-    sample: _Sample,
+    sample: Sample,
 ) -> PairedComparison:
     first, second = (rows[name] for name in names)
-    parts = sample.weights * _row_differences(first.scores[LOG_LOSS], second.scores[LOG_LOSS])
+    parts = sample.weights * row_differences(first.scores[LOG_LOSS], second.scores[LOG_LOSS])
     largest = _largest(np.abs(parts))
     with np.errstate(invalid="ignore", divide="ignore"):
         share = parts[largest] / parts.sum()
@@ -525,34 +425,3 @@ def _infinite_rows(rows: Mapping[str, ScoredRows], at: Ints, pairing: Pairing) -
                     f"the {rule_text(rule)} of {name} is infinite in {pairing.named(at[infinite])}: differences"
                     " from it are infinite or undefined"
                 )
-
-
-def _few_rows(sample: _Sample, differences: Mapping[str, Mapping[tuple[str, str], Difference]]) -> Iterable[str]:
-    """Warn where the rows, or those that decide, are too few for intervals and p-values."""
-    dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
-    units, effective = dependence.independent_units(rows), dependence.independent(sample.weights)
-    what = "rows" if dependence.groups is None else "groups"
-    same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
-    for a, b in same[:1] if effective >= LEAST_WORTH else []:
-        yield f"the difference in log loss between {a} and {b} is the same in every {what[:-1]}; {_NO_TEST}"
-    if units == rows and dependence.groups is not None:
-        yield "every group has one row: the same as without groups"
-    if units < 2:
-        yield f"all rows are in one group; {_NO_TEST}" if what == "groups" else f"there is only one row; {_NO_TEST}"
-    elif effective < LEAST_WORTH:
-        yield (
-            f"most of the weight is in one of the {units:,} {what} (effective sample size {effective:.3g}); {_NO_TEST}"
-        )
-    elif effective < _FEW:
-        lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
-        yield f"few {what}: {units:,}{lag} (effective sample size {effective:.3g}); {_ROUGH}"
-    else:
-        few = [pair for pair in log_loss if any(differences[rule][pair].carried_by < _FEW_CARRY for rule in _DECIDE)]
-        for a, b in few[:1]:
-            others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
-            yield f"few {what} decide between {a} and {b}{others}; {_ROUGH}"
-
-
-_DECIDE = (LOG_LOSS, BRIER_SCORE)
-_NO_TEST = "no confidence interval or p-value can be computed"
-_ROUGH = "intervals and p-values are approximate"

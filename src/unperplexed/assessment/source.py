@@ -1,0 +1,67 @@
+"""What an assessment is read from, kept for what is computed only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._lib.typing import Floats
+from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
+from ..calibration.diagnosis.result import Diagnosis
+from ..calibration.estimators import Estimator
+from ..statistics.intervals import Sampling
+from ..tally.tally import Tally, View
+from .classes import ClassTables
+from .intervals import profile_of_tally
+from .measured_profile import DivergenceProfile, profiles_of
+from .remedy import Commands, PythonLine
+from .risk_profile import MeasuredProfile, RiskProfile
+from .uncertainty import Uncertainty, uncertainty
+
+
+@dataclass(frozen=True)
+class Source:
+    """The counts, the settings, and how to read the rows again."""
+
+    tally: Tally
+    headline: RiskProfile
+    orders: Floats
+    """Orders of the risk profile."""
+    estimator: Estimator
+    sampling: Sampling
+    diagnose: Callable[[], Diagnosis] | None = None
+    """Diagnoses the rows, where the counts do not suffice."""
+    chunks: Chunks | None = None
+    """Reads all rows, each time from the first; None where they are not at hand."""
+    commands: Commands | PythonLine = field(default_factory=PythonLine)
+    """Commands, or a line of Python, that recalibrate these forecasts."""
+    measured: tuple[Floats, Floats] | None = None
+    """Measured probabilities of what happened, floored, and their weights; None in the top-label view."""
+    asked: Sequence[str] = ()
+    """Scoring rules that were asked for by name, which text then has."""
+    class_tables: Callable[[], ClassTables] = ClassTables
+    """Makes the tables of the each-class view."""
+    by_class: Callable[[], Any] | None = None
+    """Assesses each class of rows in memory, where the assessment itself does not."""
+
+    def diagnosis(self) -> Diagnosis:
+        """Find out what is wrong."""
+        return diagnosis_of_tally(self.tally) if self.diagnose is None else self.diagnose()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the rows behind when it is pickled or copied; what needs them is computed before."""
+        return {**vars(self), "diagnose": None, "chunks": None, "class_tables": ClassTables, "by_class": None}
+
+    def uncertainty(self, figures: dict[str, float], view: View) -> Uncertainty:
+        """Compute intervals, bands and warnings of the figures."""
+        return uncertainty(self.tally, figures, self.headline, self.estimator, view, self.sampling)
+
+    def profile(self) -> RiskProfile:
+        """Find the generalized means of all orders asked for."""
+        return profile_of_tally(self.tally, self.orders, self.headline.floor, self.headline.limit)
+
+    def profiles(self, profile: RiskProfile, view: View) -> tuple[MeasuredProfile, DivergenceProfile]:
+        """Measure the profile at the orders of the reported one."""
+        reported, limits = (profile.orders, profile.values), (profile.floor, profile.limit)
+        return profiles_of(self.tally, reported, self.measured, self.estimator, view, *limits, self.sampling)

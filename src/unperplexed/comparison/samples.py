@@ -1,0 +1,124 @@
+"""Rows as a sample: means and paired differences of their scores, and how far these can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._lib.errors import InputError
+from .._lib.formatting import number_of
+from .._lib.typing import Floats, Ints
+from ..pairing.rows import ScoredRows
+from ..scores.registry import BRIER_SCORE, LOG_LOSS
+from ..scores.rules import Score
+from ..statistics.intervals import Interval
+from ..statistics.standard_errors import LEAST_WORTH, Dependence, UncertainMean, holm, uncertain_mean
+from .result import Difference
+
+_FEW, _FEW_CARRY = 30, 10
+"""Fewer independent rows or groups, or rows or groups that carry a difference's variance, get a warning."""
+
+_ROUNDING = 2.0**-50
+_DECIDE = (LOG_LOSS, BRIER_SCORE)
+_NO_TEST = "no confidence interval or p-value can be computed"
+_ROUGH = "intervals and p-values are approximate"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What all means have in common: the rows' weights and how they depend on one another."""
+
+    weights: Floats
+    dependence: Dependence
+    confidence: float
+    reach: Mapping[str, Interval]
+    """Smallest and largest score that a row could have, by the rule's name."""
+
+    def check(self) -> None:
+        """Refuse a lag that leaves nothing independent."""
+        if self.dependence.lag and self.dependence.independent(np.ones_like(self.weights)) < LEAST_WORTH:
+            raise InputError(
+                f"lag (--lag): {self.dependence.lag} places for {self.weights.size:,} rows leave fewer than two"
+                " independent ones; choose a smaller lag, at most a tenth of the rows."
+            )
+
+    def at(self, rows: Ints) -> Sample:
+        """Give what some rows have in common."""
+        return replace(self, weights=self.weights[rows], dependence=self.dependence.at(rows))
+
+    def mean(self, x: Floats, rule: str) -> tuple[UncertainMean, Interval]:
+        """Mean of the rows' scores by a rule, and its interval."""
+        return self._within(x, self.reach[rule])
+
+    def difference(self, a: Floats, b: Floats, rule: str) -> tuple[UncertainMean, Interval, float]:
+        """Mean of the rows' differences by a rule, its interval, and its p-value."""
+        x, (low, high) = row_differences(a, b), self.reach[rule]
+        found, interval = self._within(x, Interval(low - high, high - low))
+        if x.any():
+            return found, interval, found.p_value()
+        return found, Interval(0.0, 0.0), 1.0  # equal in every row: that is no estimate
+
+    def _within(self, x: Floats, reach: Interval) -> tuple[UncertainMean, Interval]:
+        found = uncertain_mean(x, self.weights, self.dependence)
+        half = found.half_width(self.confidence)
+        return found, Interval(*np.clip([found.mean - half, found.mean + half], *reach).tolist())
+
+
+def row_differences(a: Floats, b: Floats) -> Floats:
+    """What only rounding tells apart is no difference; NaN where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        d = a - b
+    d[np.abs(d) <= _ROUNDING * np.maximum(1.0, np.minimum(np.abs(a), np.abs(b)))] = 0.0
+    return d
+
+
+def differences_of(
+    pairs: Sequence[tuple[str, str]], rows: Mapping[str, ScoredRows], rule: str, sample: Sample
+) -> dict[tuple[str, str], Difference]:
+    """Differences of a score, pair by pair."""
+    means = [sample.difference(rows[a].scores[rule], rows[b].scores[rule], rule) for a, b in pairs]
+    p = np.array([p_value for _, _, p_value in means])
+    return {
+        pair: Difference(found.mean, found.standard_error, interval, own, adjusted, found.carried_by)
+        for pair, (found, interval, own), adjusted in zip(pairs, means, holm(p).tolist(), strict=True)
+    }
+
+
+def differences_in(
+    some: Ints,
+    pairs: Sequence[tuple[str, str]],
+    rows: Mapping[str, ScoredRows],
+    rules: Sequence[Score],
+    sample: Sample,
+) -> dict[str, dict[tuple[str, str], Difference]]:
+    """Differences in some rows, by rule and pair."""
+    few, part = {name: each.at(some) for name, each in rows.items()}, sample.at(some)
+    return {rule.name: differences_of(pairs, few, rule.name, part) for rule in rules}
+
+
+def few_rows(sample: Sample, differences: Mapping[str, Mapping[tuple[str, str], Difference]]) -> Iterable[str]:
+    """Warn where the rows, or those that decide, are too few for intervals and p-values."""
+    dependence, rows, log_loss = sample.dependence, sample.weights.size, differences[LOG_LOSS]
+    units, effective = dependence.independent_units(rows), dependence.independent(sample.weights)
+    what = "rows" if dependence.groups is None else "groups"
+    same = [pair for pair, each in log_loss.items() if each.difference and each.standard_error == 0]
+    for a, b in same[:1] if effective >= LEAST_WORTH else []:
+        yield f"the difference in log loss between {a} and {b} is the same in every {what[:-1]}; {_NO_TEST}"
+    if units == rows and dependence.groups is not None:
+        yield "every group has one row: the same as without groups"
+    if units < 2:
+        yield f"all rows are in one group; {_NO_TEST}" if what == "groups" else f"there is only one row; {_NO_TEST}"
+    elif effective < LEAST_WORTH:
+        yield (
+            f"most of the weight is in one of the {units:,} {what} (effective sample size {effective:.3g}); {_NO_TEST}"
+        )
+    elif effective < _FEW:
+        lag = f" with a lag of {dependence.lag}" * bool(dependence.lag)
+        yield f"few {what}: {units:,}{lag} (effective sample size {effective:.3g}); {_ROUGH}"
+    else:
+        few = [pair for pair in log_loss if any(differences[rule][pair].carried_by < _FEW_CARRY for rule in _DECIDE)]
+        for a, b in few[:1]:
+            others = f", and in {number_of(len(few) - 1, 'other pair')}" * (len(few) > 1)
+            yield f"few {what} decide between {a} and {b}{others}; {_ROUGH}"
