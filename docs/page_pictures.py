@@ -49,6 +49,10 @@ PICTURES = {
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",
+    "overconfident-network": "axes",
+    "compare-forecasters": "axes",
+    "assess-a-language-model": "axes",
+    "monitor-a-model": "axes",
 }
 """What draws each picture, by its name."""
 
