@@ -50,6 +50,7 @@ PICTURES = {
     "skill": "result.plot()",
     "monitoring": "found.plot()",
     "overconfident-network": "axes",
+    "choosing": "axes",
     "compare-forecasters": "axes",
     "assess-a-language-model": "axes",
     "monitor-a-model": "axes",
