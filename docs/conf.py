@@ -23,7 +23,7 @@ os.environ.setdefault("KERAS_BACKEND", "torch")  # whatever else is installed
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml"]
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs of a session
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 

@@ -64,6 +64,11 @@ PICTURES = {
     "reading": "annotated(rain.plot())",
     "weights": "weights_by_order({'decisiveness, order 1': 1, 'geometric accuracy, order 0': 0, "
     "'robustness, order −2/3': -2 / 3})",
+    "overconfident-network": "axes",
+    "choosing": "axes",
+    "compare-forecasters": "axes",
+    "assess-a-language-model": "axes",
+    "monitor-a-model": "axes",
 }
 """What draws each picture, by its name: an expression of the page's names and those of ``drawings``."""
 

@@ -110,18 +110,3 @@ def test_what_the_gallery_says_of_the_neighbors(digits):
     happened = digits["digit"][:, None] == np.arange(10)
     said = digits["neighbors"].round(6)
     assert ((said == 0).sum(), happened[said == 0].sum()) == (16_055, 5)
-    assert round(happened[said == np.float32(0.8)].mean(), 2) == 0.91
-
-
-@pytest.mark.slow
-def test_what_the_gallery_says_chance_costs_in_groups(patients):
-    rng = np.random.default_rng(0)
-    means, limits = [], []
-    for bmi in ("under 25", "25 to 30", "30 or more"):
-        said = patients.filter(pl.col("bmi") == bmi)["without_bmi"].to_numpy()
-        drawn = (rng.uniform(size=(100, said.size)) < said).astype(int)
-        costs = [-np.log(assess(y, said, view="each-class", resamples=0).divergence_probability) for y in drawn]
-        means.append(np.mean(costs))
-        limits.append(np.quantile(costs, 0.95))
-    assert 0.01 < min(means) <= max(means) < 0.0225
-    assert 0.025 < min(limits) <= max(limits) < 0.055

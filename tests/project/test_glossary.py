@@ -8,13 +8,14 @@ import pytest
 
 from pages import DOCS, pages, text_of
 from unperplexed import assess
+from unperplexed.calibration.diagnosis.words import _ALWAYS
 from unperplexed.scores.registry import SCORES
 
 GLOSSARY = text_of("glossary")
 ROWS = [
     [cell.strip() for cell in line[1:-1].split("|")]
-    for line in GLOSSARY.splitlines()
-    if line.startswith("| ") and not line.startswith("| term ")
+    for table in re.findall(r"^\| term \|.*\n\|---.*\n((?:\|.*\n)+)", GLOSSARY, re.MULTILINE)
+    for line in table.splitlines()
 ]
 TERMS = {part.strip().casefold() for row in ROWS for part in re.split(r"[,()]", row[0]) if part.strip()}
 PAGES = [path.relative_to(DOCS).with_suffix("").as_posix() for path in pages()]
@@ -36,11 +37,26 @@ def test_every_headline_figure_is_a_term():
 
 
 def test_every_line_of_the_printed_table_is_a_term():
-    lines = re.findall(r"^([a-zA-Z][a-zA-Z ()]*?) {2,}[-−\d]", str(assessed()), re.MULTILINE)
+    lines = printed_lines()
     assert len(lines) >= 8
     shown = {part.strip().casefold() for line in lines for part in re.split("[()]", line) if part.strip()}
     shown -= {"both classes"}  # what the Brier score is, no term of its own
     assert shown - TERMS == set()
+
+
+def printed_lines():
+    return re.findall(r"^([a-zA-Z][a-zA-Z ()]*?) {2,}[-−\d]", str(assessed()), re.MULTILINE)
+
+
+def test_if_it_is_bad_has_a_heading_for_every_metric_and_finding():
+    headings = re.findall("^### (.*)", text_of("if-it-is-bad"), re.MULTILINE)
+    metrics = {line.replace(" (both classes)", "") for line in printed_lines()} - {"Accuracy"}
+    metrics = {name for name in metrics if not name.startswith(("Mean", "Observed"))}
+    assert len(metrics) > 6
+    assert metrics - {*headings} == set()
+    about = " ".join(headings).casefold()
+    findings = ["overconfident", "underconfident", "overpredicts", "biased between classes", *_ALWAYS.values()]
+    assert [each for each in findings if not all(word in about for word in each.split())] == []
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -55,7 +71,7 @@ def test_a_score_has_the_direction_of_its_rule(name):
 
 
 def test_rows_are_whole_sentences_and_no_term_is_there_twice():
-    assert all(len(row) == 4 and row[1].endswith(".") for row in ROWS)
+    assert all(len(row) == 3 and row[1].endswith(".") for row in ROWS)
     terms = [row[0] for row in ROWS]
     assert len(terms) == len(set(terms)) > 40
 
