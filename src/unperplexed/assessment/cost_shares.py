@@ -103,7 +103,8 @@ def _p_value(a: Assessed) -> float:
 
     The test is asymptotic: at 5% it keeps its level in a hundred rows, but far below it rejects too often in so few. So
     its p-value, as one of chi2 with 2 degrees of freedom, is replaced by that of F with so many degrees of freedom
-    below as there are rows whose top class was wrong (or right, if these are fewer). docs/how-to/groups.md has the levels.
+    below as there are rows whose top class was wrong (or right, if these are fewer).
+    docs/appendix/comparison-studies.md has the levels.
     """
     d = a.diagnosis
     if not d.made:
