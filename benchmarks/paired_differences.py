@@ -2,7 +2,8 @@
 
     python benchmarks/paired_differences.py [--runs R]
 
-Three tables in Markdown, those of docs/how-to/compare.md; a minute on one core. Each figure is a share of R samples (4000).
+Three tables in Markdown, those of docs/appendix/comparison-studies.md; a minute on one core. Each figure is a share
+of R samples (4000).
 
 - Rows independent: how often 95 % intervals hold the true difference of two forecasters. The population is 100,000
   rows whose true probabilities are softmax(s z) of normal z; forecasters report softmax(t s z + noise). A sample draws

@@ -2,11 +2,12 @@
 
     python benchmarks/skill.py [--runs R]
 
-A table in Markdown, that of docs/how-to/skill.md; some minutes on one core. Each figure is the share of R samples (2000) whose
-95 % interval holds the true skill score. The population is 100,000 rows whose true probabilities are softmax(z) of
-normal z, which also has a level for each of five months; the forecaster reports softmax(1.3 z). A sample draws rows
-with replacement, and the outcome of each. The true skill is 1 - S/B with the expected scores over the population, where
-the baseline knows the population's frequencies; the interval's baseline is estimated from each sample.
+A table in Markdown, that of docs/appendix/comparison-studies.md; some minutes on one core. Each figure is the share
+of R samples (2000) whose 95 % interval holds the true skill score. The population is 100,000 rows whose true
+probabilities are softmax(z) of normal z, which also has a level for each of five months; the forecaster reports
+softmax(1.3 z). A sample draws rows with replacement, and the outcome of each. The true skill is 1 - S/B with the
+expected scores over the population, where the baseline knows the population's frequencies; the interval's baseline is
+estimated from each sample.
 """
 
 from __future__ import annotations
