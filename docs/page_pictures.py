@@ -41,13 +41,15 @@ PICTURES = {
     "sequential": "result.plot()",
     "profile": "result.profile.plot(measured=result.measured_profile)",
     "pools": "rivals.plot()",
-    "deep-learning": "assess(test['digit'], p).plot(assess(test['digit'], heated(test, epoch, 1))"
-    ".plot(kind='reliability', name='epoch 300'), kind='reliability', name='with a temperature')",
+    "deep-learning": (
+        "after.plot(before.plot(kind='reliability', name='before'), kind='reliability', name='with a temperature')"
+    ),
     "credit": "ax",
     "language-models": (
-        "(lambda t: __import__('unperplexed').assess(t['grade'], t['confidence'], pos_label='Correct').plot())"
-        "(pl.concat(tables).filter(pl.col('grade') != 'Unparseable'))"
+        "__import__('unperplexed.report.matplotlib_draw', fromlist=['draw']).draw("
+        "__import__('unperplexed.language_models.describe_texts', fromlist=['x']).position_chart(texts))"
     ),
+    "language-model-confidences": "assess(answers['grade'], answers['confidence'], pos_label='Correct').plot()",
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",
