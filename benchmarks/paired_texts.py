@@ -2,7 +2,7 @@
 
     python benchmarks/paired_texts.py [--runs R] [--csv FILE]
 
-A table in Markdown, that of docs/how-to/language-models.md; about a minute on one core. Each figure is the share of R corpora
+A table in Markdown, also in results/paired_texts.csv; about a minute on one core. Each figure is the share of R corpora
 (500) whose 95% interval contains the true difference. A corpus has documents of lognormal length. Two models cut them
 into tokens of 4 and of 3 bytes; a token's log-probability is exponential. Its mean is 0.80 and 0.77 nats a byte for the
 two models, times the document's difficulty, which is common to both, times a factor of the document for each model.

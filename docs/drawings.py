@@ -1,4 +1,4 @@
-"""Drawings of the pages of explanation, from what the pages' own examples have computed."""
+"""Drawings of pages, from what the pages' own examples have computed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from unperplexed.language_models import TextAssessment
+from unperplexed.language_models.describe_texts import position_chart
+from unperplexed.report.matplotlib_draw import draw as draw_chart
 
 BLUE, ORANGE, GREEN, PURPLE = "#0a5ea8", "#b4500a", "#00795c", "#8a3a78"
 INK, GREY = "#2b3038", "#666e79"
@@ -150,3 +154,8 @@ def exact_curves(models: Mapping[str, Any]) -> Figure:
     _curves(ax, p, {name: model.measured(p) for name, model in models.items()})
     ax.legend(frameon=False)
     return ax.figure
+
+
+def loss_by_position(texts: TextAssessment) -> Any:
+    """Draw the chart of a report of texts: bits for each token by its position."""
+    return draw_chart(position_chart(texts))

@@ -30,9 +30,11 @@ PICTURES = {
     "groups": "result.plot(kind='findings')",
     "decisions": "boosted.plot()",
     "diagnosis": "two_by_two({name: sigmoid(s) for name, s in models.items()}, rain == 'rain', assess)",
-    "elections": "races.plot()",
-    "weather": "rows.plot(name='rain forecast')",
-    "medicine": "validated.plot(name='risk score')",
+    "elections": "result.plot(kind='reliability', name='election forecasts')",
+    "weather": (
+        "third.plot(others.plot(kind='reliability', name='other months'), kind='reliability', name='July to September')"
+    ),
+    "medicine": "result.plot(kind='reliability', name='boosted trees')",
     "recalibrate": (
         "assess(past['fraud'], recalibrator.transform(past['p_fraud']), resamples=0)"
         ".plot(assessment.plot(name='before'), name='after')"
@@ -40,13 +42,12 @@ PICTURES = {
     "sequential": "result.plot()",
     "profile": "rain.profile.plot(measured=rain.measured_profile)",
     "pools": "rivals.plot()",
-    "deep-learning": "assess(test['digit'], p).plot(assess(test['digit'], heated(test, epoch, 1))"
-    ".plot(kind='reliability', name='epoch 300'), kind='reliability', name='with a temperature')",
-    "credit": "assess(loans['defaulted'], loans['pd'], pos_label='yes').plot()",
-    "language-models": (
-        "(lambda t: __import__('unperplexed').assess(t['grade'], t['confidence'], pos_label='Correct').plot())"
-        "(pl.concat(tables).filter(pl.col('grade') != 'Unparseable'))"
+    "deep-learning": (
+        "after.plot(before.plot(kind='reliability', name='before'), kind='reliability', name='with a temperature')"
     ),
+    "credit": "ax",
+    "language-models": "loss_by_position(texts)",
+    "language-model-confidences": "assess(answers['grade'], answers['confidence'], pos_label='Correct').plot()",
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",
