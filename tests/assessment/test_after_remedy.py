@@ -95,3 +95,11 @@ def test_where_no_remedy_is_advised_the_column_is_empty():
     assessment = assess(rng.random(500) < p, p, resamples=0)
     assert assessment.advised is None
     assert "remedy" not in str(assessment).split("Brier score")[0].lower()
+
+
+def test_a_constant_forecast_has_no_calibration_to_measure_after_its_remedy():
+    """Only the folds' maps differ, and each is off its own fold's frequency by chance."""
+    y = np.random.default_rng(0).integers(0, 2, 200)
+    after = assess(y, np.full(200, 0.4), resamples=0).remedy.after
+    assert np.isnan([after.calibration_slope, after.ece]).all()
+    assert after.log_loss == pytest.approx(0.693, abs=0.002)

@@ -200,6 +200,15 @@ def test_the_interval_of_the_calibration_error_narrows_with_rows_and_level():
     assert few.ece_interval.low < ninety.low < ninety.high < few.ece_interval.high
 
 
+def test_an_error_smaller_than_chance_makes_it_is_within_its_interval():
+    p = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 100)
+    y = np.concatenate([np.arange(100) < 100 * x for x in (0.1, 0.3, 0.5, 0.7, 0.9)]).astype(int)
+    y[50] = 1  # one row off
+    found = familiar_metrics(Tally.of(y, p))
+    assert found.ece < found.ece_by_chance / 4
+    assert found.ece_interval == pytest.approx((0, found.ece))
+
+
 def test_three_classes_in_clusters_have_no_interval_of_the_calibration_error():
     p = np.random.default_rng(2).dirichlet(np.ones(3), 300)
     found = familiar_metrics(Tally.of(np.arange(300) % 3, p, groups=np.arange(300) // 5, parts=["shards"]))

@@ -222,3 +222,15 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
         assert shown in plain(a.to_html())
     for page in (by, compared):
         assert number(a.slope) in plain(page.to_html())
+
+
+def test_an_interval_that_excludes_the_best_value_is_explained_where_nothing_is_found():
+    rng, groups = np.random.default_rng(3), np.repeat(np.arange(16), 12)
+    s = rng.normal(0, 1.5, groups.size)
+    y = rng.random(groups.size) < 1 / (1 + np.exp(-0.85 * s - rng.normal(0, 0.3, 16)[groups]))
+    result = assess(y.astype(int), 1 / (1 + np.exp(-s)), groups=groups, resamples=0)
+    low, high = result.metrics.calibration_slope.interval
+    assert not result.diagnosis.findings
+    assert not low <= 1 <= high
+    text = " ".join(str(result).split())
+    assert "By itself the 95% CI of the calibration slope excludes 1. The test considers several errors at once" in text

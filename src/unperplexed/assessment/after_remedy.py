@@ -39,7 +39,7 @@ class AfterRemedy:
     calibration_slope: float
     """Slope of a logistic regression of the outcome on the recalibrated log-odds. 1 is best; NaN if there is none."""
     ece: float
-    """Expected calibration error in 15 groups of equal size. Smaller is better."""
+    """Expected calibration error in 15 groups of equal size. Smaller is better; NaN for a constant forecast."""
 
 
 def after_remedy(cross_fitted: CrossFitted, floor: float, limit: Limit, *, two: bool) -> AfterRemedy:
@@ -54,8 +54,8 @@ def after_remedy(cross_fitted: CrossFitted, floor: float, limit: Limit, *, two: 
         decisiveness=means.decisiveness,
         geometric_accuracy=means.geometric_accuracy,
         robustness=means.robustness,
-        calibration_slope=_slope(pairs),
-        ece=expected_error(probability_groups(pairs, ECE_GROUPS)),
+        calibration_slope=math.nan if found.constant else _slope(pairs),
+        ece=math.nan if found.constant else expected_error(probability_groups(pairs, ECE_GROUPS)),
     )
 
 

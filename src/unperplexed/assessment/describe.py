@@ -250,7 +250,7 @@ class Described:
         elif d.made:
             against = against_reference(self.event, self.familiar.reference_log_loss)
             shown = seen(d, bias_in_points(self.event)) if self.event.two else self.parts.others
-            cost = " ".join(filter(None, ["No cost was detected.", *shown, against]))
+            cost = " ".join(filter(None, ["No cost was detected.", self._alone(), *shown, against]))
             yield Action("What it costs", cost, "Cost")
             smaller = " and ".join(rows_needed(self.event))
             more = f"To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
@@ -260,6 +260,21 @@ class Described:
                 f"{'' if self._few else ' For better scores look for better predictors.'} {more}",
                 "Next",
             )
+
+    def _alone(self) -> str:
+        """Explain an interval that excludes the best value of a metric where the test finds no error."""
+        f, p_value = self.familiar, self.a.diagnosis.p_value
+        metrics = (("slope", f.calibration_slope, 1), ("intercept", f.calibration_intercept, 0))
+        off = [
+            (name, best) for name, metric, best in metrics if metric.interval.low > best or metric.interval.high < best
+        ]
+        if not off or math.isnan(p_value):
+            return ""
+        named = " and ".join(f"calibration {name} excludes {best}" for name, best in off)
+        return (
+            f"By itself the {confidence_interval(self.event.confidence)} of the {named}. The test considers several"
+            f" errors at once and is not significant ({p_value_text(p_value)})."
+        )
 
     def _what_to_do(self) -> str:
         """Give the remedy with its gain, or without one those of the findings."""

@@ -69,7 +69,8 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
     The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
     error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones times a
     factor, outcomes vary about them as normal deviates do, and the factors are kept at which the observed error lies
-    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does.
+    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
+    than nearly all that chance gives is the upper end itself.
     """
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
     drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(groups))) @ noise.T
@@ -77,5 +78,5 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
     errors = [np.abs(factor * difference + noise) @ share for factor in _MULTIPLES.tolist()]
     low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
     error = expected_error(groups)
-    ends = (np.interp(error, quantile, _MULTIPLES) * error for quantile in (high, low))
-    return Interval(*map(float, ends))
+    lower, upper = (float(np.interp(error, quantile, _MULTIPLES)) * error for quantile in (high, low))
+    return Interval(min(lower, error), max(upper, error))

@@ -41,6 +41,12 @@ class CrossFitted(ReadOnlyArrays):
     happened: Floats
     """Weight of the rows in which that class was observed."""
     total: Floats
+    folds: int
+
+    @property
+    def constant(self) -> bool:
+        """Whether each fold has one probability, so that only the folds' maps differ, and calibration is not seen."""
+        return self.predicted.size <= self.folds
 
     @classmethod
     def of(cls, folds: Sequence[RecalibratedFold]) -> CrossFitted:
@@ -53,4 +59,4 @@ class CrossFitted(ReadOnlyArrays):
         distinct, number = np.unique(predicted[seen], return_inverse=True)
         sums = [np.bincount(number.reshape(-1), x[seen]).astype(np.float64) for x in (happened, total)]
         brier_score = math.fsum(fold.squares for fold in folds) / float(weights.sum())
-        return cls(correct[some], weights[some], brier_score, distinct, *sums)
+        return cls(correct[some], weights[some], brier_score, distinct, sums[0], sums[1], len(folds))
