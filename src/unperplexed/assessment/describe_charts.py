@@ -11,7 +11,7 @@ import numpy as np
 from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Floats
 from ..calibration.resampling import positive_pairs
-from ..report.chart import Axis, Chart, Line, Mirror, Points, Reference, percent_axis, thinned
+from ..report.chart import Axis, Chart, Line, Mirror, Points, Reference, percent_axis, percent_end, thinned
 from ..report.numbers import count, number, share
 from ..statistics.intervals import Interval
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST, t_quantile
@@ -125,6 +125,7 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
     of_groups = np.array(event.intervals)
     certain = bool(np.isfinite(of_groups).any())
     points = Points(groups.mean, groups.observed, *((of_groups[:, 0], of_groups[:, 1]) if certain else (None, None)))
+    end = percent_end(event.pairs.reported, curve.observed, groups.observed, of_groups[:, 1])
     title = _finding(event)
     shown = " and ".join(["band"] * banded + ["intervals"] * certain)
     about = f"{number_of(len(groups), 'group')} of about {event.rows(float(groups.total.mean()))}"
@@ -132,13 +133,15 @@ def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:
     return Chart(
         title=title,
         subtitle=f"{level[:-3]} {shown}; {about}" if shown else about,
-        label=f"Reliability diagram of {of}. {title}. {_in_words(event)}",
-        x=percent_axis(f"Predicted probability of {of}"),
-        y=percent_axis(f"Observed frequency of {of}" if event.two else "Share of rows whose top class is observed"),
+        label=f"Reliability diagram of {of}. {title}. {_in_words(event, end)}",
+        x=percent_axis(f"Predicted probability of {of}", end),
+        y=percent_axis(
+            f"Observed frequency of {of}" if event.two else "Share of rows whose top class is observed", end
+        ),
         lines=(line, *(_after_remedy(event) if after_remedy else ())),
         points=(points,),
-        references=(Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),),
-        mirror=_mirror(event),
+        references=(Reference((0.0, end), (0.0, end), "Identity line"),),
+        mirror=_mirror(event, end),
     )
 
 
@@ -183,18 +186,18 @@ def _distinct(event: Event) -> bool:
     return gap > 1.96 * math.sqrt(float(share @ event.groups.variance) / event.tally.independent_rows)
 
 
-def _in_words(event: Event) -> str:
+def _in_words(event: Event, end: float) -> str:
     """Say where the curve runs, for those who do not see it."""
     curve = event.curve
-    shown = [at for at in (0.1, 0.3, 0.5, 0.7, 0.9) if curve.predicted[0] <= at <= curve.predicted[-1]]
+    shown = [at for at in end * np.array([0.1, 0.3, 0.5, 0.7, 0.9]) if curve.predicted[0] <= at <= curve.predicted[-1]]
     found = [f"{share(float(np.interp(at, curve.predicted, curve.observed)))} at {share(at)}" for at in shown]
     return f"Observed frequency by the curve: {', '.join(found)}." if found else ""
 
 
-def _mirror(event: Event) -> Mirror:
+def _mirror(event: Event, end: float) -> Mirror:
     p, happened, total = event.pairs
-    edges = np.linspace(0, 1, _BARS + 1)
-    at = np.minimum((p * _BARS).astype(np.int64), _BARS - 1)
+    edges = np.linspace(0, end, _BARS + 1)
+    at = np.minimum((p / end * _BARS).astype(np.int64), _BARS - 1)
     up, down = (np.bincount(at, x, _BARS).astype(np.float64) for x in (happened, np.maximum(total - happened, 0)))
     events, others = float(up.sum()), float(down.sum())
     labels = (f"with {event.name}", "without") if event.two else ("correct", "wrong")

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._lib.formatting import at_floor_text, confidence_interval, short_name
 from ..assessment.describe_charts import Event, curve_of, order_axis
-from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, thinned, value_axis
+from ..report.chart import Axis, Chart, Line, Points, Reference, Role, percent_axis, percent_end, thinned, value_axis
 from ..report.document import Column, Table
 from ..report.numbers import between, number, share
 from .result import Comparison
@@ -21,24 +21,28 @@ _REPLICATES = 100
 
 def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Chart:
     """Calibration curves of the first forecasters."""
-    lines, of = [], next(iter(events.values()))
+    lines, ends, of = [], [], next(iter(events.values()))
     for (name, event), role in zip([*events.items()][:most], ROLES, strict=False):
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
         x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
         limits = (low, high) if np.isfinite(low).any() else (None, None)
+        ends.append(percent_end(event.pairs.reported, curve.observed))
         lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
     level = confidence_interval(of.confidence).removesuffix(" CI")
     band = f", with {level} bands" if any(line.low is not None for line in lines) else ""
+    end = max(ends)
     return Chart(
         title=_title(list(events.items())[:most]),
         subtitle=f"Curves of {of.name}{band}{more}",
         label=f"Reliability diagram of {', '.join(line.name for line in lines)}: the closer to the identity line, the"
         " better calibrated.",
-        x=percent_axis(f"Predicted probability of {of.name}"),
-        y=percent_axis(f"Observed frequency of {of.name}" if of.two else "Share of rows whose top class is observed"),
+        x=percent_axis(f"Predicted probability of {of.name}", end),
+        y=percent_axis(
+            f"Observed frequency of {of.name}" if of.two else "Share of rows whose top class is observed", end
+        ),
         lines=lines,
-        references=(Reference((0.0, 1.0), (0.0, 1.0), "Identity line"),),
+        references=(Reference((0.0, end), (0.0, end), "Identity line"),),
     )
 
 
@@ -55,7 +59,7 @@ def _title(events: Sequence[tuple[str, Event]]) -> str:
 
 def curves_table(chart: Chart) -> Table:
     """Return the curves of a chart as numbers, at each tenth of the predicted probability that a curve reaches."""
-    at = [tenth / 10 for tenth in range(11)]
+    at = [chart.x.high * tenth / 10 for tenth in range(11)]
     at = [x for x in at if any(line.x[0] <= x <= line.x[-1] for line in chart.lines)]
     return Table(
         "The diagram as a table",

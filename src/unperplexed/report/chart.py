@@ -130,9 +130,25 @@ class Chart:
     """Whether values are shown as percentages."""
 
 
-def percent_axis(label: str) -> Axis:
-    """Make an axis of probabilities from 0 to 1, with ticks each 20%."""
-    return Axis(0.0, 1.0, [(at / 5, f"{20 * at}%" if at else "0") for at in range(6)], label)
+_ENDS = {0.01: 5, 0.02: 4, 0.03: 3, 0.05: 5, 0.1: 5, 0.15: 3, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5}
+"""Where an axis of small probabilities may end, with its number of steps."""
+
+
+def percent_end(*values: Floats) -> float:
+    """Find where an axis of probabilities that are all small ends; 1 for others. NaN does not count."""
+    largest = max((float(np.nanmax(each)) for each in values if np.isfinite(each).any()), default=1.0)
+    return next((end for end in _ENDS if largest <= end), 1.0)
+
+
+def percent_axis(label: str, end: float = 1.0) -> Axis:
+    """Make an axis of probabilities from 0, to 1 with ticks each 20% or to an end that `percent_end` has found."""
+    steps = _ENDS.get(end, 5)
+    return Axis(
+        0.0,
+        end,
+        [(end * at / steps, f"{100 * end * at / steps:.3g}%" if at else "0") for at in range(steps + 1)],
+        label,
+    )
 
 
 def value_axis(low: float, high: float, label: str, form: Callable[[float, int], str] = number) -> Axis:

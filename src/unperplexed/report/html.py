@@ -14,10 +14,12 @@ from html import escape
 from importlib.resources import files
 from itertools import count, zip_longest
 
+import numpy as np
+
 from .._lib.formatting import printable, short_name
 from .._version import __version__
 from . import svg
-from .chart import Chart
+from .chart import Chart, percent_end
 from .commands import command_lines
 from .document import (
     Block,
@@ -283,7 +285,9 @@ def _head(column: Column, sortable: bool) -> str:
     meaning = f' title="{_text(column.meaning)}"' if column.meaning else ""
     name = _text(column.heading)
     if column.strips:
-        name = '<span class="k-p">○</span> predicted <span class="k-o">●</span> observed'
+        reach = _end(column.strips)
+        scale = f", 0 to {100 * reach:g}%" if reach < 1 else ""
+        name = f'<span class="k-p">○</span> predicted <span class="k-o">●</span> observed{scale}'
     elif sortable and name:
         name = f'<button type="button"{meaning}>{name}</button>'
     return f'<th scope="col"{kind}>{name}</th>'
@@ -291,7 +295,8 @@ def _head(column: Column, sortable: bool) -> str:
 
 def _cells(column: Column, first: bool, n: int, long: bool) -> list[str]:
     if column.strips:
-        return [f"<td>{_strip(each)}</td>" for each in column.strips[:n]]
+        reach = _end(column.strips)
+        return [f"<td>{_strip(each, reach)}</td>" for each in column.strips[:n]]
     tag = '<th scope="row">' if first else "<td class=w>" if column.words else "<td>"
     end = "</th>" if first else "</td>"
     found = []
@@ -310,14 +315,20 @@ def _brief(name: str) -> str:
     return brief if size <= 120 else short_name(name, max(60 * 120 // size, 8))
 
 
-def _strip(strip: Strip) -> str:
-    low, high = sorted((strip.predicted, strip.observed))
-    band = ""
-    if strip.high > strip.low:
-        band = f'<u style="left:{100 * strip.low:.3g}%;width:{100 * (strip.high - strip.low):.3g}%"></u>'
+def _end(strips: Sequence[Strip]) -> float:
+    """Find where the common scale of strips ends: before 1 where all are small."""
+    return percent_end(np.array([(each.predicted, each.observed, each.high) for each in strips]))
+
+
+def _strip(strip: Strip, end: float) -> str:
+    predicted, observed, limit, reach = (
+        100 * x / end for x in (strip.predicted, strip.observed, strip.low, strip.high)
+    )
+    low, high = sorted((predicted, observed))
+    band = f'<u style="left:{limit:.3g}%;width:{reach - limit:.3g}%"></u>' if reach > limit else ""
     return (
-        f'<span class="dumb" aria-hidden="true"><s style="left:{100 * low:.3g}%;width:{100 * (high - low):.3g}%"></s>'
-        f'{band}<b style="left:{100 * strip.predicted:.3g}%"></b><em style="left:{100 * strip.observed:.3g}%"></em>'
+        f'<span class="dumb" aria-hidden="true"><s style="left:{low:.3g}%;width:{high - low:.3g}%"></s>'
+        f'{band}<b style="left:{predicted:.3g}%"></b><em style="left:{observed:.3g}%"></em>'
         "</span>"
     )
 
