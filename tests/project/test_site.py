@@ -49,3 +49,27 @@ def test_a_notebook_has_the_code_and_the_words_of_its_page(path):
     assert made["cells"][0]["source"].startswith("# ")
     assert not any(line.startswith("%") for cell in made["cells"] for line in cell["source"].splitlines())
     assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
+
+
+TERMS = (
+    "geometric accuracy",
+    "decisiveness",
+    "robustness",
+    "divergence probability",
+    "risk profile",
+    "measured probability",
+)
+"""Words of the house that no other field has."""
+
+TAUGHT = [path for path in pages() if path.parent.name in ("tutorials", "how-to", "explanation")]
+
+
+@pytest.mark.parametrize("path", TAUGHT, ids=lambda path: path.stem)
+def test_a_page_links_the_glossary_before_or_where_it_first_uses_a_word_of_the_house(path):
+    prose = re.sub(r"^```.*?^```$|^:::.*?^:::$", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    linked = False
+    for paragraph in re.split(r"\n\s*\n", prose):
+        words = " ".join(paragraph.split()).lower()
+        linked = linked or "glossary.md" in words
+        if not paragraph.startswith(("#", "![")):
+            assert linked or not any(term in words for term in TERMS), paragraph
