@@ -45,7 +45,8 @@ def key_metrics(event: Event, f: FamiliarMetrics) -> Iterator[Metric]:
     yield _score(a, "brier_score", name, brier_score, f"{what} {number(f.reference_brier_score)}")
     if f.auc is not None:
         limits = between(*f.auc.interval)
-        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, "", "by chance 0.5", "larger")
+        unchanged = "" if after is None else "same"  # the maps of two classes keep the order
+        yield Metric("AUC", MEANING["auc"], number(f.auc.value), limits, unchanged, "by chance 0.5", "larger")
     chance = "" if math.isnan(f.ece_by_chance) else f"by chance {number(f.ece_by_chance)}"
     of_top = "" if two else ", of the most probable class"
     limits, meaning = between(*f.ece_interval), f"{MEANING['ece']}{of_top}."

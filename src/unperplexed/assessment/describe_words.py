@@ -233,7 +233,8 @@ def slope_note(a: Assessment) -> str:
         return "measured means are all equal"
     if a.zero_given and not a.floor:
         return f"0 assigned to {a.zero_given:,.4g} observed"
-    return "1 is best"
+    errors = {finding.error for finding in a.diagnosis.findings}
+    return "1 is best; a bias moves it too" if "bias" in errors and "confidence" not in errors else "1 is best"
 
 
 def clusters_text(a: Assessment) -> str:

@@ -380,7 +380,9 @@ def _coloured(metric: Metric) -> Metric:
 
 
 def _turning(pair: PairedComparison, n_rows: int) -> Iterator[Prose]:
-    if 0 < pair.turning_rows < n_rows:
+    """Say on how many rows a significant lead rests; a lead that may be chance rests on any."""
+    low, high = pair.differences[LOG_LOSS].interval
+    if 0 < pair.turning_rows < n_rows and (low > 0 or high < 0):
         rows = number_of(pair.turning_rows, "row")
         yield Prose(
             f"Without the {rows} most in its favour ({share(pair.turning_rows / n_rows)} of the rows),"

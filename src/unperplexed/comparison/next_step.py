@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -13,10 +14,14 @@ from .._lib.formatting import confidence_interval, number_of, short_name
 from ..assessment.remedy import FORMS, PythonLine
 from ..report.numbers import estimate, number
 from ..statistics.intervals import Interval
+from ..statistics.means import t_quantile
 
 if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator
 
+
+_POWER = 2.8016
+"""Standard errors of a difference that a two-sided test at 5% detects with 80% power: 1.9600 + 0.8416."""
 
 _MOST_NAMED = 4
 """Forecasters whose gain is in the sentences; those of the others are in JSON."""
@@ -149,7 +154,7 @@ class NextStep:
 
     def _sentences(self) -> Iterator[str]:
         if not self.mended:
-            yield "No forecaster is shown to gain by recalibration; the ranking stands."
+            yield from self._nothing_to_mend()
             return
         level = confidence_interval(self.confidence)
         yield self._ranking(level)
@@ -163,6 +168,18 @@ class NextStep:
         more = len(self.mended) - _MOST_NAMED
         if more > 0:
             yield f"{number_of(more, 'other forecaster')} would gain too."
+
+    def _nothing_to_mend(self) -> Iterator[str]:
+        if self.lead.significant or not all(map(math.isfinite, self.lead.interval)):
+            yield "No forecaster is shown to gain by recalibration; the ranking stands."
+            return
+        half = (self.lead.interval.high - self.lead.interval.low) / 2
+        detectable = half * _POWER / float(t_quantile(self.confidence, math.inf))
+        yield (
+            "No forecaster is shown to gain by recalibration. These rows show a difference in log loss of"
+            f" {number(detectable)} nats or more (80% power). If a smaller one matters, compare more rows; if not,"
+            " choose by other criteria."
+        )
 
     def _ranking(self, level: str) -> str:
         first, rival = short_name(self.first), short_name(self.rival)
