@@ -73,8 +73,8 @@ def _headline(m: Monitored) -> str:
     if m.alarm is not None:
         a = m.alarm
         if a.began == m.periods[0]:
-            surely = "" if len(a.probable) == 1 else "most probably "
-            return f"Miscalibrated {surely}from the first period on, {a.began}{_range(a)}"
+            surely = "" if len(a.probable) == 1 else ", perhaps"
+            return f"Miscalibrated{surely} from the first period on, {a.began}{_range(a)}"
         return f"Calibration broke: most probably in {a.began}{_range(a)}"
     if m.impossible is not None:
         return f"Predictions of exactly 0 or 1 were wrong, first in {m.impossible.period}"
@@ -87,7 +87,7 @@ def _headline(m: Monitored) -> str:
 def _range(a: Alarm) -> str:
     if len(a.probable) == 1:
         return ""
-    return f" ({a.probable[0]} to {a.probable[-1]})"
+    return f" (95% range {a.probable[0]} to {a.probable[-1]})"
 
 
 def _lead(m: Monitored) -> str:
@@ -168,7 +168,7 @@ def _change(a: Alarm) -> str:
     now = f"{share(a.since.predicted)} and {share(a.since.observed)} ({number_of(a.since.rows, 'forecast')})"
     then = f"{share(a.before.predicted)} and {share(a.before.observed)} ({number_of(a.before.rows, 'forecast')})"
     moved = f"{then} before, {now} since" if a.before.rows else now
-    text = f"{about}mean prediction and observed frequency: {moved}."
+    text = f"{about}mean prediction and observed frequency up to {a.until}: {moved}."
     return text[0].upper() + text[1:]
 
 
@@ -186,7 +186,8 @@ def _evidence(m: Monitored, a: Alarm) -> str:
         )
     return (
         f"{evidence_text(a.log_evidence)} to 1 against calibration; the alarm is at {_limit(m)} to 1. The probability"
-        f" of ever a false alarm is at most {risk}, however often you look.{exact}"
+        f" of ever a false alarm is at most {risk}, however often you look, and an alarm stands if the evidence falls"
+        f" later.{exact}"
     )
 
 
@@ -197,9 +198,10 @@ def _next(m: Monitored, a: Alarm) -> str:
             " weather of a day."
         )
     change = f"Look for what changed in the model or its inputs in {a.began}. "
+    these = "these forecasts" if a.began == m.periods[0] else f"the forecasts since {a.began}"
     return (
-        f"{'' if a.began == m.periods[0] else change}Recalibrate the model on these forecasts or fit it anew, and begin"
-        " a new watch with the first period after the repair (--since)."
+        f"{'' if a.began == m.periods[0] else change}Recalibrate the model on {these} or fit it anew, and begin a new"
+        " watch with the first period after the repair (--since)."
     )
 
 
