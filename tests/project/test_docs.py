@@ -13,6 +13,7 @@ from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.cli.parser import _parser
 from unperplexed.comparison.sequential import SequentialSettings
+from unperplexed.sources.engines import ENGINES
 from unperplexed.sources.readers.formats import formats
 from unperplexed.statistics.means import DEFAULT_ORDERS
 from unperplexed.tally.counter import jobs_of
@@ -111,8 +112,13 @@ def test_choices_are_those_that_the_page_says():
             rows.setdefault(name, []).append(cells)
     for name, found in rows.items():
         choices = {choice for c in COMMANDS if name in options(c) for choice in options(c)[name].choices or ()}
-        for choice in choices:
+        for choice in choices - {*ENGINES}:
             assert any(f"`{choice}`" in " ".join(cells) or f" {choice}" in cells[0] for cells in found), (name, choice)
+
+
+def test_engines_are_on_their_page():
+    page = (DOCS / "engines.md").read_text("utf-8")
+    assert all(f"`{name}`" in page or f"--engine {name}" in page for name in ENGINES)
 
 
 def test_formats_are_in_the_help_and_on_the_page():
