@@ -39,7 +39,7 @@ _TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serializati
 _BINARY = tuple(
     f"calibration/diagnosis/test_{name}.py" for name in ("gate", "binary_data", "binary_search", "binary_diagnosis")
 )
-_CLASSES = ("calibration/diagnosis/test_multiclass.py",)
+_CLASSES = ("calibration/diagnosis/test_class_tests.py", "calibration/diagnosis/test_multiclass.py")
 _CURVES = ("kernels/test_isotonic.py", "calibration/test_estimators.py")
 MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statistics/means.py": (("statistics", "scores"), ("tally", "assessment", "theory")),
