@@ -19,7 +19,7 @@ from unperplexed.calibration.clustered_test import (
     independent_share,
     score_test,
 )
-from unperplexed.calibration.resampling import CellCounts, Sample
+from unperplexed.calibration.resampling import CellCounts, Sample, coarse_counts
 
 LEVEL = np.array([0.2, 0.5, 0.3])
 SUMS = np.array([[-1.0, 0.5, 2.0], [0.3, -2.0, 1.0]])
@@ -330,7 +330,7 @@ def test_weights_and_copies_are_worth_fewer_rows():
     """Kish's number for weights; copies of a row that lie in one group are one row; groups of one row are none."""
     rng = np.random.default_rng(2)
     y, p = rng.integers(0, 2, 60), np.repeat(rng.uniform(0.1, 0.9, 20), 3).round(2)
-    weight, row = rng.uniform(1, 4, 60), np.arange(60)
+    weight, copied = rng.uniform(1, 4, 60), [np.repeat(x, 4) for x in (y, p, np.arange(60))]
 
     def rows(y, p, **settings):
         tally = Tally.of(y, p, parts=["shards"], **settings)
@@ -338,7 +338,11 @@ def test_weights_and_copies_are_worth_fewer_rows():
 
     assert independent_rows(Tally.of(y, p), "all-classes") == 1
     assert rows(y, p, sample_weight=weight) == pytest.approx(weight.sum() ** 2 / (weight @ weight), rel=1e-9)
-    copied = [np.repeat(x, 4) for x in (y, p, row)]
+    # Rows that happen to be in one shard are no cluster, however alike.
+    draw = np.random.default_rng(5)
+    y, p, w = draw.integers(0, 2, 3000), np.full(3000, 0.4), draw.uniform(1, 1.1, 3000)
+    assert independent_share(coarse_counts(Tally.of(y, p, sample_weight=w, parts=["shards"]))) < 0.95
+    assert rows(y, p, sample_weight=w) == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)
     assert rows(*copied[:2], groups=copied[2]) == pytest.approx(60, rel=0.15)
 
 
