@@ -38,10 +38,10 @@ def test_samples_are_measured_as_numpy_does(rng, truth, most, scale):
     assert np.isnan(found[0]).all()
 
 
-@pytest.mark.parametrize(("most", "scale"), [(2, 1.0), (4, 0.6), (200, 1.0)])
+@pytest.mark.parametrize(("most", "scale"), [(2, 1.0), (6, 0.6), (12, 1.0), (200, 1.0)])
 @pytest.mark.parametrize("truth", SHAPES.values(), ids=SHAPES)
 def test_a_sample_alone_is_what_the_estimator_gives(rng, truth, most, scale):
-    p, happened, total = samples(rng, truth, most, entries=12, n=6)
+    p, happened, total = samples(rng, truth, most, entries=12, n=30)
     for h, t in zip(scale * happened[1:], scale * total[1:], strict=True):
         some = t > 0
         one = curves.shrunk_isotonic_of_samples(p, h[None], t[None])[0, some]
