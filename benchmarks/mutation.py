@@ -39,7 +39,9 @@ _TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serializati
 _BINARY = tuple(
     f"calibration/diagnosis/test_{name}.py" for name in ("gate", "binary_data", "binary_search", "binary_diagnosis")
 )
-_CLASSES = ("calibration/diagnosis/test_class_tests.py", "calibration/diagnosis/test_multiclass.py")
+_CLASSES = tuple(
+    f"calibration/diagnosis/test_{name}.py" for name in ("class_tests", "class_search", "class_scores", "multiclass")
+)
 _CURVES = ("kernels/test_isotonic.py", "calibration/test_estimators.py")
 MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statistics/means.py": (("statistics", "scores"), ("tally", "assessment", "theory")),
@@ -50,7 +52,10 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "theory/coupled.py": (("theory/test_coupled.py",), ("theory", "scores")),
     "forecasts/labels.py": (("forecasts", "tally/test_columns.py"), ("tally", "sources/test_files.py", "assessment")),
     "calibration/clustered_test.py": (("calibration/test_clustered_test.py",), ("calibration", "assessment")),
-    "tally/counter.py": (("tally/test_counter.py", *_TALLY, "tally/test_class_sums.py"), ("tally", "assessment")),
+    "tally/counter.py": (
+        ("tally/test_counter.py", *_TALLY, "tally/test_class_sums.py", "tally/test_shards.py"),
+        ("tally", "calibration", "assessment"),
+    ),
     "tally/serialization.py": ((*_TALLY, "tally/test_shards.py", "tally/test_surprises.py"), ("tally", "sources")),
     "tally/limits.py": (_TALLY, ("tally", "assessment")),
     "calibration/diagnosis/binary_data.py": (_BINARY, ("calibration/diagnosis", "assessment")),
