@@ -137,6 +137,11 @@ SAME = {
     ("calibration/clustered_test.py", "0  ->  1", "max(initial=0)"): "one round more over no shards",
     ("calibration/clustered_test.py", "1000  ->  1001", "_AT_ONCE"): "how many samples are drawn in one go",
     ("calibration/clustered_test.py", "1  ->  2", "ends.reshape(-1)"): "any negative length is the one that is left",
+    (
+        "calibration/diagnosis/binary_data.py",
+        "1  ->  2",
+        "np.full(n, -1)",
+    ): "any negative number says that there is none",
     ("", "1  ->  2", "prepend=-1"): "what is numbered from 0 differs from any negative number",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(group, prepend=-1))"): "the first of 0 differs from 1 too",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(near, prepend=-1))"): "the first of 0 differs from 1 too",

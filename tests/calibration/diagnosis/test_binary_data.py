@@ -119,3 +119,9 @@ def test_a_tally_in_cells_says_so(rng):
     found = data_of_tally(Tally.of(y, p, exact_limit=2))
     assert found.by == "cells"
     np.testing.assert_allclose(found.rows.total.sum(), 120)
+
+
+def test_a_light_row_is_a_row():
+    found = data_of_tally(Tally.of([1, 0, 1], [0.3, 0.5, 0.5], sample_weight=[0.2, 1.4, 1.4]))
+    np.testing.assert_allclose(found.counts, [1, 2], rtol=1e-12)
+    np.testing.assert_allclose(found.counts_positive, [1, 1], rtol=1e-12)

@@ -1,6 +1,7 @@
 """The search over sets of errors of two classes: what each is worth, and which are tried."""
 
 import itertools
+from copy import copy
 
 import numpy as np
 import pytest
@@ -111,3 +112,11 @@ def test_many_log_odds_are_fitted_in_narrow_cells():
     np.testing.assert_allclose(cells.positive, np.bincount(at, y))
     few = in_cells(rows_of(s[1:], y[1:]))
     np.testing.assert_array_equal(few.s, s[1:])
+
+
+@pytest.mark.parametrize(("more", "best"), [(1e-7, ("bias",)), (0.01, ("confidence",))])
+def test_sets_that_differ_by_rounding_alone_are_worth_the_same(search, more, best):
+    other = copy(search)
+    alone = search.fits["bias",]
+    other.fits = {("bias",): alone, ("confidence",): alone._replace(worth=alone.worth + more)}
+    assert other.best(range(1, 2)) == best

@@ -6,6 +6,13 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 from unperplexed.calibration.diagnosis.class_tails import hall
+from unperplexed.calibration.diagnosis.clusters import (
+    ClusterSums,
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    squares_tested,
+)
 from unperplexed.calibration.diagnosis.gate import (
     _components,
     _independent,
@@ -114,3 +121,44 @@ def test_clusters_bear_few_components(rng):
     assert [_components(frequent, 8, n) for n in (10, 53, 54, 72)] == [2, 2, 3, 4]
     rare = Scored(rows.s, *(column / 1000 for column in rows[1:]))
     assert [_components(rare, 8, n) for n in (10, 35, 36, 54)] == [1, 1, 2, 3]
+
+
+def in_clusters(rows, cluster):
+    """Sums over clusters of rows that have one log-odds each."""
+    here = cluster == np.unique(cluster)[:, None]
+    return ClusterSums(lambda f: here @ (f * rows.residual).T, lambda f: here @ (f * rows.total).T)
+
+
+@pytest.mark.parametrize("clusters", [30, 60])
+def test_sums_over_clusters_are_tested_by_their_covariance(rng, clusters):
+    """Known for independent rows, estimated for what rows of a cluster share; each component takes a degree more."""
+    rows = some_rows(rng, 1200)
+    sums = in_clusters(rows, np.arange(1200) % clusters)
+    found = gate(rows, sums)
+    most = max(2, clusters // 18)
+    basis = orthonormal(columns(rows.s, rows.total * rows.variance), rows.squared * rows.variance)
+    q = np.stack(basis[:4])
+    shares = cluster_shares(sums.totals(rows.variance[None])[:, 0])
+    p = expit(rows.s)
+    own = (q * (rows.positive - p) ** 2) @ q.T
+    covariance = cluster_covariance(sums.scores(q), own, shares)
+    first = np.linalg.cholesky(covariance[:most, :most])
+    z = np.linalg.solve(first, (q * rows.residual).sum(axis=1)[:most])
+    inflation = np.diag(covariance)
+    freedom = degrees_of_freedom(shares, inflation[:most].mean()) - most + 1
+    weights = np.array([1, 1, 0.5, 0.5])[:most]
+    assert (found.statistic, found.p_value) == pytest.approx(squares_tested(z, weights, freedom), rel=1e-9)
+    assert found.design_effect == pytest.approx(max(1, inflation.mean()), rel=1e-9)
+    assert np.isnan(found.shared)
+
+
+def test_rare_events_in_few_clusters_may_have_shared_one_outcome(rng):
+    """Then as much is known of a bias as clusters tell whose rows all go the same way."""
+    s = rng.normal(-5, 1, 900)
+    rows = scored(s, (rng.random(900) < expit(s)).astype(float))
+    cluster = np.arange(900) // 60
+    found = gate(rows, in_clusters(rows, cluster))
+    deviation = np.sqrt(rows.variance)
+    together = sum(deviation[cluster == each].sum() ** 2 for each in range(15))
+    assert found.shared == pytest.approx(rows.information**2 / together, rel=1e-9)
+    assert found.shared < found.information
