@@ -120,3 +120,12 @@ def test_sets_that_differ_by_rounding_alone_are_worth_the_same(search, more, bes
     alone = search.fits["bias",]
     other.fits = {("bias",): alone, ("confidence",): alone._replace(worth=alone.worth + more)}
     assert other.best(range(1, 2)) == best
+
+
+def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
+    rng = np.random.default_rng(5)
+    s = np.sort(rng.normal(0, 1, 30))
+    found = Search(rows_of(s, (rng.random(30) < expit(s)).astype(float)), Gate(1.0, 0.5, 1.0, 6.0), 1)
+    for names, fitted in found.fits.items():
+        cost = 3.84 + 2 * (names[0] not in ("bias", "confidence"))
+        assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)
