@@ -61,7 +61,10 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "calibration/diagnosis/binary_data.py": (_BINARY, ("calibration/diagnosis", "assessment")),
     "calibration/diagnosis/gate.py": (_BINARY, ("calibration/diagnosis", "assessment")),
     "calibration/diagnosis/binary_search.py": (_BINARY, ("calibration/diagnosis", "assessment")),
-    "calibration/diagnosis/class_scores.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/class_scores.py": (
+        (*_CLASSES, "tally/test_class_sums.py"),
+        ("calibration/diagnosis", "assessment"),
+    ),
     "calibration/diagnosis/class_search.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
     "calibration/diagnosis/class_tests.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
 }
