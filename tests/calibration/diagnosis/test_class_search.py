@@ -7,7 +7,7 @@ import pytest
 
 from many_classes import prepared, simulate
 from unperplexed.calibration.diagnosis.class_fit import BIAS_SD, SMALL_SD, Fitter
-from unperplexed.calibration.diagnosis.class_search import Search, _bias_cost
+from unperplexed.calibration.diagnosis.class_search import Search, _bias_cost, _identifiable, forward
 from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tests import gate
 
@@ -77,3 +77,21 @@ def test_the_cost_of_biases(sd):
 def test_the_cost_of_biases_that_many_rows_tell():
     variance = np.full(6, 1e9)
     assert _bias_cost(variance, None, BIAS_SD) == pytest.approx(5 * np.log(1e9 / 4), rel=1e-6)
+
+
+@pytest.mark.parametrize(("new", "both"), [(0.031, True), (0.029, False)])
+def test_the_tail_is_told_from_confidence_if_three_in_a_hundred_of_it_are_new(new, both):
+    across = np.sqrt(4 * 9 * (1 - new**2))
+    shape = np.array([[4.0, across], [across, 9.0]])
+    assert _identifiable(("confidence", "tail"), shape) == both
+    assert all(_identifiable(errors, shape) for errors in [(), ("confidence",), ("tail",), ("confidence", "noise")])
+    assert not any(_identifiable(errors, 0 * shape) for errors in [("confidence",), ("tail",), ("noise",)])
+    assert _identifiable((), 0 * shape)
+
+
+def test_one_class_at_least_is_not_named():
+    """Its bias is that of the others turned round."""
+    score, variance = np.array([30.0, -40.0, 50.0, -45.0]), np.full(4, 9.0)
+    named = forward(score, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05)
+    assert named.tolist() == [2, 3, 1]
+    assert forward(score / 30, np.diag(variance), np.zeros(4), np.ones(4), 0.0, 0.05).size == 0

@@ -9,11 +9,18 @@ from unperplexed.calibration.diagnosis.class_statistics import statistics_of
 from unperplexed.calibration.diagnosis.class_tests import (
     _cluster_effects,
     _orthonormal,
+    _shape_test_of_clusters,
     _single,
     _through_t,
     combined,
     gate,
     third_moments,
+)
+from unperplexed.calibration.diagnosis.clusters import (
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    squares_tested,
 )
 
 
@@ -132,3 +139,17 @@ def test_p_values_of_calibrated_forecasts_are_uniform(rng):
         found.append(gate(statistics_of(prepared(p, y))))
     for name in ("spread", "shape"):
         assert kstest([getattr(each, name) for each in found], "uniform").pvalue > 0.003, name
+
+
+def test_confidence_and_tail_of_few_clusters_have_few_degrees_of_freedom(rng):
+    p, y = simulate(rng, 300, 4)
+    s = statistics_of(prepared(p, y, cluster=np.arange(300) % 12))
+    directions = _orthonormal(s.shape_covariance)
+    some = s.clusters.sizes > 0
+    assert some.sum() == 12
+    sums, shares = s.clusters.shards[some, :2] @ directions.T, cluster_shares(s.clusters.sizes[some])
+    covariance = cluster_covariance(sums, directions @ s.clusters.own_shape @ directions.T, shares)
+    z = np.linalg.inv(np.linalg.cholesky(covariance)) @ sums.sum(axis=0)
+    weights, effect = np.array([1.0, 0.5]), np.diag(covariance).mean()
+    expected = squares_tested(z, weights, degrees_of_freedom(shares, effect) - 1)[1]
+    assert _shape_test_of_clusters(s.clusters, directions, weights) == pytest.approx((expected, effect), rel=1e-9)
