@@ -14,7 +14,7 @@ from spoiled_tallies import put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Notes
 from unperplexed.kernels.rows import moments
-from unperplexed.tally.limits import MOST_PAIRS, check_counts, check_weights, require_close
+from unperplexed.tally.limits import MOST_PAIRS, check_counts, check_weights, refuse_too_many, require_close
 from unperplexed.tally.serialization import _PREFIX
 from unperplexed.tally.tables import Cells, PairTable, grid_of
 
@@ -131,6 +131,14 @@ def accepted(check, *arguments):
     except ValueError:
         return False
     return True
+
+
+@pytest.mark.parametrize(("classes", "most"), [(0, 1 << 53), (1, 1 << 53), (2, 1 << 52), (4, 1 << 51)])
+def test_pairs_are_rows_times_classes(classes, most):
+    assert accepted(refuse_too_many, most, classes, 1 << 53)
+    for rows, left_out in ((most + 1, 0), (0, (1 << 53) + 1)):
+        with pytest.raises(InputError, match=f"{max(rows, left_out):,} rows of {classes} classes"):
+            refuse_too_many(rows, classes, left_out)
 
 
 def test_sums_may_differ_by_their_last_digits():
