@@ -145,6 +145,16 @@ SAME = {
         "1  ->  2",
         "np.full(n, -1)",
     ): "any negative number says that there is none",
+    (
+        "calibration/diagnosis/class_tests.py",
+        "len(scale) > len(sums)  ->  len(scale) >= len(sums)",
+        "",
+    ): "the squares of both products have the same sum",
+    (
+        "calibration/diagnosis/class_search.py",
+        "shape[0, 0] > 1e-06  ->  shape[0, 0] >= 1e-06",
+        "",
+    ): "a bound on what is next to nothing",
     ("", "1  ->  2", "prepend=-1"): "what is numbered from 0 differs from any negative number",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(group, prepend=-1))"): "the first of 0 differs from 1 too",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(near, prepend=-1))"): "the first of 0 differs from 1 too",
