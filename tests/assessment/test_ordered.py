@@ -76,6 +76,21 @@ def test_the_histogram_is_the_mean_of_random_ones(data, rng):
     assert found.spread.value == pytest.approx(12 * ((drawn - 0.5) ** 2).mean(), abs=0.01)
 
 
+def test_text_and_page_show_every_threshold_and_bin(data):
+    y, p = data
+    labels = ["none", "some", "much", "flood"]
+    found = assess_ordered(np.array(labels)[y], p, labels=labels)
+    text, page = str(found), found.to_html()
+    assert " ".join(text.split()).startswith(found.verdict)
+    for each, name in zip(found.thresholds, ("some or above", "much or above", "flood"), strict=True):
+        row = next(line for line in text.splitlines() if line.startswith(name))
+        assert f"{100 * each.mean_prediction:.1f}%" in row
+        assert name in page
+    for k, share in enumerate(found.pit.share):
+        row = next(line for line in text.splitlines() if line.startswith(f"{k / 10:.1f} to {(k + 1) / 10:.1f}"))
+        assert float(row.split()[3].rstrip("%")) == pytest.approx(100 * share, abs=0.06)
+
+
 def test_outcomes_that_were_assigned_zero_are_at_one_place():
     p = [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]]
     found = assess_ordered([1, 0, 2, 2], p, labels=range(3))

@@ -5,20 +5,21 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import binom, skew, ttest_1samp
 
-from unperplexed import calibration_test
+from unperplexed import Tally, calibration_test
 from unperplexed.calibration.clustered_test import (
     CalibratedShardSums,
     _calibrated,
     _independent,
     _intraclass_correlation,
     _t,
+    independent_rows,
     independent_share,
     score_test,
 )
-from unperplexed.calibration.resampling import CellCounts, Sample
+from unperplexed.calibration.resampling import CellCounts, Sample, coarse_counts
 
 LEVEL = np.array([0.2, 0.5, 0.3])
 SUMS = np.array([[-1.0, 0.5, 2.0], [0.3, -2.0, 1.0]])
@@ -97,7 +98,7 @@ def test_what_was_called_impossible_and_came_is_overconfidence_without_end(outco
     assert (found.statistic, found.p_value) == (-np.inf, 0.02)
 
 
-def clustered(shards=7, rows=6, classes=2, seed=0, values=(0.2, 0.3, 0.6, 0.7, 0.8, 0.9)):
+def clustered(shards=7, rows=6, classes=2, seed=0, values=(0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)):
     """Rows of shards: outcomes, probabilities of each class, and the same as counted in cells."""
     rng = np.random.default_rng(seed)
     first = rng.choice(values, (shards, rows))
@@ -124,7 +125,9 @@ def test_the_statistic_is_the_t_of_the_scores_of_shards(classes):
     assert 0 < p_value <= 1
 
 
-@pytest.mark.parametrize(("shards", "told"), [(1, (False, False)), (5, (True, False)), (6, (True, True))])
+@pytest.mark.parametrize(
+    ("shards", "told"), [(1, (False, False)), (2, (True, False)), (5, (True, False)), (6, (True, True))]
+)
 def test_few_shards_have_no_p_value_and_one_has_no_t(shards, told):
     found = score_test(clustered(shards)[2], True, 99, np.random.default_rng(0))
     assert tuple(np.isfinite(found)) == told
@@ -155,6 +158,58 @@ def test_samples_with_the_same_statistic_are_as_far_on_either_side(seed):
     found, p_value = score_test(counts, False, 999, np.random.default_rng(0))
     below, above = binom.cdf(hits, 8, 0.7), binom.sf(hits - 1, 8, 0.7)
     assert p_value == pytest.approx(min(2 * min(below, above), 1), abs=0.1)
+
+
+@pytest.mark.parametrize("hits", [0, 6])
+def test_equal_sums_are_as_far_as_samples_whose_sums_are_equal(hits):
+    """The statistic is infinite, as it is of samples with all hits or none."""
+    happened = np.where([True, False], hits / 6, 1 - hits / 6) * np.ones((6, 1))
+    shards = Sample(happened[:, ::-1], np.ones((6, 2)))
+    counts = CellCounts(np.array([0.4, 0.6]), Sample(*(x.sum(axis=0) for x in shards)), True, shards)
+    found, p_value = score_test(counts, False, 1999, np.random.default_rng(0))
+    assert found == (np.inf if hits else -np.inf)
+    chance = 0.6**6 if hits else 0.4**6
+    assert p_value == pytest.approx(2 * chance, abs=9 * np.sqrt(chance / 2000))
+
+
+def test_forecasts_of_one_half_alone_say_nothing_of_confidence():
+    assert score_test(clustered(values=[0.5])[2], True, 99, np.random.default_rng(0)) == (0, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize("values", [(0.2, 0.6, 0.8), (0.5,)])
+def test_the_statistic_does_not_depend_on_the_unit_of_weights(scale, values):
+    _, _, counts = clustered(values=values)
+    scaled = replace(counts, shards=Sample(*(scale * x for x in counts.shards)))
+    plain, found = (score_test(each, False, 99, np.random.default_rng(0))[0] for each in (counts, scaled))
+    assert found == pytest.approx(plain, rel=1e-9)
+
+
+@pytest.mark.parametrize("certain", [0.0, 1.0])
+def test_one_certain_class_that_was_wrong_suffices(certain):
+    """Pairs of one class, so that the other class does not say it again."""
+    happened, total = np.zeros((7, 2)), np.ones((7, 2))
+    happened[0, 0], happened[:, 1] = 1 - certain, certain
+    happened[0, 1] = 1 - certain
+    shards = Sample(happened, total)
+    counts = CellCounts(np.array([0.3, certain]), Sample(*(x.sum(axis=0) for x in shards)), False, shards)
+    assert score_test(counts, True, 99, np.random.default_rng(0)) == (-np.inf, 0.02)
+
+
+def test_log_odds_beyond_30_are_30():
+    """A probability of 1e-13 and any below it say the same."""
+    _, _, counts = clustered()
+    happened, total = (np.insert(x, 0, [2, 0, 0, 1, 0, 0, 0], axis=1) for x in counts.shards)
+
+    def statistic(p):
+        shards = Sample(happened, 3 * total)
+        whole = Sample(*(x.sum(axis=0) for x in shards))
+        extended = CellCounts(np.insert(counts.reported, 0, p), whole, False, shards)
+        return score_test(extended, True, 99, np.random.default_rng(0))[0]
+
+    farthest = expit(-30.0)
+    assert statistic(1e-300) == pytest.approx(statistic(farthest), rel=1e-9)
+    assert statistic(10 * farthest) != pytest.approx(statistic(farthest), rel=1e-3)
 
 
 def test_a_certain_class_that_came_says_nothing():
@@ -197,6 +252,22 @@ def test_the_correlation_is_that_of_pairs_of_rows():
     assert _intraclass_correlation(happened, total) == pytest.approx(1 - differ / expected, rel=1e-12)
 
 
+def test_the_correlation_of_weighted_counts():
+    """The same sums over pairs; a cell may hold less than one row of two shards."""
+    rng = np.random.default_rng(1)
+    total = rng.uniform(1.5, 4, (10, 4))
+    total[:, 3] = [1.4, 0.4, *[0.0] * 8]
+    happened = total * np.where(np.arange(10) % 2, 0.1, 0.9)[:, None]
+    others = ~np.eye(10, dtype=bool)
+    differ, expected = 0.0, 0.0
+    for h, t in zip(happened.T, total.T, strict=True):
+        between = (h[:, None] * (t - h))[others].sum() / ((t[:, None] * t)[others].sum() / 2)
+        differ += (h * (t - h)).sum()
+        expected += between * (t * (t - 1)).sum() / 2
+    assert 0.05 < 1 - differ / expected < 0.95
+    assert _intraclass_correlation(happened, total) == pytest.approx(1 - differ / expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("happened", "total", "correlation"),
     [
@@ -222,6 +293,57 @@ def test_copies_of_independent_rows_are_worth_one(one_sided, copies):
     whole = Sample(happened.sum(axis=0), total.sum(axis=0))
     counts = CellCounts(np.linspace(0.1, 0.9, 20), whole, False, Sample(happened, total), one_sided=one_sided)
     assert independent_share(counts) == pytest.approx(1 / copies, rel=1e-12)
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_the_share_is_that_of_sixteen_neighbourhoods(one_sided):
+    """Cell by cell: of equal weight in what happened, or in the variance of what did where there is one class."""
+    rng = np.random.default_rng(5)
+    total = rng.integers(0, 5, (9, 400)).astype(float)
+    total[0] += 1
+    happened = rng.binomial(total.astype(int), rng.beta(2, 2, (9, 1)) * np.linspace(0, 1, 400)).astype(float)
+    h, n = happened.sum(axis=0), total.sum(axis=0)
+    often = (h + 0.5) / (n + 1)
+    weight = often * (1 - often) * (n + 1) if one_sided else h
+    near = [int(16 * (weight[:cell].sum() + weight[cell] / 2) / weight.sum()) for cell in range(400)]
+    worth = 0.0
+    groups = [np.flatnonzero(np.array(near) == each) for each in range(16)]
+    both = [np.stack([x[:, here].sum(axis=1) for here in groups], axis=1) for x in (happened, total)]
+    correlation = _intraclass_correlation(*both)
+    for of in both[1].T:
+        others = (of * (of - 1)).sum() / of.sum()  # how many a pair has beside it in its shard
+        worth += of.sum() / (1 + others * correlation)
+    assert 0 < correlation < 1
+    counts = CellCounts(np.linspace(0, 1, 400), Sample(h, n), False, Sample(happened, total), one_sided=one_sided)
+    assert independent_share(counts) == pytest.approx(worth / n.sum(), rel=1e-12)
+
+
+def test_cells_of_which_shards_have_nothing_count_for_nothing():
+    happened, total = np.array([[1.0, 0, 2], [2, 0, 0], [0, 0, 1]]), np.array([[3.0, 0, 4], [2, 0, 3], [1, 0, 1]])
+    whole = Sample(np.array([3.0, 900, 3]), np.array([6.0, 900, 8]))
+    counts = CellCounts(np.array([0.2, 0.5, 0.8]), whole, False, Sample(happened, total))
+    there = replace(counts, shards=Sample(happened[:, ::2], total[:, ::2]), counted=Sample(*(x[::2] for x in whole)))
+    assert independent_share(counts) == pytest.approx(independent_share(replace(there, reported=counts.reported[::2])))
+
+
+def test_weights_and_copies_are_worth_fewer_rows():
+    """Kish's number for weights; copies of a row that lie in one group are one row; groups of one row are none."""
+    rng = np.random.default_rng(2)
+    y, p = rng.integers(0, 2, 60), np.repeat(rng.uniform(0.1, 0.9, 20), 3).round(2)
+    weight, copied = rng.uniform(1, 4, 60), [np.repeat(x, 4) for x in (y, p, np.arange(60))]
+
+    def rows(y, p, **settings):
+        tally = Tally.of(y, p, parts=["shards"], **settings)
+        return independent_rows(tally, "all-classes") * tally.weight
+
+    assert independent_rows(Tally.of(y, p), "all-classes") == 1
+    assert rows(y, p, sample_weight=weight) == pytest.approx(weight.sum() ** 2 / (weight @ weight), rel=1e-9)
+    # Rows that happen to be in one shard are no cluster, however alike.
+    draw = np.random.default_rng(5)
+    y, p, w = draw.integers(0, 2, 3000), np.full(3000, 0.4), draw.uniform(1, 1.1, 3000)
+    assert independent_share(coarse_counts(Tally.of(y, p, sample_weight=w, parts=["shards"]))) < 0.95
+    assert rows(y, p, sample_weight=w) == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-9)
+    assert rows(*copied[:2], groups=copied[2]) == pytest.approx(60, rel=0.15)
 
 
 def test_the_sums_of_a_calibrated_shard_of_two_classes_by_hand():
@@ -266,3 +388,12 @@ def test_means_of_independent_parts_have_their_variance_and_skewness(classes):
     np.testing.assert_allclose(drawn.mean(axis=0) / deviation, 0, atol=0.025)
     np.testing.assert_allclose(drawn.std(axis=0) / deviation, 1, atol=0.025)
     np.testing.assert_allclose(skew(drawn), third / second**1.5 / np.sqrt(parts), atol=0.08)
+    if classes == 2:  # a part has few values, so eight have not very many
+        values = [np.unique(column.round(9)).size for column in drawn.T]
+        assert max(values[:4]) < 20_000 < min(values[4:])
+
+
+def test_shards_without_an_uncertain_row_have_no_sum():
+    assert not _calibrated(
+        replace(two_classes(), sums=0 * SUMS), np.array([3.0, 40]), 9, np.random.default_rng(0)
+    ).any()

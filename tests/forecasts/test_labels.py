@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from unperplexed.forecasts.labels import Coded, distinct_labels, plain
+from unperplexed.forecasts.labels import Coded, distinct_labels, plain, smallest_type
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
@@ -66,3 +66,9 @@ def test_codes_of_labels_that_occur_twice_are_joined():
     labels, places = Coded([1, "a", 1, None], np.array([0, 1, 2, 3, 2])).distinct()
     assert [labels[place] for place in places] == [1, "a", 1, None, 1]
     assert labels == [1, "a", None]
+
+
+def test_classes_take_as_few_bytes_as_hold_them():
+    """With room for the negative codes of what is no class."""
+    types = {n: smallest_type(n) for n in (1, 127, 128, 32767, 32768)}
+    assert types == {1: np.int8, 127: np.int8, 128: np.int16, 32767: np.int16, 32768: np.int32}

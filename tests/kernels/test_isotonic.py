@@ -38,12 +38,25 @@ def test_samples_are_measured_as_numpy_does(rng, truth, most, scale):
     assert np.isnan(found[0]).all()
 
 
-def test_a_sample_alone_is_what_the_estimator_gives(rng):
-    p, happened, total = samples(rng, np.sqrt, n=5)
-    for h, t in zip(happened[1:], total[1:], strict=True):
+@pytest.mark.parametrize(("most", "scale"), [(2, 1.0), (6, 0.6), (12, 1.0), (200, 1.0)])
+@pytest.mark.parametrize("truth", SHAPES.values(), ids=SHAPES)
+def test_a_sample_alone_is_what_the_estimator_gives(rng, truth, most, scale):
+    p, happened, total = samples(rng, truth, most, entries=12, n=30)
+    for h, t in zip(scale * happened[1:], scale * total[1:], strict=True):
         some = t > 0
         one = curves.shrunk_isotonic_of_samples(p, h[None], t[None])[0, some]
         np.testing.assert_allclose(one, shrunk_isotonic.measure(p[some], h[some], t[some]).measured, atol=1e-10)
+
+
+@pytest.mark.parametrize("p", [1e-9, 0.03, 0.5, 0.98])
+def test_a_single_probability_has_one_row_more_as_predicted(p):
+    """The line has no slope there, so that all that is added is one row."""
+    happened, total = np.array([0.0, 2, 40]), np.array([3.0, 9, 40])
+    odds = np.log(p) - np.log1p(-p)
+    found = curves.logistic_line(np.array([odds]), happened[:, None], total[:, None])
+    np.testing.assert_allclose(found[:, 0], (happened + p) / (total + 1), rtol=1e-9)
+    rising = curves.logistic_line(np.array([odds]), happened[:, None], total[:, None], rising=True)
+    np.testing.assert_allclose(rising, found, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", [compiled.kernel, None], ids=["kernel", "scipy"])

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import unperplexed
 from unperplexed import InputError, Tallies, Tally, assess, tally_files, tally_files_by
 from unperplexed.cli.parser import main
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
@@ -44,7 +45,8 @@ def dask():
         return dd.from_pandas(pd.DataFrame([[1, 0.5]]), npartitions=1)
 
     with cluster, Client(cluster):
-        yield SimpleNamespace(name="dask", frame=frame, tally=tally_dask, tally_by=tally_dask_by, numbered=numbered)
+        frames = {"frame": frame, "tally": tally_dask, "tally_by": tally_dask_by, "numbered": numbered}
+        yield SimpleNamespace(name="dask", deaths_borne=3, **frames)
 
 
 def spark():
@@ -65,14 +67,21 @@ def spark():
         one = session.createDataFrame([(1, 0.5)], ["y", "p"])
         return one.select("y", "y", "p")
 
-    yield SimpleNamespace(name="spark", frame=frame, tally=tally_spark, tally_by=tally_spark_by, numbered=numbered)
+    frames = {"frame": frame, "tally": tally_spark, "tally_by": tally_spark_by, "numbered": numbered}
+    yield SimpleNamespace(name="spark", deaths_borne=3, **frames)
     session.stop()
 
 
 ENGINES = {"dask": ("distributed", dask), "spark": ("pyspark", spark)}
 
 
-@pytest.fixture(scope="module", params=[name for name, (library, _) in ENGINES.items() if find_spec(library)])
+INSTALLED = [name for name, (library, _) in ENGINES.items() if find_spec(library)]
+counts_frames = pytest.mark.parametrize(
+    "engine", [name for name in INSTALLED if f"tally_{name}" in unperplexed.__all__], indirect=True
+)
+
+
+@pytest.fixture(scope="module", params=INSTALLED)
 def engine(request):
     yield from ENGINES[request.param][1]()
 
@@ -157,12 +166,12 @@ def mortal(engine):
         yield engine
 
 
-@pytest.mark.parametrize("times", [3, 4])
-def test_a_worker_that_is_killed(mortal, folder, monkeypatch, tmp_path, times):
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_worker_that_is_killed(mortal, folder, monkeypatch, tmp_path, beyond):
     """Spark tries a task four times, Dask after three killed workers once more."""
     from unperplexed.sources import map_reduce
 
-    count, deaths = map_reduce._counted, tmp_path
+    count, deaths, times = map_reduce._counted, tmp_path, mortal.deaths_borne + beyond
 
     def dies(rows, counting, settled, part):
         if part.name.endswith("12.parquet") and len(list(deaths.iterdir())) < times:
@@ -172,7 +181,7 @@ def test_a_worker_that_is_killed(mortal, folder, monkeypatch, tmp_path, times):
 
     local = tally_files(folder / "*", **NAMED)
     monkeypatch.setattr(map_reduce, "_counted", dies)
-    if times < 4:
+    if not beyond:
         assert tally_files(folder / "*", **NAMED, engine=mortal.name).to_bytes() == local.to_bytes()
     else:
         with pytest.raises(InputError, match="gave up, perhaps for want of memory"):
@@ -282,6 +291,7 @@ def test_a_file_that_workers_do_not_have(engine, tmp_path, monkeypatch):
         tally_files(tmp_path / "*", **NAMED, engine=engine.name)
 
 
+@counts_frames
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_a_frame_gives_the_tally_of_its_rows(engine, partitions):
     rows = table(7, 300)
@@ -291,6 +301,7 @@ def test_a_frame_gives_the_tally_of_its_rows(engine, partitions):
     assert found.to_bytes() == expected.to_bytes()
 
 
+@counts_frames
 def test_settings_of_frames(engine):
     rows = table(8, 200)
     frame = engine.frame(rows, 3)
@@ -305,6 +316,7 @@ def test_settings_of_frames(engine):
     assert assess(found, resamples=0).figures() == pytest.approx(expected, rel=1e-12)
 
 
+@counts_frames
 def test_outcomes_are_settled_by_all_partitions(engine):
     """Text that is all numbers but for one row is text; which label is the other one all rows tell."""
     rows = pl.DataFrame({"y": ["1", "0", "1"] * 30 + ["x"], "p": [0.6] * 91, "keep": [True] * 91})
@@ -312,6 +324,7 @@ def test_outcomes_are_settled_by_all_partitions(engine):
     assert (found.labels, found.n_rows, found.notes.ignored) == (("1", "x"), 61, 30)
 
 
+@counts_frames
 def test_lists_in_a_frame(engine):
     rows = table(8, 60)
     expected = Tally.of(rows["y"], rows.select(COLUMNS["prob"]), labels=CLASSES)
@@ -319,6 +332,7 @@ def test_lists_in_a_frame(engine):
     assert found.to_bytes() == expected.to_bytes()
 
 
+@counts_frames
 def test_an_empty_frame(engine):
     tally = engine.tally(engine.frame(table(0, 0), 3), **NAMED, exact_limit=10)
     assert (tally.n_rows, tally.exact_limit) == (0, 10)
@@ -326,6 +340,7 @@ def test_an_empty_frame(engine):
         assess(tally)
 
 
+@counts_frames
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -344,11 +359,13 @@ def test_what_cannot_be_counted_in_a_frame(engine, settings, message):
         engine.tally(frame, **settings)
 
 
+@counts_frames
 def test_settings_that_frames_do_not_have(engine):
     with pytest.raises(TypeError, match="separator"):
         engine.tally(engine.frame(table(9, 4), 1), truth="rain", prob="q", separator=";")
 
 
+@counts_frames
 def test_frames_of_another_kind(engine):
     """Are refused, and so are names that are none."""
     rows = table(0, 5).to_pandas()

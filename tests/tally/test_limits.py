@@ -12,8 +12,11 @@ import pytest
 from helpers import softmax_forecasts
 from spoiled_tallies import put, rewritten, tallies, with_column
 from unperplexed import InputError, Tally, assess
-from unperplexed.tally.limits import MOST_PAIRS
+from unperplexed.forecasts.forecasts import Notes
+from unperplexed.kernels.rows import moments
+from unperplexed.tally.limits import MOST_PAIRS, check_counts, check_weights, refuse_too_many, require_close
 from unperplexed.tally.serialization import _PREFIX
+from unperplexed.tally.tables import Cells, PairTable, grid_of
 
 
 def packed(size, start=b"", end=b""):
@@ -116,6 +119,135 @@ def test_what_lies_outside_its_cell_was_not_counted(rng, case):
     assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
     with pytest.raises(InputError, match="do not fit together"):
         Tally.from_bytes(CELLS[case](tally).to_bytes())
+
+
+LAST_DIGITS, MORE = 1e-9, 1e-3
+"""Relative errors that rounding may leave in sums, and that it may not."""
+
+
+def accepted(check, *arguments):
+    try:
+        check(*arguments)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("classes", "most"), [(0, 1 << 53), (1, 1 << 53), (2, 1 << 52), (4, 1 << 51)])
+def test_pairs_are_rows_times_classes(classes, most):
+    assert accepted(refuse_too_many, most, classes, 1 << 53)
+    for rows, left_out in ((most + 1, 0), (0, (1 << 53) + 1)):
+        with pytest.raises(InputError, match=f"{max(rows, left_out):,} rows of {classes} classes"):
+            refuse_too_many(rows, classes, left_out)
+
+
+def test_sums_may_differ_by_their_last_digits():
+    for sign in (1, -1):
+        assert accepted(require_close, 7 * (1 + sign * LAST_DIGITS), 7.0, "")
+        assert not accepted(require_close, 7 * (1 + sign * MORE), 7.0, "")
+    assert accepted(require_close, 0.0, 0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("n", "weight", "squared", "possible"),
+    [
+        (4, 6.0, 9.0 * (1 - LAST_DIGITS), True),  # equal weights have the smallest squares
+        (4, 6.0, 9.0 * (1 - MORE), False),
+        (4, 6.0, 36.0 * (1 + LAST_DIGITS), True),  # one weight beside nothing, the largest
+        (4, 6.0, 36.0 * (1 + MORE), False),
+        (0, 0.0, 0.0, True),
+        (0, 1.0, 1.0, False),
+        (1, 0.0, 0.0, False),
+        (1, 1e200, 1e200, False),
+    ],
+)
+def test_squares_of_weights_lie_between_those_of_equal_ones_and_of_one(n, weight, squared, possible):
+    state = {"n_rows": n, "n_classes": 2, "notes": Notes(), "n_weighing": n, "weighted": True}
+    assert accepted(check_weights, {**state, "weight": weight, "weight_squared": squared}) == possible
+
+
+@pytest.mark.parametrize("change", [{"weight": 3.5}, {"weight_squared": 3.5}, {"n_weighing": 2}, {"n_rows": 4}])
+def test_without_weights_all_is_the_number_of_rows(change):
+    state = {"n_rows": 3, "n_classes": 2, "notes": Notes(), "n_weighing": 3, "weight": 3.0, "weight_squared": 3.0}
+    assert accepted(check_weights, {**state, "weighted": False})
+    assert not accepted(check_weights, {**state, "weighted": False, **change})
+
+
+@pytest.mark.parametrize(
+    ("total", "happened", "squared", "whole", "weighted"),
+    [
+        (3.0, 2.0, 2.0, True, True),
+        (3.0, 2.0, 4.0 * (1 + LAST_DIGITS), False, True),
+        (3.0, 2.0, 4.0 * (1 + MORE), False, False),
+        (3.0, 2.0, 2.5, False, True),
+        (3.0, 1.5, 1.5, False, True),
+        (2.5, 2.0, 2.0, False, True),
+        (0.0, 0.0, 0.0, False, False),
+        (1.0, 0.0, 0.0, True, True),
+        (1.0, 0.0, 0.5, False, False),
+        (1.0, 1.0, 0.0, False, False),
+        (1e140, 1e140, 1e141, False, False),
+        (1e139, 1e139, 1e140, False, True),
+    ],
+)
+def test_counts_of_whole_rows_and_of_weighted_ones(total, happened, squared, whole, weighted):
+    table = PairTable(np.array([0.5]), np.array([total]), np.array([happened]), np.array([squared]))
+    assert accepted(check_counts, "pairs", table, grid_of(9), False) == whole
+    assert accepted(check_counts, "pairs", table, grid_of(9), True) == weighted
+
+
+def a_cell(value, weight=2.0):
+    """The cell in which a value happened with some weight, beside one in which nothing did."""
+    grid = grid_of(9)
+    code, place = grid.places(np.array([value]))
+    first, high, low = moments(place, weight)
+    ends = np.array([value, np.inf]), np.array([value, -np.inf])
+    columns = [np.append(each, 0.0) for each in (weight, weight**2, first, high, low)]
+    return Cells(np.append(code, 7), np.array([weight, 1.0]), *columns, *ends)
+
+
+LAST_PLACE = float(np.nextafter(np.float32(0.3125), np.float32(0)))
+"""The highest value of its cell."""
+
+
+@pytest.mark.parametrize("value", [LAST_PLACE, 0.301, 0.8])
+def test_a_cell_of_one_value_is_possible(value):
+    assert accepted(check_counts, "pairs", a_cell(value), grid_of(9), True)
+
+
+@pytest.mark.parametrize(
+    ("at", "column"), [(0, name) for name in ("low", "high")] + [(1, name) for name in ("low", "high")]
+)
+@pytest.mark.parametrize("value", [0.1, 0.9])
+def test_ends_lie_in_their_cell_and_where_something_happened(at, column, value):
+    table = a_cell(0.301)
+    getattr(table, column)[at] = value
+    assert not accepted(check_counts, "pairs", table, grid_of(9), True)
+
+
+@pytest.mark.parametrize("column", ["first", "second_high", "second_low"])
+def test_places_of_nothing_are_nothing(column):
+    table = a_cell(0.301)
+    getattr(table, column)[1] = 1.0
+    assert not accepted(check_counts, "pairs", table, grid_of(9), True)
+    getattr(table, column)[:] = [1e141, 0]
+    assert not accepted(check_counts, "pairs", table, grid_of(9), True)
+
+
+@pytest.mark.parametrize(("column", "error"), [("first", 1), ("second_high", 1), ("first", -1), ("second_high", -1)])
+def test_moments_of_places_are_possible_to_their_last_digits(column, error):
+    """At the highest place each bound is met: of the mean, of the squares above it, and of the squares below it."""
+    for size, possible in ((LAST_DIGITS, True), (MORE, False)):
+        table = a_cell(LAST_PLACE)
+        getattr(table, column)[0] *= 1 + error * size
+        assert accepted(check_counts, "pairs", table, grid_of(9), True) == possible, size
+
+
+def test_the_lowest_is_not_above_the_highest():
+    table = a_cell(0.301)
+    table.low[0], table.high[0] = 0.3012, 0.301
+    assert (grid_of(9).codes(table.low[:1]) == table.key[0]).all()
+    assert not accepted(check_counts, "pairs", table, grid_of(9), True)
 
 
 def arrays(value):

@@ -181,6 +181,52 @@ def test_impossible_exact_parts_are_refused(rng, case):
         Tally.from_bytes(IMPOSSIBLE_IN_EXACT_PARTS[case](tally).to_bytes())
 
 
+NO_HEADERS = {
+    "exact_limit": (-1, 1 << 40, 2.0, True, None),
+    "fraction_bits": (2, 21, 9.0, "9"),
+    "n_rows": (-1, 1, 2.0, (1 << 53) + 1),
+    "n_weighing": (-1, 1, 3),
+    "n_classes": (-1, 1, 3, 2.0),
+    "weight": (-2.0, 0, np.inf, "2", True, None),
+    "weight_squared": (-2.0, 0, np.inf, True),
+    "weighted": (0, 1, None),
+    "one_column": (0, 1, "true"),
+    "exact": (0, 1, None),
+    "binary": (0, 1),
+    "row_sample": (0, 1),
+    "parts": ("classes", ["rows"], None),
+    "exact_parts": (["shards"], ["classes"], "classes"),
+    "sources": ({"a.csv": -1}, {"a.csv": 1.5}),
+    "scores": ({"log_loss": [["1", "0"]] * 2}, {"log_loss": [["1", "nan"]] * 3}, {"log_loss": [[1, 0.0]] * 3}),
+    "notes": tuple(
+        {"ignored": 0, "dropped": {}, "rescaled": 0, "largest_deviation": 0.0, **change}
+        for change in ({"ignored": -1}, {"dropped": {"x": -1}}, {"rescaled": 0.5}, {"largest_deviation": np.inf})
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, many in NO_HEADERS.items() for value in many])
+def test_what_no_header_says_is_refused(name, value):
+    content = Tally.of([0, 1], [0.25, 0.5], scores=[]).to_bytes()
+    said = {}
+
+    def change(header, body, version):
+        said.update(header)
+        return {**header, name: value}, body, version
+
+    spoiled = rewritten(content, change)
+    assert name in said
+    if (said[name], type(said[name])) != (value, type(value)):
+        with pytest.raises(InputError, match="do not fit together"):
+            Tally.from_bytes(spoiled)
+
+
+@pytest.mark.parametrize("bits", [3, 20])
+def test_tallies_for_the_coarsest_and_the_finest_cells_are_read_again(bits):
+    tally = Tally.of([0, 1, 1], [[0.5, 0.25, 0.25]] * 3, labels=range(3), fraction_bits=bits)
+    assert Tally.from_bytes(tally.to_bytes()).to_bytes() == tally.to_bytes()
+
+
 def test_exact_parts_hold_plain_numbers(rng):
     """Anyone can read the file: no column of it is of complex numbers."""
     tally = Tally.of(*softmax_forecasts(rng, 50, 3), parts=PARTS)

@@ -416,3 +416,17 @@ def test_complements_in_single_precision_are_one_value():
     assert same_probability(both).tolist() == [0, 0, 1, 1]
     double = np.sort(np.array([float(low) - 1e-9, float(np.float32(1) - high)]))  # no complement of what is there
     assert same_probability(double).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("weight", [None, 0.01])
+def test_values_that_became_cells_are_those_that_were_counted_in_cells(rng, weight):
+    """However light the rows: the first ones are counted by value, and put into cells by the later ones."""
+    parts = [softmax_forecasts(rng, n, 3) for n in (20, 400)]
+    settings = [{} if weight is None else {"sample_weight": weight * rng.uniform(0.5, 1, len(y))} for y, _ in parts]
+    found, cells = (
+        Tally.count((Forecasts(*part, **s) for part, s in zip(parts, settings, strict=True)), exact_limit=limit)
+        for limit in (100, 0)
+    )
+    for one, other in ((found.pairs_table, cells.pairs_table), (found.top_tables[1], cells.top_tables[1])):
+        for name, column in vars(other).items():
+            np.testing.assert_allclose(getattr(one, name), column, rtol=1e-12, err_msg=name)

@@ -267,6 +267,7 @@ def test_broadcasting_and_kinds():
         (coupled_exp, (1, np.nan), "coupling: .* nan"),
         (coupled_exp, (np.nan, 0.5), "x: .* nan"),
         (coupled_exp, (1, 0.5, 0), "d: expected a dimension of 1 or more, got 0"),
+        (coupled_exp, (1, 0.5, np.inf), "d: expected a dimension of 1 or more, got inf"),
         (coupled_exp, ([1, 2], [1, 2, 3]), r"x \(2,\), coupling \(3,\), d \(\)"),
         (risk_log, (0.5, -1), "r: .* above -1, got -1"),
         (risk_log, (0.5, [0, np.inf]), "r: .* got inf at index 1"),

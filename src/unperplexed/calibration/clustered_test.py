@@ -57,8 +57,8 @@ def score_test(counts: CellCounts, grouped: bool, samples: int, rng: np.random.G
     null_sums = CalibratedShardSums.of(counts, odds)
     null = np.concatenate([_t(_calibrated(null_sums, parts, block.size, rng), rounding) for block in blocks])
     # On either side by itself, for the distribution is far from even.
-    slack = 1e-9 * abs(statistic) if math.isfinite(statistic) else 0.0
-    nearer = max(np.count_nonzero(null < statistic - slack), np.count_nonzero(null > statistic + slack))
+    low, high = sorted((statistic * (1 - 1e-9), statistic * (1 + 1e-9)))
+    nearer = max(np.count_nonzero(null < low), np.count_nonzero(null > high))
     return statistic, min(2 * (1 + samples - int(nearer)) / (1 + samples), 1.0)
 
 
@@ -118,7 +118,7 @@ def _intraclass_correlation(happened: Floats, total: Floats) -> float:
     between = all_total * (all_total - 1) / 2 - within
     some = between > 0
     expected = float((within[some] * differ_between[some] / between[some]).sum())
-    return min(max(1 - float(differ[some].sum()) / expected, 0.0), 1.0) if expected > 0 else 1.0
+    return max(1 - float(differ[some].sum()) / expected, 0.0) if expected > 0 else 1.0
 
 
 def _calibrated(null_sums: CalibratedShardSums, parts: Floats, samples: int, rng: np.random.Generator) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,28 @@ FLAGS = {
     "from-logits": "the columns hold logits",
     "from-log-probs": "the columns hold logarithms of probabilities",
 }
+
+
+class _NamingHelp(str):
+    """Help with the names of a registry, which is loaded when the help is shown."""
+
+    names: Callable[[], Iterable[str]]
+
+    def __new__(cls, text: str, names: Callable[[], Iterable[str]]) -> _NamingHelp:
+        """Take the text, with ``%(names)s`` in it, and what finds them."""
+        made = super().__new__(cls, text)
+        made.names = names
+        return made
+
+    def __mod__(self, values: Any) -> str:
+        """Fill in the names, and what argparse fills in."""
+        return str(self) % {**values, "names": ", ".join(self.names())}
+
+
+def _other_estimators() -> Iterable[str]:
+    from ..calibration.estimators import ESTIMATORS, is_default
+
+    return (name for name, each in ESTIMATORS.items() if not is_default(each))
 
 
 def add_orders(command: argparse.ArgumentParser) -> None:
@@ -199,13 +222,11 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     add_floor(command)
     add_limit(command)
     add = command.add_argument
-    add(
-        "--measured",
-        metavar="NAME[:SETTINGS]",
-        default="shrunk-isotonic",
-        help="estimator of the measured (calibrated) probability, with settings as in equal-width:bins=20 (default:"
-        " %(default)s); others: isotonic, logistic, equal-population, equal-width, cluster, nearest-neighbors, kernel,"
-        " bayesian",
+    measured = add("--measured", metavar="NAME[:SETTINGS]", default="shrunk-isotonic")
+    measured.help = _NamingHelp(
+        "estimator of the measured (calibrated) probability, with settings as in equal-width:bins=20 (default:"
+        " %(default)s); others: %(names)s",
+        _other_estimators,
     )
     add(
         "--view",

@@ -62,12 +62,12 @@ def _fitted(
         while True:
             line = odds + (level + size * rise) + (slope + size * turn) * place
             new = _loss(line, happened, total)
-            worse = new > loss + 1e-13 * np.abs(loss)
+            worse = new > loss + 1e-13 * loss
             if not worse.any() or size.min() < 1e-12:
                 break
             size = np.where(worse, size / 2, size)
         level, slope, gained, loss = level + size * rise, slope + size * turn, loss - new, np.minimum(new, loss)
-        if (gained <= 1e-13 * np.abs(loss)).all():
+        if (gained <= 1e-13 * loss).all():
             break
     return level, slope
 
@@ -87,7 +87,7 @@ def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) ->
     determinant = a * c - b * b
     both = determinant > 1e-14 * a * c
     with np.errstate(divide="ignore", invalid="ignore"):
-        rise = np.where(both, (c * up - b * around) / determinant, np.where(a > 0, up / a, 0.0))
+        rise = np.where(both, (c * up - b * around) / determinant, up / np.maximum(a, np.finfo(float).tiny))
         turn = np.where(both, (a * around - b * up) / determinant, 0.0)
     return np.clip(rise, -_FARTHEST, _FARTHEST), np.clip(turn, -_FARTHEST, _FARTHEST)
 

@@ -90,7 +90,7 @@ def tally_files(
     progress : bool, default False
         Show a bar on a terminal if it takes over a second, for the engine "local".
     engine : str, default "local"
-        What counts them: this process; or an engine, "dask" or "spark", a file at a time on each of its workers.
+        What counts them: this process; or an engine such as "dask", a file at a time on each of its workers.
     scheduler : str, optional
         Address of a Dask scheduler, such as "tcp://10.0.0.1:8786". Without it Dask's client counts them if there is
         one, or else a cluster of processes that is started on this machine.

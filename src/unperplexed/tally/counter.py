@@ -77,13 +77,13 @@ class BlockCounter:
 
     def add(self, forecasts: Forecasts) -> None:
         """Count forecasts."""
-        if forecasts.grouped and self.shards is None:
+        if self.shards is not None:
+            self.shards.grouped |= forecasts.grouped
+        elif forecasts.grouped:
             raise InputError(
                 "groups (--groups): a tally keeps groups only in its shards. Add these with parts=['shards'] (--parts"
                 " shards), or leave the groups out."
             )
-        if forecasts.grouped and self.shards is not None:
-            self.shards.grouped = True
         rows_before = self.n_rows
         for part in self._without_columns(forecasts):
             self._add_rows(part)

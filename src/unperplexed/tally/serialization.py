@@ -429,7 +429,7 @@ def _binary(
     found = BinaryRows(*(sections.table(kind, f"binary/{name}", highest, room) for name in ("negative", "positive")))
     for column in ("total", "happened"):
         weight = sum(float(getattr(table, column).sum()) for table in (found.negative, found.positive))
-        require(abs(weight - state["weight"]) <= 1e-6 * state["weight"], "rows by outcome do not add up to the weight")
+        require_close(weight, state["weight"], "rows by outcome do not add up to the weight")
     return found
 
 
@@ -444,8 +444,7 @@ def _diagnosis(sections: _Sections, state: Mapping[str, Any]) -> ClassSums:
     require((np.abs(rest) < 1e300).all() and (state["weighted"] or not rest.any()), "a sum is no sum of rows")
     found = ClassSums(classes, high, low, rest, clustered)
     require(found["rows"][0] == state["n_weighing"], "the diagnosis is of other rows than were counted")
-    even = abs(found["observed"].sum() - state["weight"]) <= 1e-6 * state["weight"]
-    require(even, "the diagnosis does not add up to the weight")
+    require_close(float(found["observed"].sum()), state["weight"], "the diagnosis does not add up to the weight")
     require(all((found[name] >= 0).all() for name in _COUNTS), "a sum of the diagnosis is negative")
     return found
 

@@ -127,6 +127,9 @@ def test_distribution_function(k):
     rho = SHAPE[0, 1] / np.sqrt(SHAPE[0, 0] * SHAPE[1, 1])
     quarter = 0.25 + np.arcsin(rho) / (2 * np.pi)
     assert ours.marginal([0, 1]).cdf(LOC[:2]) == pytest.approx(quarter, abs=1e-5)
+    sd = np.sqrt(np.diag(SHAPE))  # and one of three (David 1953)
+    angles = np.arcsin((SHAPE / np.outer(sd, sd))[np.triu_indices(3, 1)])
+    assert ours.cdf(LOC) == pytest.approx(1 / 8 + angles.sum() / (4 * np.pi), abs=1e-4)
     assert ours.marginal(2).cdf([[1.0], [2.0]]).shape == (2,)
     assert ours.marginal(2).cdf([1.0]) == pytest.approx(CoupledGaussian(0.5, np.sqrt(SHAPE[2, 2]), k).cdf(1), rel=1e-12)
 

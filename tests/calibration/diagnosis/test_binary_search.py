@@ -1,0 +1,131 @@
+"""The search over sets of errors of two classes: what each is worth, and which are tried."""
+
+import itertools
+from copy import copy
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from unperplexed.calibration.diagnosis.binary_search import Search, costliest_first, gains, in_cells
+from unperplexed.calibration.diagnosis.gate import Gate
+from unperplexed.calibration.diagnosis.scored import Scored
+from unperplexed.statistics.log_odds_maps import NAMES
+
+
+def rows_of(s, y):
+    one = np.ones_like(s)
+    return Scored(s, one, y, one, y, one)
+
+
+@pytest.fixture(scope="module")
+def search():
+    """Overconfident forecasts with a bias, and a design effect of 1.5."""
+    rng = np.random.default_rng(1)
+    s = np.sort(rng.normal(0, 2, 1500))
+    y = (rng.random(1500) < expit(0.4 + 0.6 * s)).astype(float)
+    return Search(rows_of(s, y), Gate(9.0, 0.01, 1.5, 150.0), 3)
+
+
+def test_a_set_is_worth_its_likelihood_ratio_less_what_its_errors_cost(search):
+    c = search.counted
+    information = (c.total * expit(c.s) * expit(-c.s)).sum()
+    cost = np.log(4 * information / 1.5)
+    assert cost > 3.84
+
+    def log_likelihood(p):
+        return c.positive @ np.log(p) + (c.total - c.positive) @ np.log1p(-p)
+
+    for names, fitted in search.fits.items():
+        ratio = 2 * (fitted.map.log_likelihood - log_likelihood(expit(c.s))) / 1.5
+        assert fitted.ratio == pytest.approx(max(ratio, 0), rel=1e-9, abs=1e-9)
+        costs = sum(cost + 2 * (name not in ("bias", "confidence")) for name in names)
+        assert fitted.worth == pytest.approx(fitted.ratio - costs, rel=1e-9)
+
+
+def test_all_sets_of_at_most_three_errors_are_tried_but_noise_with_tails(search):
+    expected = {
+        names
+        for size in (1, 2, 3)
+        for names in itertools.combinations(NAMES, size)
+        if not {"noise", "tail"} <= set(names)
+    }
+    assert set(search.fits) <= expected
+    assert {(name,) for name in NAMES} <= set(search.fits)
+    assert max(map(len, search.fits)) == 3
+
+
+def test_more_errors_fit_better_and_the_best_set_is_worth_most(search):
+    for names, other in itertools.product(search.fits, repeat=2):
+        if set(names) < set(other) and "noise" not in other:
+            assert search.ratio(other) >= search.ratio(names) - 1e-5
+    best = search.best(range(1, 4))
+    assert best == ("bias", "confidence")
+    assert search.fits[best].worth == max(each.worth for each in search.fits.values())
+    assert len(search.best(range(1, 2))) == 1
+    assert search.ratio(()) == 0
+
+
+def test_gains_are_half_the_ratio_less_twice_the_parameters(search):
+    order = costliest_first(search, ("bias", "confidence"))
+    alone = {name: search.ratio((name,)) for name in order}
+    assert alone[order[0]] >= alone[order[1]]
+    scale = 1.5 / (2 * 1500)
+    first, second = gains(search, order, scale)
+    assert first == pytest.approx((alone[order[0]] - 2) * scale, rel=1e-9)
+    assert first + second == pytest.approx((search.ratio(("bias", "confidence")) - 4) * scale, rel=1e-9)
+
+
+@pytest.mark.parametrize(("share", "tried"), [(0.04, False), (0.06, True)])
+def test_an_asymmetry_needs_both_sides_of_even_odds(share, tried):
+    """A twentieth of the information on each."""
+    rng = np.random.default_rng(2)
+    s = np.concatenate([rng.uniform(-1, -0.5, 200), rng.uniform(0.5, 1, 200)])
+    v = expit(s) * expit(-s)
+    w = np.where(s < 0, share / v[s < 0].sum(), (1 - share) / v[s > 0].sum()) * 60
+    y = (rng.random(400) < expit(s)) * w
+    found = Search(Scored(s, w, y, w, y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
+    assert (("asymmetry",) in found.fits) == tried
+    other = Search(Scored(-s, w, w - y, w, w - y, w), Gate(1.0, 0.5, 1.0, 60.0), 1)
+    assert (("asymmetry",) in other.fits) == tried
+
+
+def test_of_errors_that_mean_the_same_the_plainest_is_named():
+    """All of them, where every row has the same forecast."""
+    s = np.full(1, -1.0)
+    rows = Scored(s, *(np.array([x]) for x in (400.0, 180.0, 400.0, 180.0, 400.0)))
+    found = Search(rows, Gate(9.0, 0.01, 1.0, 80.0), 2)
+    assert found.best(range(1, 3)) == ("bias",)
+
+
+def test_many_log_odds_are_fitted_in_narrow_cells():
+    """Of a 128th, which keep their sums and means; 4096 and fewer stay as they are."""
+    rng = np.random.default_rng(3)
+    s = np.sort(rng.normal(0, 2, 4097))
+    y = (rng.random(4097) < expit(s)).astype(float)
+    cells = in_cells(rows_of(s, y))
+    assert cells.s.size < 2000
+    assert (cells.total.sum(), cells.positive.sum()) == (4097, y.sum())
+    assert cells.total @ cells.s == pytest.approx(s.sum(), rel=1e-9)
+    assert len(np.unique(np.rint(cells.s * 128))) == cells.s.size
+    at = np.searchsorted(np.unique(np.rint(s * 128)), np.rint(s * 128))
+    np.testing.assert_allclose(cells.positive, np.bincount(at, y))
+    few = in_cells(rows_of(s[1:], y[1:]))
+    np.testing.assert_array_equal(few.s, s[1:])
+
+
+@pytest.mark.parametrize(("more", "best"), [(1e-7, ("bias",)), (0.01, ("confidence",))])
+def test_sets_that_differ_by_rounding_alone_are_worth_the_same(search, more, best):
+    other = copy(search)
+    alone = search.fits["bias",]
+    other.fits = {("bias",): alone, ("confidence",): alone._replace(worth=alone.worth + more)}
+    assert other.best(range(1, 2)) == best
+
+
+def test_an_error_of_few_rows_costs_what_a_test_at_five_percent_asks():
+    rng = np.random.default_rng(5)
+    s = np.sort(rng.normal(0, 1, 30))
+    found = Search(rows_of(s, (rng.random(30) < expit(s)).astype(float)), Gate(1.0, 0.5, 1.0, 6.0), 1)
+    for names, fitted in found.fits.items():
+        cost = 3.84 + 2 * (names[0] not in ("bias", "confidence"))
+        assert fitted.ratio - fitted.worth == pytest.approx(cost, abs=0.002)

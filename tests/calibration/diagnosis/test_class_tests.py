@@ -1,0 +1,155 @@
+"""The tests of more than two classes: definitions, exact distributions, and what must not change them."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest, norm, t
+
+from many_classes import prepared, simulate
+from unperplexed.calibration.diagnosis.class_statistics import statistics_of
+from unperplexed.calibration.diagnosis.class_tests import (
+    _cluster_effects,
+    _orthonormal,
+    _shape_test_of_clusters,
+    _single,
+    _through_t,
+    combined,
+    gate,
+    third_moments,
+)
+from unperplexed.calibration.diagnosis.clusters import (
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    squares_tested,
+)
+
+
+@pytest.mark.parametrize(("new", "directions"), [(0.031, 2), (0.029, 1)])
+def test_confidence_and_tail_are_made_uncorrelated(new, directions):
+    """The tail only if three in a hundred of it are new."""
+    first, second = 4.0, 9.0
+    across = np.sqrt(first * second * (1 - new**2))
+    covariance = np.array([[first, across], [across, second]])
+    found = _orthonormal(covariance)
+    assert found.shape == (directions, 2)
+    np.testing.assert_allclose(found @ covariance @ found.T, np.eye(directions), atol=1e-9)
+    np.testing.assert_allclose(found[0], [0.5, 0])
+
+
+def test_without_variance_there_is_no_direction():
+    assert _orthonormal(np.zeros((2, 2))).shape == (0, 2)
+
+
+def test_deviates_of_few_degrees_of_freedom_are_less():
+    z = np.array([-3.0, -0.5, 0.5, 2.0])
+    freedom = np.array([4.0, 7.0, 1e12, np.inf])
+    expected = np.append(norm.isf(t.sf(np.abs(z[:3]), np.minimum(freedom[:3], 1e9))), 2)
+    np.testing.assert_allclose(np.abs(_through_t(z, freedom)), expected, rtol=1e-9)
+    np.testing.assert_array_equal(_through_t(z, np.full(4, np.inf)), z)
+
+
+def constant(rows, counts, p):
+    """The same forecast for all rows, of which so many were of each class."""
+    return statistics_of(prepared(np.tile(p, (rows, 1)), np.repeat(np.arange(len(p)), counts)))
+
+
+@pytest.mark.parametrize("counts", [(33, 12, 5), (25, 15, 10), (14, 22, 14)])
+def test_the_most_biased_class_is_held_to_binomial_counts(counts):
+    """The chance that any class has a tail as small as the smallest, were the counts independent."""
+    p = np.array([0.5, 0.3, 0.2])
+    s = constant(50, counts, p)
+    k = np.arange(51)
+    tails = [np.minimum(binom.cdf(c, 50, q), binom.sf(c - 1, 50, q)) for c, q in zip(counts, p, strict=True)]
+    smallest = min(*tails, 0.5) * (1 + 1e-6)
+    chance = [
+        binom.pmf(k, 50, q)[(binom.cdf(k, 50, q) <= smallest) | (binom.sf(k - 1, 50, q) <= smallest)].sum() for q in p
+    ]
+    variance = np.diag(s.covariance)
+    found = _single(s, s.observed - s.predicted, variance, np.full(3, np.inf), variance > 0)
+    assert found == pytest.approx(1 - np.prod(1 - np.array(chance)), rel=0.1)
+
+
+def test_no_class_no_bias():
+    s = constant(9, (9, 0, 0), np.array([0.5, 0.3, 0.2]))
+    assert _single(s, s.observed - s.predicted, np.zeros(3), np.zeros(3), np.zeros(3, dtype=bool)) == 1
+
+
+def test_the_skewness_of_counts_by_enumeration(rng):
+    p = rng.permuted(np.tile([0.6, 0.3, 0.1], (70, 1)), axis=1)
+    s = statistics_of(prepared(p, np.zeros(70, dtype=int)))
+    np.testing.assert_allclose(third_moments(s), (p * (1 - p) * (1 - 2 * p)).sum(axis=0), rtol=1e-5)
+
+
+def test_three_p_values_are_one(rng):
+    p, y = simulate(rng, 300, 5)
+    found = gate(statistics_of(prepared(p, y)))
+    assert found.p_value == combined(combined(found.spread, found.single), found.shape, 2 / 3)
+    assert found.effect == pytest.approx(1)
+    np.testing.assert_allclose(found.class_effect, 1)
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
+def test_the_order_of_classes_does_not_matter(rng, kind):
+    p, y = simulate(rng, 300, 5)
+    settings = {"weights": rng.exponential(size=300)} if kind == "weights" else {}
+    settings |= {"cluster": np.arange(300) // 5} if kind == "clusters" else {}
+    order = rng.permutation(5)
+    found, other = (
+        gate(statistics_of(prepared(*rows, **settings))) for rows in ((p, y), (p[:, order], np.argsort(order)[y]))
+    )
+    for name in ("p_value", "spread", "single", "shape", "statistic", "effect"):
+        assert getattr(other, name) == pytest.approx(getattr(found, name), rel=1e-6), name
+    np.testing.assert_allclose(other.class_effect, found.class_effect[order], rtol=1e-6)
+
+
+def test_weights_inflate_the_variance(rng):
+    p, y = simulate(rng, 300, 5)
+    w = rng.exponential(size=300)
+    found = gate(statistics_of(prepared(p, y, weights=w)))
+    w /= w.mean()
+    v = (p * (1 - p)).sum(axis=1)
+    assert found.effect == pytest.approx((w**2 @ v) / (w @ v), rel=1e-4)
+    np.testing.assert_allclose(found.class_effect, found.effect, rtol=1e-4)
+
+
+def test_effects_of_clusters_are_drawn_towards_their_mean_where_classes_are_rare(rng):
+    """As if twenty events more had that mean; without clusters there are none."""
+    p, y = simulate(rng, 400, 4)
+    s = statistics_of(
+        prepared(np.repeat(p[:200], 2, axis=0), np.repeat(y[:200], 2), cluster=np.repeat(np.arange(200), 2))
+    )
+    variance = np.diag(s.covariance)
+    found, freedom = _cluster_effects(s, variance, variance > 1e-9)
+    rows = np.eye(4)[y[:200]] - p[:200]
+    between = 4 * (rows**2).sum(axis=0) - 2 * (rows**2).sum(axis=0)  # what two equal rows have beside their squares
+    mean = between.sum() / variance.sum()
+    shards = (s.clusters.sizes > 0).sum()
+    assert shards == 200
+    np.testing.assert_allclose(found, 1 + (between + 20 * mean) / (variance + 20), rtol=1e-4)
+    np.testing.assert_allclose(freedom, (shards - 1) * (1 + 20 / variance) ** 2, rtol=1e-6)
+    plain = statistics_of(prepared(p, y))
+    effect, freedom = _cluster_effects(plain, variance, variance > 1e-9)
+    assert (effect.tolist(), freedom.tolist()) == ([1.0] * 4, [np.inf] * 4)
+
+
+def test_p_values_of_calibrated_forecasts_are_uniform(rng):
+    found = []
+    for _ in range(80):
+        p, y = simulate(rng, 300, 4)
+        found.append(gate(statistics_of(prepared(p, y))))
+    for name in ("spread", "shape"):
+        assert kstest([getattr(each, name) for each in found], "uniform").pvalue > 0.003, name
+
+
+def test_confidence_and_tail_of_few_clusters_have_few_degrees_of_freedom(rng):
+    p, y = simulate(rng, 300, 4)
+    s = statistics_of(prepared(p, y, cluster=np.arange(300) % 12))
+    directions = _orthonormal(s.shape_covariance)
+    some = s.clusters.sizes > 0
+    assert some.sum() == 12
+    sums, shares = s.clusters.shards[some, :2] @ directions.T, cluster_shares(s.clusters.sizes[some])
+    covariance = cluster_covariance(sums, directions @ s.clusters.own_shape @ directions.T, shares)
+    z = np.linalg.inv(np.linalg.cholesky(covariance)) @ sums.sum(axis=0)
+    weights, effect = np.array([1.0, 0.5]), np.diag(covariance).mean()
+    expected = squares_tested(z, weights, degrees_of_freedom(shares, effect) - 1)[1]
+    assert _shape_test_of_clusters(s.clusters, directions, weights) == pytest.approx((expected, effect), rel=1e-9)

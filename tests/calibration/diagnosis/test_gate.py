@@ -1,0 +1,164 @@
+"""The test whether anything is wrong: its components, their moments, and what must not change it."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import kstest
+
+from unperplexed.calibration.diagnosis.class_tails import hall
+from unperplexed.calibration.diagnosis.clusters import (
+    ClusterSums,
+    cluster_covariance,
+    cluster_shares,
+    degrees_of_freedom,
+    squares_tested,
+)
+from unperplexed.calibration.diagnosis.gate import (
+    _components,
+    _independent,
+    _rare,
+    columns,
+    gate,
+    orthonormal,
+)
+from unperplexed.calibration.diagnosis.scored import Scored
+
+
+def scored(s, y, w=None):
+    """Rows at distinct log-odds."""
+    w = np.ones_like(s) if w is None else w / w.mean()
+    return Scored(s, w, w * y, w**2, w**2 * y, w**3)
+
+
+def some_rows(rng, n=400, weighted=False):
+    s = rng.normal(0, 2, n)
+    w = rng.uniform(0.2, 3, n) if weighted else None
+    return scored(s, (rng.random(n) < expit(s)).astype(float), w)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_components_are_orthonormal_where_forecasts_are_calibrated(rng, weighted):
+    rows = some_rows(rng, weighted=weighted)
+    v = rows.squared * rows.variance
+    basis = np.stack(orthonormal(columns(rows.s, rows.total * rows.variance), v))
+    np.testing.assert_allclose((basis * v) @ basis.T, np.eye(8), atol=1e-12)
+    np.testing.assert_allclose(basis[0], 1 / np.sqrt(v.sum()))
+
+
+def test_what_is_hardly_new_is_no_component(rng):
+    """Less than three in a hundred of its size."""
+    x, v = rng.normal(size=200), np.full(200, 0.01)
+    first, second = (each - each.mean() for each in (x, rng.normal(size=200)))
+    second -= (second @ first) / (first @ first) * first
+    second *= np.linalg.norm(first) / np.linalg.norm(second)
+    for share, kept in ((0.029, False), (0.031, True)):
+        found = orthonormal([first, first + share / np.sqrt(1 - share**2) * second], v)
+        assert (found[1] is not None) == kept
+    assert orthonormal([np.zeros(200), x], v)[0] is None
+
+
+def test_components_have_their_skewness_taken_away(rng):
+    rows = some_rows(rng, weighted=True)
+    q = np.stack([np.ones(400), rows.s]) / 10
+    p = expit(rows.s)
+    z = (q * rows.total * (rows.positive / rows.total - p)).sum(axis=1)
+    third = (q**3 * rows.total**3 * p * (1 - p) * (1 - 2 * p)).sum(axis=1)
+    np.testing.assert_allclose(_independent(rows, q), hall(z, third), rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_neither_the_order_of_rows_nor_which_class_comes_first_matters(rng, weighted):
+    rows = some_rows(rng, weighted=weighted)
+    found = gate(rows)
+    order = rng.permutation(400)
+    assert gate(rows.only(order)) == pytest.approx(found, rel=1e-9, nan_ok=True)
+    mirrored = rows._replace(
+        s=-rows.s, positive=rows.total - rows.positive, squared_positive=rows.squared - rows.squared_positive
+    )
+    assert gate(mirrored) == pytest.approx(found, rel=1e-9, nan_ok=True)
+    v = rows.variance
+    assert found.design_effect == pytest.approx((rows.squared @ v) / (rows.total @ v), rel=1e-12)
+    assert found.information == pytest.approx((rows.total @ v) / found.design_effect, rel=1e-12)
+
+
+def test_p_values_of_calibrated_forecasts_are_uniform(rng):
+    found = [gate(some_rows(rng)).p_value for _ in range(150)]
+    assert kstest(found, "uniform").pvalue > 0.01
+
+
+def test_a_constant_forecast_can_only_have_a_bias():
+    n, p = 60, 0.2
+    s = np.full(1, np.log(p / (1 - p)))
+    for hits in (4, 12, 25):
+        rows = Scored(s, *(np.array([float(x)]) for x in (n, hits, n, hits, n)))
+        z = hall(
+            np.array([(hits - n * p) / np.sqrt(n * p * (1 - p))]), np.array([(1 - 2 * p) / np.sqrt(n * p * (1 - p))])
+        )
+        assert gate(rows).statistic == pytest.approx(float(z[0] ** 2), rel=1e-9)
+
+
+@pytest.mark.parametrize(("information", "components"), [(1.0, 1), (3.9, 1), (4.1, 2), (15.9, 7), (40.0, 8)])
+def test_as_many_components_as_half_the_information(rng, information, components):
+    """So the mean of the statistic, the sum of their weights, grows with it."""
+    rows = some_rows(rng)
+    unit = information / rows.information
+    small = Scored(rows.s, *(unit * column for column in rows[1:]))
+    basis = orthonormal(columns(small.s, small.total * small.variance), small.squared * small.variance)
+    weights = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])[:components]
+    expected = float(weights @ _independent(small, np.stack(basis[:components])) ** 2)
+    assert gate(small).statistic == pytest.approx(expected, rel=1e-9)
+
+
+def test_clusters_bear_few_components(rng):
+    """Bias and confidence, or the first alone where clusters have less than four events each; one for 18 clusters."""
+    rows = some_rows(rng)
+    information = rows.information
+    few, many = int(information / 4) - 1, int(information / 4) + 2
+    assert (_rare(rows, few), _rare(rows, many)) == (False, True)
+    assert _components(rows, 8, 3) == 2
+    assert _components(rows, 1, 3) == 1
+    frequent = Scored(rows.s, *(1000 * column for column in rows[1:]))
+    assert [_components(frequent, 8, n) for n in (10, 53, 54, 72)] == [2, 2, 3, 4]
+    rare = Scored(rows.s, *(column / 1000 for column in rows[1:]))
+    assert [_components(rare, 8, n) for n in (10, 35, 36, 54)] == [1, 1, 2, 3]
+
+
+def in_clusters(rows, cluster):
+    """Sums over clusters of rows that have one log-odds each."""
+    here = cluster == np.unique(cluster)[:, None]
+    return ClusterSums(lambda f: here @ (f * rows.residual).T, lambda f: here @ (f * rows.total).T)
+
+
+@pytest.mark.parametrize("clusters", [30, 60])
+def test_sums_over_clusters_are_tested_by_their_covariance(rng, clusters):
+    """Known for independent rows, estimated for what rows of a cluster share; each component takes a degree more."""
+    rows = some_rows(rng, 1200)
+    sums = in_clusters(rows, np.arange(1200) % clusters)
+    found = gate(rows, sums)
+    most = max(2, clusters // 18)
+    basis = orthonormal(columns(rows.s, rows.total * rows.variance), rows.squared * rows.variance)
+    q = np.stack(basis[:4])
+    shares = cluster_shares(sums.totals(rows.variance[None])[:, 0])
+    p = expit(rows.s)
+    own = (q * (rows.positive - p) ** 2) @ q.T
+    covariance = cluster_covariance(sums.scores(q), own, shares)
+    first = np.linalg.cholesky(covariance[:most, :most])
+    z = np.linalg.solve(first, (q * rows.residual).sum(axis=1)[:most])
+    inflation = np.diag(covariance)
+    freedom = degrees_of_freedom(shares, inflation[:most].mean()) - most + 1
+    weights = np.array([1, 1, 0.5, 0.5])[:most]
+    assert (found.statistic, found.p_value) == pytest.approx(squares_tested(z, weights, freedom), rel=1e-9)
+    assert found.design_effect == pytest.approx(max(1, inflation.mean()), rel=1e-9)
+    assert np.isnan(found.shared)
+
+
+def test_rare_events_in_few_clusters_may_have_shared_one_outcome(rng):
+    """Then as much is known of a bias as clusters tell whose rows all go the same way."""
+    s = rng.normal(-5, 1, 900)
+    rows = scored(s, (rng.random(900) < expit(s)).astype(float))
+    cluster = np.arange(900) // 60
+    found = gate(rows, in_clusters(rows, cluster))
+    deviation = np.sqrt(rows.variance)
+    together = sum(deviation[cluster == each].sum() ** 2 for each in range(15))
+    assert found.shared == pytest.approx(rows.information**2 / together, rel=1e-9)
+    assert found.shared < found.information
