@@ -19,8 +19,10 @@ template <class T>
 void bind_column(nb::module_& m, const char* name) {
     nb::class_<OneColumn<T>>(m, name)
         .def(nb::init<Index, int>(), nb::arg("most"), nb::arg("fraction_bits"))
-        .def("add", &OneColumn<T>::template add<std::int8_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
-        .def("add", &OneColumn<T>::template add<std::int64_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
+        .def("add", &OneColumn<T>::template add<std::int8_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"),
+             nb::arg("least"))
+        .def("add", &OneColumn<T>::template add<std::int64_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"),
+             nb::arg("least"))
         .def("values", &OneColumn<T>::values)
         .def("cells", &OneColumn<T>::cells)
         .def("cells_of_outcome", &OneColumn<T>::cells_of_outcome, nb::arg("positive"))

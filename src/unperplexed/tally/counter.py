@@ -96,10 +96,9 @@ class BlockCounter:
             yield forecasts
             return
         for p, truth, start in forecasts.runs(RUN_ROWS):
-            left_out = self.columns.add(p, truth)
+            odd, least = self.columns.add(p, truth)
             if self.surprises is not None:
-                self.surprises.add_column(forecasts, p, truth, start, left_out)
-            odd = np.flatnonzero(left_out)
+                self.surprises.add_column(forecasts, p, truth, start, odd, least)
             rows = p.size - odd.size
             self.n_rows += rows
             self.n_weighing += rows
