@@ -17,6 +17,7 @@ from ..kernels.rows import (
     CoarseGrid,
     DistinctValues,
     Grid,
+    Rows,
     moments,
 )
 
@@ -213,6 +214,10 @@ class DenseCells:
     def add_happened(self, values: Floats, weights: Floats | None) -> None:
         """Add values that happened, without their part in the total."""
         self.totals.grid.count_happened(values, weights, self.happened)
+
+    def add_rows(self, rows: Rows, top: DenseCells) -> Ints:
+        """Add what happened in rows that weigh 1, and their top-label pairs to another table; of those returned not."""
+        return self.totals.grid.count_rows(rows, self.happened, top.totals.total, top.happened)
 
     def table(self) -> Cells:
         """Keep the cells that are occupied."""
