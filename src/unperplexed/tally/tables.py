@@ -189,9 +189,10 @@ class ExactCounts:
     def table(self) -> PairTable:
         """Give what was counted."""
         values, total, _ = self._all.columns()
-        happened, weight, squared = self._happened.columns()
-        both = PairTable(values, total, np.zeros_like(total), np.zeros_like(total))
-        return both.beside(PairTable(happened, np.zeros_like(weight), weight, squared)).merged()
+        happened, weight, squared = self._happened.columns()  # of some of these values, in the same order
+        columns = np.zeros((2, values.size))
+        columns[:, np.searchsorted(values, happened)] = weight, squared
+        return PairTable(values, total, *columns)
 
 
 class DenseCells:
