@@ -1,15 +1,19 @@
-"""Matrices made to break it, counted by the compiled kernel and by NumPy: both must give the same to the last digit.
+"""Matrices and columns made to break it, counted by the compiled kernel and by NumPy: both must give the same to the
+last digit.
 
 Random, tied and adversarial rows of any layout: -0.0, denormals, 1 and 1/2 give or take a last place, NaNs with
-payloads, two values above one half, all zeros.
+payloads, two values above one half, all zeros. Each case has a seed of its own, so that any batch can be run alone.
 
-    python benchmarks/fuzz_kernels.py --matrices 1000000
+    python benchmarks/fuzz_kernels.py --cases 1000000
+    python benchmarks/fuzz_kernels.py --kind columns --first 50000 --cases 10000
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,40 +21,80 @@ from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from adversarial import adversarial, counted, layouts
+from adversarial import EDGES, adversarial, counted, edge_values, layouts
+from unperplexed import Tally
 from unperplexed.kernels import rows as _kernels
+from unperplexed.tally import columns as _columns
 
 SEED = 20_261_122
 
 
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Leave the compiled kernel out."""
+    kernel = _kernels._kernel
+    _kernels._kernel = _columns._kernel = None
+    try:
+        yield
+    finally:
+        _kernels._kernel = _columns._kernel = kernel
+
+
+def matrix(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]]]:
+    """Make a matrix, and what gives its primitives of rows and its cells."""
+    classes = int(rng.choice([2, 3, 7, 8, 9, 31, 32, 33, 40, 129, 137]))
+    p = adversarial(rng, int(rng.integers(1, 12)), classes, rng.choice([np.float64, np.float32, np.float16]))
+    given = layouts(p, rng)[rng.integers(5)]
+    truth = rng.integers(0, classes, len(p))
+    bits = int(rng.choice([3, 4, 5, 9], p=[0.4, 0.3, 0.25, 0.05]))  # wide cells are quick to compare
+    return p.size, lambda: counted(given, truth, None, bits)
+
+
+def column(rng: np.random.Generator) -> tuple[int, Callable[[], list[np.ndarray]]]:
+    """Make a column of probabilities with outcomes, and what gives its tally."""
+    n = int(rng.choice([1, 5, 127, 128, 129, 300, 700]))
+    p, dtype = rng.uniform(size=n), rng.choice([np.float64, np.float32])
+    for values in (EDGES, edge_values(rng, dtype), 2.0 ** -rng.uniform(0, 140, 99), np.arange(11) / 10):
+        here = rng.uniform(size=n) < rng.choice([0, 0.1, 0.5])
+        p[here] = rng.choice(values, int(here.sum()))
+    y = (rng.uniform(size=n) < rng.choice([0.01, 0.5, 0.9])).astype(rng.choice([np.int8, np.int64]))
+    y[rng.uniform(size=n) < rng.choice([0, 0.1])] = 9
+    with np.errstate(over="ignore"):
+        p = p.astype(dtype)
+    limit, bits = int(rng.choice([0, 30, 1 << 16])), int(rng.choice([3, 4, 5, 9, 12], p=[0.3, 0.3, 0.2, 0.15, 0.05]))
+
+    def tally() -> list[np.ndarray]:
+        reading = {"labels": (0, 1), "ignore_label": 9, "drop_invalid": True}
+        found = Tally.of(y, p, exact_limit=limit, fraction_bits=bits, parts=["surprises"], **reading)
+        return [np.frombuffer(found.to_bytes(), dtype=np.uint8)]
+
+    return n, tally
+
+
+KINDS = {"matrices": matrix, "columns": column}
+
+
 def main() -> None:
-    """Count matrices in both ways until they differ."""
+    """Count cases in both ways until they differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--matrices", type=int, default=1_000_000)
+    parser.add_argument("--kind", choices=KINDS, default="matrices")
+    parser.add_argument("--cases", type=int, default=1_000_000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=SEED)
     arguments = parser.parse_args()
-    kernel = _kernels._kernel
-    if kernel is None:
+    if _kernels._kernel is None:
         sys.exit("fuzz: the kernel was not built; there is nothing to compare.")
-    rng = np.random.default_rng(arguments.seed)
     values = 0
-    for number in tqdm(range(arguments.matrices)):
-        classes = int(rng.choice([2, 3, 7, 8, 9, 31, 32, 33, 40, 129, 137]))
-        p = adversarial(rng, int(rng.integers(1, 12)), classes, rng.choice([np.float64, np.float32, np.float16]))
-        given = layouts(p, rng)[rng.integers(5)]
-        truth, bits = (
-            rng.integers(0, classes, len(p)),
-            int(rng.choice([3, 4, 5, 9], p=[0.4, 0.3, 0.25, 0.05])),
-        )  # wide cells are quick to compare
-        compiled = counted(given, truth, None, bits)
-        _kernels._kernel = None
-        plain = counted(given, truth, None, bits)
-        _kernels._kernel = kernel
+    for number in tqdm(range(arguments.first, arguments.first + arguments.cases), mininterval=10):
+        size, compute = KINDS[arguments.kind](np.random.default_rng([arguments.seed, number]))
+        compiled = compute()
+        with numpy_alone():
+            plain = compute()
         for one, other in zip(compiled, plain, strict=True):
-            if not np.array_equal(one, other, equal_nan=True):
-                sys.exit(f"fuzz: matrix {number} of seed {arguments.seed} differs:\n{given!r}\n{one!r}\n{other!r}")
-        values += p.size
-    print(f"{arguments.matrices:,} matrices of {values:,} values: the same to the last digit.")
+            if not np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f"):
+                sys.exit(f"fuzz: case {number} of the {arguments.kind} of seed {arguments.seed} differs.")
+        values += size
+    print(f"{arguments.cases:,} {arguments.kind} of {values:,} values: the same to the last digit.")
 
 
 if __name__ == "__main__":

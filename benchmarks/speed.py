@@ -127,7 +127,7 @@ def of_many_classes(n: int, name: str) -> Iterator[Figure]:
     for measured, target in (("isotonic", 0.5), ("shrunk-isotonic", None)):
         assessment = assess(tally, measured=measured)
         drawing = best(lambda assessment=assessment: assessment.intervals, 1)
-        yield Figure(name, f"intervals from 1000 resamples, {measured}", drawing, "seconds", target)
+        yield Figure(name, f"intervals from 400 replicates, {measured}", drawing, "seconds", target)
     for peer, run in peers(y, p):
         found = in_passes(run, passing, 1)
         yield Figure(name, peer, found, "passes")

@@ -9,6 +9,7 @@ import pytest
 from adversarial import EDGES, adversarial, counted, layouts
 from unperplexed import Tally
 from unperplexed.kernels import rows as _kernels
+from unperplexed.kernels.exact_sum import exact_sum, exact_sums_of_powers
 from unperplexed.kernels.rows import (
     COARSE,
     CellTotals,
@@ -16,6 +17,7 @@ from unperplexed.kernels.rows import (
     Grid,
     crowded,
     limb_sums,
+    row_hashes,
     row_primitives,
     softmax,
 )
@@ -70,6 +72,33 @@ def test_cells_of_what_happened(monkeypatch, rng):
 
             for one, other in zip(*both(monkeypatch, table), strict=True):
                 np.testing.assert_allclose(one, other, rtol=0 if weights is None else 1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_what_is_counted_of_rows(monkeypatch, rng, classes):
+    """What happened and the pairs of the top in cells, and hashes."""
+    p = np.concatenate([adversarial(rng, 200, classes, np.float64), np.full((9, classes), 1 / classes)])
+    p = p[row_primitives(p, np.zeros(len(p), dtype=int)).usual]
+    rows = row_primitives(p, rng.integers(0, classes, len(p)))
+
+    def counted():
+        grid = Grid(9)
+        happened, top, total = grid.happened_columns(), grid.happened_columns(), np.zeros(grid.size)
+        several = grid.count_rows(rows, happened, total, top)
+        return [several, happened[:, happened[0] > 0], top[:, top[0] > 0], total, *row_hashes(rows, 1 << 62)]
+
+    for one, other in zip(*both(monkeypatch, counted), strict=True):
+        np.testing.assert_array_equal(one, other)
+    several, *_, total, _, _ = counted()
+    assert total.sum() + several.size == len(p)
+
+
+def test_sums_of_values_and_of_their_squares(rng):
+    """At once, or where a value is large step by step."""
+    x = np.concatenate([rng.normal(size=3000), 2.0 ** rng.uniform(-120, 10, 500), [-1023.9, 5e-324, 0.0]])
+    for given in (x, x[:1], x[:0], np.append(x, 1024.0), np.append(x, np.inf)):
+        with np.errstate(over="ignore"):
+            assert exact_sums_of_powers(given) == (exact_sum(given), exact_sum(given * given, bits=20, limbs=4))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

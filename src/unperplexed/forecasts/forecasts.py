@@ -383,11 +383,12 @@ class Forecasts:
         codes = self._codes_at(places)
         weights = None if self._weights is None else self._weights[places]
         p = self._probabilities(places)
-        ignored = int(np.count_nonzero(codes == IGNORED))
-        missing = int(np.count_nonzero(codes == MISSING))
+        ignored = missing = 0
         index = self._first_row + (np.arange(places.start, places.stop) if isinstance(places, slice) else places)
-        keep = codes >= 0
-        if not keep.all():
+        keep: slice | Bools = slice(None)
+        if codes.min(initial=0) < 0:
+            ignored, missing = (int(np.count_nonzero(codes == mark)) for mark in (IGNORED, MISSING))
+            keep = codes >= 0
             p, codes, index, weights = p[keep], codes[keep], index[keep], None if weights is None else weights[keep]
         rescaled, deviation = 0, 0.0
         with np.errstate(invalid="ignore"):  # NaN and infinity are refused right below

@@ -8,6 +8,7 @@
 #include "column.hpp"
 #include "distinct.hpp"
 #include "exact_sums.hpp"
+#include "hashes.hpp"
 #include "isotonic.hpp"
 #include "lines.hpp"
 #include "rows.hpp"
@@ -19,8 +20,10 @@ template <class T>
 void bind_column(nb::module_& m, const char* name) {
     nb::class_<OneColumn<T>>(m, name)
         .def(nb::init<Index, int>(), nb::arg("most"), nb::arg("fraction_bits"))
-        .def("add", &OneColumn<T>::template add<std::int8_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
-        .def("add", &OneColumn<T>::template add<std::int64_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"))
+        .def("add", &OneColumn<T>::template add<std::int8_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"),
+             nb::arg("least"))
+        .def("add", &OneColumn<T>::template add<std::int64_t>, nb::arg("p"), nb::arg("truth"), nb::arg("odd"),
+             nb::arg("least"))
         .def("values", &OneColumn<T>::values)
         .def("cells", &OneColumn<T>::cells)
         .def("cells_of_outcome", &OneColumn<T>::cells_of_outcome, nb::arg("positive"))
@@ -39,6 +42,10 @@ NB_MODULE(_kernel, m) {
           nb::arg("weights").none(), nb::arg("total"), nb::arg("places"));
     m.def("happened", &happened, nb::arg("values"), nb::arg("weights").none(), nb::arg("fraction_bits"),
           nb::arg("columns"));
+    m.def("count_rows", &count_rows, nb::arg("correct"), nb::arg("highest"), nb::arg("ties"), nb::arg("fraction_bits"),
+          nb::arg("happened"), nb::arg("top_total"), nb::arg("top_happened"));
+    m.def("row_hashes", &row_hashes, nb::arg("highest"), nb::arg("squares"), nb::arg("most"), nb::arg("out"));
+    m.def("limb_sums_of_powers", &limb_sums_of_powers, nb::arg("values"));
     m.def("line_of_other_width", &line_of_other_width, nb::arg("text"), nb::arg("separator"), nb::arg("width"));
     m.def("limb_sums", &limb_sums, nb::arg("values"), nb::arg("bits"), nb::arg("limbs"));
     m.def("class_sums", &class_sums, nb::arg("p"), nb::arg("truth"), nb::arg("logs"), nb::arg("tails"), nb::arg("sums"),

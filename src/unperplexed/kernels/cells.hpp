@@ -45,6 +45,19 @@ constexpr int HALF_BITS = 14;
 // Columns of DenseCells after the total, in their order.
 enum Column { HAPPENED, SQUARED, FIRST, SECOND_HIGH, SECOND_LOW, LOW, HIGH, COLUMNS };
 
+// A probability added to the columns of its cell, each so far from the next.
+INLINED void add_happened(double* cell, Index size, double x, std::uint32_t place, double each) {
+    const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
+    if (cell[HAPPENED * size] == 0) cell[LOW * size] = cell[HIGH * size] = x;
+    cell[HAPPENED * size] += each;
+    cell[SQUARED * size] += each * each;
+    cell[FIRST * size] += each * static_cast<double>(place);
+    cell[SECOND_HIGH * size] += each * static_cast<double>(square >> HALF_BITS);
+    cell[SECOND_LOW * size] += each * static_cast<double>(square & ((1U << HALF_BITS) - 1));
+    cell[LOW * size] = std::min(cell[LOW * size], x);
+    cell[HIGH * size] = std::max(cell[HIGH * size], x);
+}
+
 // Values that happened, each with its weight or 1, added to the columns of their cells. Where those of a cell lie side
 // by side, a value touches one line of memory, not seven.
 void happened(Vector<const double> values, std::optional<Vector<const double>> weights, int fraction_bits,
@@ -62,17 +75,41 @@ void happened(Vector<const double> values, std::optional<Vector<const double>> w
     for (Index row = 0; row < n; ++row) {
         const auto [code, place] = grid.of(x[row]);
         const double each = w ? w[row] : 1.0;
-        const std::uint64_t square = static_cast<std::uint64_t>(place) * place;
-        double* cell = to + step * code;
-        if (cell[HAPPENED * size] == 0) cell[LOW * size] = cell[HIGH * size] = x[row];
-        cell[HAPPENED * size] += each;
-        cell[SQUARED * size] += each * each;
-        cell[FIRST * size] += each * static_cast<double>(place);
-        cell[SECOND_HIGH * size] += each * static_cast<double>(square >> HALF_BITS);
-        cell[SECOND_LOW * size] += each * static_cast<double>(square & ((1U << HALF_BITS) - 1));
-        cell[LOW * size] = std::min(cell[LOW * size], x[row]);
-        cell[HIGH * size] = std::max(cell[HIGH * size], x[row]);
+        add_happened(to + step * code, size, x[row], place, each);
     }
+}
+
+// Primitives of rows that weigh 1: what happened in each, and of those with one top class the pair of that, added to
+// their cells. How many rows have several top classes.
+Index count_rows(Vector<const double> correct, Vector<const double> highest, Vector<const Index> ties, int fraction_bits,
+                 Matrix<double> happened, Vector<double> top_total, Matrix<double> top_happened) {
+    const Grid grid(fraction_bits);
+    const Index n = correct.shape(0);
+    for (const auto& columns : {happened, top_happened}) {
+        if (columns.shape(0) != COLUMNS || columns.shape(1) != grid.size) {
+            throw nb::value_error("count_rows: shapes do not go together");
+        }
+    }
+    if (static_cast<Index>(highest.shape(0)) != n || static_cast<Index>(ties.shape(0)) != n ||
+        top_total.shape(0) != grid.size) {
+        throw nb::value_error("count_rows: shapes do not go together");
+    }
+    const Index size = happened.stride(0), step = happened.stride(1);
+    const Index top_size = top_happened.stride(0), top_step = top_happened.stride(1);
+    Index several = 0;
+    nb::gil_scoped_release released;
+    for (Index row = 0; row < n; ++row) {
+        const double p = correct.data()[row] + 0.0, high = highest.data()[row];  // -0.0 is 0
+        const auto [code, place] = grid.of(p);
+        add_happened(happened.data() + step * code, size, p, place, 1);
+        if (ties.data()[row] != 1) {
+            ++several;
+            continue;
+        }
+        if (p == high) add_happened(top_happened.data() + top_step * code, top_size, p, place, 1);
+        top_total.data()[p == high ? code : grid.of(high).code] += 1;
+    }
+    return several;
 }
 
 template <class From>

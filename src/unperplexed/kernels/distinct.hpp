@@ -70,7 +70,7 @@ class Hashed {
     // The entry of a key, or a free one for it.
     Entry& of(double key) {
         std::size_t at = mixed(std::bit_cast<std::uint64_t>(key), log_);
-        while (entries_[at].used() && entries_[at].key != key) at = (at + 1) & (entries_.size() - 1);
+        while (entries_[at].key != key && entries_[at].used()) at = (at + 1) & (entries_.size() - 1);
         return entries_[at];
     }
 

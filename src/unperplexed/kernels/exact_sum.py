@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lib.typing import Floats
-from .rows import LIMB_BITS, LIMB_ROWS, limb_sums
+from .rows import LIMB_BITS, LIMB_ROWS, limb_sums, limb_sums_of_powers
 
 UNIT_BITS = 124
 """Sums are whole multiples of 2**-124."""
@@ -48,11 +48,24 @@ def exact_sum(x: Floats, bits: int = 10, limbs: int = 3) -> ExactSum:
         units = sum(_units(value) for value in x[finite & ~usual].tolist())
         x = x[usual]
     for start in range(0, x.size, LIMB_ROWS):
-        whole = 0
-        for limb in limb_sums(x[start : start + LIMB_ROWS], bits, limbs):
-            whole = (whole << LIMB_BITS) + limb
-        units += whole << (UNIT_BITS + bits - limbs * LIMB_BITS)
+        units += _whole(limb_sums(x[start : start + LIMB_ROWS], bits, limbs), bits)
     return ExactSum(units, rest)
+
+
+def exact_sums_of_powers(x: Floats) -> tuple[ExactSum, ExactSum]:
+    """Sum values and their squares, none of them NaN, as `exact_sum` does up to 2**10 and 2**20."""
+    if limbs := limb_sums_of_powers(x):
+        return ExactSum(_whole(limbs[0], 10)), ExactSum(_whole(limbs[1], 20))
+    with np.errstate(over="ignore"):
+        return exact_sum(x), exact_sum(x * x, bits=20, limbs=4)
+
+
+def _whole(limbs: list[int], bits: int) -> int:
+    """Put limbs together, as units."""
+    whole = 0
+    for limb in limbs:
+        whole = (whole << LIMB_BITS) + limb
+    return whole << (UNIT_BITS + bits - len(limbs) * LIMB_BITS)
 
 
 def _units(value: float) -> int:

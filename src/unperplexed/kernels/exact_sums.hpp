@@ -50,6 +50,16 @@ DISPATCHED void limbs_in(const double* x, Index n, double scale, Index limbs, do
     }
 }
 
+// Squares, and whether all values are below 2^10, which NaN is not.
+DISPATCHED bool squares_in(const double* x, Index n, double* to) {
+    Index beyond = 0;
+    for (Index k = 0; k < n; ++k) {
+        to[k] = x[k] * x[k];
+        beyond |= !(to[k] < 0x1p20);
+    }
+    return !beyond;
+}
+
 // Sums of the limbs of values below 2^bits, from the highest on: whole numbers, so exact in any order.
 std::vector<Index> limb_sums(Vector<const double> values, int bits, Index limbs) {
     if (limbs < FEWEST_LIMBS || limbs > MOST_LIMBS) throw nb::value_error("limb_sums: from 3 to 5 limbs only");
@@ -64,6 +74,32 @@ std::vector<Index> limb_sums(Vector<const double> values, int bits, Index limbs)
         for (Index limb = 0; limb < limbs; ++limb) sums[limb] += static_cast<Index>(found[limb]);
     }
     return sums;
+}
+
+// Of values the limbs of their sum, below 2^10, and of that of their squares, below 2^20; none where a value is not.
+std::vector<std::vector<Index>> limb_sums_of_powers(Vector<const double> values) {
+    constexpr Index AT_ONCE = 1024, OF_SQUARES = 4;
+    const Index n = values.shape(0);
+    const double* x = values.data();
+    std::vector<Index> sums(FEWEST_LIMBS, 0), of_squares(OF_SQUARES, 0);
+    std::array<double, AT_ONCE> square;
+    bool usual = true;
+    {
+        nb::gil_scoped_release released;
+        for (Index start = 0; usual && start < n; start += AT_ONCE) {
+            const Index m = std::min(AT_ONCE, n - start);
+            usual = squares_in(x + start, m, square.data());
+            std::array<double, MOST_LIMBS> found{}, found_of_squares{};
+            limbs_in(x + start, m, 0x1p26, FEWEST_LIMBS, found.data());
+            limbs_in(square.data(), m, 0x1p16, OF_SQUARES, found_of_squares.data());
+            for (Index limb = 0; usual && limb < FEWEST_LIMBS; ++limb) sums[limb] += static_cast<Index>(found[limb]);
+            for (Index limb = 0; usual && limb < OF_SQUARES; ++limb) {
+                of_squares[limb] += static_cast<Index>(found_of_squares[limb]);
+            }
+        }
+    }
+    if (!usual) return {};
+    return {sums, of_squares};
 }
 
 }  // namespace

@@ -68,11 +68,11 @@ class Raw {
         counted_ += n;
     }
 
-    // Count as zeros, and above 1/2, what is; of a row that is none after all, nothing.
+    // Count as zeros, and above 1/2, what is; of a row that is none after all, nothing. Its values are so far apart.
     template <class T>
-    INLINED void corrected(const T* x, Index n, T high, const Pass& pass, bool usual) {
+    INLINED void corrected(const T* x, Index n, Index step, T high, const Pass& pass, bool usual) {
         if (!usual) {
-            for (Index i = 0; i < n; ++i) total_[key(x[i]) + 1] -= 1;
+            for (Index i = 0; i < n; ++i) total_[key(x[i * step]) + 1] -= 1;
             return;
         }
         const double zeros = static_cast<double>(pass.zeros);
@@ -84,7 +84,7 @@ class Raw {
             return;
         }
         for (Index i = 0; i < n; ++i) {
-            if (large(x[i])) moved(x[i]);
+            if (large(x[i * step])) moved(x[i * step]);
         }
     }
 
@@ -182,10 +182,11 @@ void odd(const Job<From>& job, Index row, const T* x, Index n, T correct, bool k
     if (job.total && known && distribution) weighed(job, row, x, n);
 }
 
+// Some rows, one after the other.
 template <class T, class From>
-INLINED void each_row(const Job<From>& job, T* buffer) {
+INLINED void each_row(const Job<From>& job, T* buffer, Index row, Index end) {
     const Index n = job.from.classes;
-    for (Index row = 0; row < job.from.rows; ++row) {
+    for (; row < end; ++row) {
         const From* at = job.from.data + row * job.from.row_stride;
         const T* x;
         if constexpr (std::is_same_v<T, From>) {
@@ -214,16 +215,94 @@ INLINED void each_row(const Job<From>& job, T* buffer) {
         job.to.put(row, correct, 0, high, hit, pass);
         const bool distribution = std::abs(pass.total - 1) <= SUM_TOLERANCE;
         if (counting) {
-            job.raw->corrected(x, n, high, pass, distribution);
+            job.raw->corrected(x, n, 1, high, pass, distribution);
         } else if (job.weights && job.total && known && distribution) {
             weighed(job, row, x, n);
         }
     }
 }
 
-DISPATCHED void run(const Job<float>& job, float* buffer) { each_row(job, buffer); }
-DISPATCHED void run(const Job<double>& job, double* buffer) { each_row(job, buffer); }
-DISPATCHED void run(const Job<Half>& job, float* buffer) { each_row(job, buffer); }
+// Rows of few classes, as many as a vector has lanes, class by class: each row is summed in the order of its classes.
+// Nothing is done, and false returned, where one is odd, or has no outcome.
+template <class T, class From>
+INLINED bool lanes_of_rows(const Job<From>& job, Index row) {
+    using Bits = typename Lanes<T>::Bits;
+    using Vector = typename Lanes<T>::Vector;
+    constexpr Index LANES_OF = Lanes<T>::COUNT;
+    const Index n = job.from.classes;
+    alignas(32) std::array<T, FEW_CLASSES * LANES_OF> x;
+    for (Index r = 0; r < LANES_OF; ++r) {
+        const From* at = job.from.data + (row + r) * job.from.row_stride;
+        for (Index k = 0; k < n; ++k) {
+            if constexpr (std::is_same_v<T, From>) {
+                x[k * LANES_OF + r] = at[k * job.from.class_stride];
+            } else {
+                x[k * LANES_OF + r] = single(at[k * job.from.class_stride]);
+            }
+        }
+    }
+    Bits most = loaded<Bits>(x.data()), signs = most;
+    std::array<Wide, LANES_OF / 4> total, squares;
+    for (Index h = 0; h < LANES_OF / 4; ++h) {
+        total[h] = four(x.data() + 4 * h);
+        squares[h] = total[h] * total[h];
+    }
+    for (Index k = 1; k < n; ++k) {
+        const T* at = x.data() + k * LANES_OF;
+        const Bits bits = loaded<Bits>(at);
+        most = bits > most ? bits : most;
+        signs |= bits;
+        for (Index h = 0; h < LANES_OF / 4; ++h) {
+            const Wide v = four(at + 4 * h);
+            total[h] += v;
+            squares[h] += v * v;
+        }
+    }
+    bool usual = true;
+    for (Index r = 0; r < LANES_OF; ++r) {
+        usual &= signs[r] >= 0 && most[r] <= std::bit_cast<typename Lanes<T>::Word>(T(1)) && job.truth[row + r] >= 0 &&
+                 job.truth[row + r] < n;
+    }
+    if (!usual) return false;
+    const Vector high = std::bit_cast<Vector>(most);
+    Bits ties{}, zeros{};
+    for (Index k = 0; k < n; ++k) {
+        const Vector v = loaded<Vector>(x.data() + k * LANES_OF);
+        ties -= (Bits)(v == high);
+        zeros -= (Bits)(v == T(0));
+    }
+    if (job.raw) {
+        job.raw->room(n * LANES_OF);
+        Index i = 0;
+        for (; i + STRANDS <= n * LANES_OF; i += STRANDS) job.raw->eight(x.data() + i);
+        for (; i < n * LANES_OF; ++i) job.raw->one(x[i]);
+    }
+    for (Index r = 0; r < LANES_OF; ++r) {
+        const Pass pass{total[r / 4][r % 4], squares[r / 4][r % 4], ties[r], zeros[r]};
+        const T correct = x[job.truth[row + r] * LANES_OF + r];
+        job.to.put(row + r, correct, 0, high[r], correct == high[r] ? 1.0 / static_cast<double>(pass.ties) : 0.0, pass);
+        if (job.raw) {
+            job.raw->corrected(x.data() + r, n, LANES_OF, high[r], pass, std::abs(pass.total - 1) <= SUM_TOLERANCE);
+        }
+    }
+    return true;
+}
+
+template <class T, class From>
+INLINED void all_rows(const Job<From>& job, T* buffer) {
+    constexpr Index AT_ONCE = Lanes<T>::COUNT;
+    Index row = 0;
+    if (job.from.classes < FEW_CLASSES && !job.weights) {
+        for (; row + AT_ONCE <= job.from.rows; row += AT_ONCE) {
+            if (!lanes_of_rows<T>(job, row)) each_row(job, buffer, row, row + AT_ONCE);
+        }
+    }
+    each_row(job, buffer, row, job.from.rows);
+}
+
+DISPATCHED void run(const Job<float>& job, float* buffer) { all_rows(job, buffer); }
+DISPATCHED void run(const Job<double>& job, double* buffer) { all_rows(job, buffer); }
+DISPATCHED void run(const Job<Half>& job, float* buffer) { all_rows(job, buffer); }
 
 template <class From>
 using Computed = std::conditional_t<std::is_same_v<From, double>, double, float>;

@@ -219,6 +219,31 @@ def limb_sums(x: Floats, bits: int, limbs: int) -> list[int]:
     return found
 
 
+def limb_sums_of_powers(x: Floats) -> list[list[int]]:
+    """Cut values and their squares as `limb_sums` does, below 2**10 and 2**20, into 3 and 4 limbs.
+
+    Nothing where a value is not below, or where there is no compiled kernel: who asks does it step by step then.
+    """
+    return [] if _kernel is None else [list(sums) for sums in _kernel.limb_sums_of_powers(np.ascontiguousarray(x))]
+
+
+def row_hashes(rows: Rows, most: int) -> tuple[Ints, Ints]:
+    """Hash rows by their highest probability and the sum of squares, and say which hashes are at most so high."""
+    if _kernel is not None:
+        key = np.empty(rows.squares.size, dtype=np.int64)
+        some = _kernel.row_hashes(*map(np.ascontiguousarray, (rows.highest, rows.squares)), most, key)
+        return key, np.flatnonzero(key <= most) if some else np.empty(0, dtype=np.int64)
+    x = rows.highest.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(29)
+    x ^= rows.squares.view(np.uint64)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(32)
+    x *= np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(31)
+    key = (x >> np.uint64(1)).view(np.int64)
+    return key, np.flatnonzero(key <= most)
+
+
 class Grid:
     """The cells probabilities are counted in. The definition is final: all tallies and kernels share it.
 
@@ -305,6 +330,21 @@ class Grid:
             np.add.at(column, code, amount)
         np.minimum.at(columns[-2], code, values)
         np.maximum.at(columns[-1], code, values)
+
+    def count_rows(self, rows: Rows, happened: Floats, top_total: Floats, top_happened: Floats) -> Ints:
+        """Add what happened in rows that weigh 1 to columns, and the pairs of the top to others.
+
+        Places of rows with several top classes are returned: their top is not counted.
+        """
+        if _kernel is not None:
+            given = (np.ascontiguousarray(x) for x in (rows.correct, rows.highest, rows.ties))
+            several = _kernel.count_rows(*given, self.fraction_bits, happened, top_total, top_happened)
+            return np.flatnonzero(rows.ties != 1) if several else np.empty(0, dtype=np.int64)
+        self.count_happened(rows.correct + 0.0, None, happened)  # -0.0 is 0
+        one = rows.ties == 1
+        self.count(rows.highest[one], top_total)
+        self.count_happened(rows.highest[one & (rows.hit > 0)], None, top_happened)
+        return np.flatnonzero(~one)
 
     def centres(self, code: Ints) -> Floats:
         """Middle of each cell, as a probability."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.typing import AnyFloats, Bools, Floats
+from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import Grid
@@ -22,6 +22,9 @@ from .tables import Cells, PairTable
 
 RUN_ROWS = 1 << 18
 """Rows are counted so many at a time."""
+
+LEAST_ROWS = 1 << 14
+"""And of each so many of these it is said what the least probable outcome was given."""
 
 
 class ColumnCounter:
@@ -36,15 +39,19 @@ class ColumnCounter:
         """Whether these can be counted so."""
         return _kernel is not None and forecasts.plain_column
 
-    def add(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> Bools:
-        """Count rows, and say which are left out: those that are invalid, not there, or next to 1/2 or 0."""
-        odd = np.empty(p.size, dtype=bool)
+    def add(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> tuple[Ints, NDArray[np.float32]]:
+        """Count rows, and say which are left out: those that are invalid, not there, or next to 1/2 or 0.
+
+        And the lowest probability that any outcome of each `LEAST_ROWS` rows was given, of those that are counted: in
+        single precision, and 1/2 if it is not less.
+        """
+        odd, least = np.empty(p.size, dtype=bool), np.empty(-(-p.size // LEAST_ROWS), dtype=np.float32)
         if p.dtype not in self._counted:
             kernel: Any = _kernel
             kind = kernel.Column32 if p.dtype == np.float32 else kernel.Column64
             self._counted[p.dtype] = kind(self._exact_limit, self._grid.fraction_bits)
-        self._counted[p.dtype].add(p, truth, odd)
-        return odd
+        some_odd = self._counted[p.dtype].add(p, truth, odd, least)
+        return np.flatnonzero(odd) if some_odd else _NONE, least
 
     def tables(self) -> list[tuple[PairTable, dict[int, PairTable], BinaryRows]]:
         """Pairs of both classes, top-label pairs by the size of the tie, and rows by outcome; for each precision."""
@@ -69,6 +76,9 @@ class ColumnCounter:
         one, two = pairs.only(pairs.key > half), pairs.only(pairs.key == half)
         top = {1: one, 2: replace(two, total=two.happened)}
         return pairs, {ties: table for ties, table in top.items() if table.key.size}, rows
+
+
+_NONE = np.empty(0, dtype=np.int64)
 
 
 def _cells(columns: Floats) -> Cells:

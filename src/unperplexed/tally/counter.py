@@ -15,8 +15,8 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block, Forecasts, Notes
 from ..kernels.devices import DeviceRows
-from ..kernels.exact_sum import ExactSum, exact_sum
-from ..kernels.rows import crowded
+from ..kernels.exact_sum import ExactSum, exact_sums_of_powers
+from ..kernels.rows import Rows, crowded
 from ..scores.rules import Score
 from ..statistics.means import weighted_sum
 from .binary import BinaryCounter
@@ -96,10 +96,9 @@ class BlockCounter:
             yield forecasts
             return
         for p, truth, start in forecasts.runs(RUN_ROWS):
-            left_out = self.columns.add(p, truth)
+            odd, least = self.columns.add(p, truth)
             if self.surprises is not None:
-                self.surprises.add_column(forecasts, p, truth, start, left_out)
-            odd = np.flatnonzero(left_out)
+                self.surprises.add_column(forecasts, p, truth, start, odd, least)
             rows = p.size - odd.size
             self.n_rows += rows
             self.n_weighing += rows
@@ -120,17 +119,14 @@ class BlockCounter:
 
     def _add_block(self, block: Block, forecasts: Forecasts) -> None:
         rows, weights = block.rows, block.weights
-        w = np.ones(len(block)) if weights is None else weights
         self.n_weighing += len(block)
-        self.weight += float(w.sum())
-        self.weight_squared += weighted_sum(w, w)
+        self.weight += len(block) if weights is None else float(weights.sum())
+        self.weight_squared += len(block) if weights is None else weighted_sum(weights, weights)
         self._count_pairs(block)
+        self._count_happened(rows, weights)
         self.row_sample.add(rows, block.reported)
         if self.binary is not None:
             self.binary.add(block)
-        for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
-            here = rows.ties == ties
-            self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
         if self.classes is not None:
             self.classes.add(block.probabilities, block.truth, rows.correct, weights)
         if self.diagnosis is not None and not self._asked and isinstance(block.reported, DeviceRows):
@@ -138,6 +134,7 @@ class BlockCounter:
         if self.surprises is not None:
             self.surprises.add(block, forecasts.source)
         if self.predictions is not None:
+            w = np.ones(len(block)) if weights is None else weights
             self.predictions.add(top_classes(block.probabilities, rows, block.truth, w))
         shard = None if self.shards is None else forecasts.shards(block.index)
         if self.diagnosis is not None:
@@ -157,17 +154,16 @@ class BlockCounter:
                 self.shards.add_score(score.name, shard, x, weights)
 
     def _add_score(self, name: str, x: Floats, weights: Floats | None) -> None:
-        with np.errstate(over="ignore"):
-            square = x * x
         if weights is None:
-            mean = exact_sum(x)
-            found = (mean, mean, exact_sum(square, bits=20, limbs=4))
+            mean, square = exact_sums_of_powers(x)
+            found = (mean, mean, square)
         else:
-            w2 = weights * weights
+            with np.errstate(over="ignore"):
+                w2, square_of = weights * weights, x * x
             found = (
                 ExactSum(rest=weighted_sum(weights, x)),
                 ExactSum(rest=weighted_sum(w2, x)),
-                ExactSum(rest=weighted_sum(w2, square)),
+                ExactSum(rest=weighted_sum(w2, square_of)),
             )
         self.score_sums[name] = added(self.score_sums[name], found)
 
@@ -183,7 +179,20 @@ class BlockCounter:
                 self._to_cells()
                 rest = None if weights is None else np.repeat(weights, p.shape[1])[taken:]
                 self.pairs.add(p.reshape(-1)[taken:], rest)
-        self.pairs.add_happened(block.rows.correct + 0.0, block.weights)  # -0.0 is 0
+
+    def _count_happened(self, rows: Rows, weights: Floats | None) -> None:
+        """Count what happened, and the top-label pairs."""
+        if isinstance(self.pairs, DenseCells) and weights is None:
+            if 1 not in self.top:
+                self.top[1] = DenseCells(self.grid, None)
+            top = self.top[1]
+            assert isinstance(top, DenseCells)
+            rows = rows[self.pairs.add_rows(rows, top)]
+        else:
+            self.pairs.add_happened(rows.correct + 0.0, weights)  # -0.0 is 0
+        for ties in np.flatnonzero(np.bincount(rows.ties)).tolist():
+            here = rows.ties == ties
+            self._count_top(ties, rows.highest[here], rows.hit[here] > 0, None if weights is None else weights[here])
 
     def _count_top(self, ties: int, highest: Floats, hit: NDArray[np.bool_], weights: Floats | None) -> None:
         counts = self.top.get(ties)
@@ -218,7 +227,8 @@ class BlockCounter:
     def tables(self) -> tuple[PairTable, dict[int, PairTable]]:
         """Pairs of all classes, and top-label pairs by the size of the tie."""
         top = sorted(self.top.items())
-        return self.pairs.table(), {ties: x if isinstance(x, Cells) else x.table() for ties, x in top}
+        tables = {ties: x if isinstance(x, Cells) else x.table() for ties, x in top}
+        return self.pairs.table(), {ties: table for ties, table in tables.items() if table.key.size}
 
 
 def counters_of(stream: Iterator[Forecasts], jobs: int, new: Callable[[Forecasts], BlockCounter]) -> list[BlockCounter]:

@@ -7,6 +7,7 @@ are, and not on their order or on how they are split (a bottom-k sketch: Cohen a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.devices import DeviceRows
-from ..kernels.rows import COARSE, Rows
+from ..kernels.rows import COARSE, Rows, row_hashes
 
 ROOM = 1 << 16
 """So many probabilities are kept, of whole rows."""
@@ -32,22 +33,20 @@ class RowSample:
 
     @staticmethod
     def of(rows: Rows, p: AnyFloats | DeviceRows, highest: int) -> RowSample:
-        """Hash rows, and keep those whose hash is at most so high and for which there is room."""
-        key, room = _hashes(rows), ROOM // p.shape[1]
-        some = np.flatnonzero(key <= highest)
+        """Hash rows, and keep those whose hash is at most so high and for which there is room; in no order."""
+        key, some = row_hashes(rows, highest)
+        room = ROOM // p.shape[1]
         if some.size > room:
-            distinct = np.unique(key[some])
-            some = some[key[some] <= distinct[:room][-1]]
+            some = some[key[some] <= _nth_distinct(key[some], room)]
         code, _ = COARSE.places(np.ascontiguousarray(np.asarray(p[some])).reshape(-1))
         cells = np.sort(code.astype(np.uint8).reshape(-1, p.shape[1]), axis=1, kind="stable")
-        return RowSample(key[some], np.ones(some.size), cells).lowest()
+        return RowSample(key[some], np.ones(some.size), cells)
 
     def __add__(self, other: RowSample) -> RowSample:
         """Take both together."""
         if not self.key.size or not other.key.size:
             return self if self.key.size else other
-        both = [np.concatenate([getattr(x, name) for x in (self, other)]) for name in ("key", "count", "cells")]
-        return RowSample(*both).lowest()
+        return together([self, other])
 
     def lowest(self) -> RowSample:
         """Add up equal rows, and keep as many as there is room for."""
@@ -60,30 +59,48 @@ class RowSample:
         return RowSample(key[room], count[room], self.cells[first[room]])
 
 
+def together(samples: Sequence[RowSample]) -> RowSample:
+    """Take several together."""
+    return RowSample(
+        *(np.concatenate([getattr(x, name) for x in samples]) for name in ("key", "count", "cells"))
+    ).lowest()
+
+
+def _nth_distinct(key: Ints, n: int) -> int:
+    """Give the nth lowest of distinct keys, or the highest if there are fewer; most keys need not be sorted."""
+    few = np.partition(key, 2 * n)[: 2 * n] if key.size > 2 * n else key
+    distinct = np.unique(few)
+    if distinct.size < n and few is not key:
+        distinct = np.unique(key)
+    return int(distinct[:n][-1])
+
+
 class RowSampleCounter:
     """Keeps some rows of a tally. Of two classes either tells the other: there is nothing to keep."""
 
     def __init__(self, n_classes: int) -> None:
         none = RowSample(np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, n_classes), dtype=np.uint8))
-        self.sample = none if 2 < n_classes <= ROOM else None
+        self._kept = none if 2 < n_classes <= ROOM else None
+        self._waiting: list[RowSample] = []
 
     def add(self, rows: Rows, p: AnyFloats | DeviceRows) -> None:
-        """Keep what belongs among the rows kept."""
-        if self.sample is not None:
-            full = len(self.sample.key) == ROOM // p.shape[1]
-            self.sample += RowSample.of(rows, p, int(self.sample.key[-1]) if full else _HIGHEST)
+        """Keep what belongs among the rows kept, or may: that is found out when as many wait as there is room for."""
+        if self._kept is not None:
+            room = ROOM // p.shape[1]
+            full = len(self._kept.key) == room
+            self._waiting.append(RowSample.of(rows, p, int(self._kept.key[-1]) if full else _HIGHEST))
+            if not full or sum(len(some.key) for some in self._waiting) > room:
+                self._keep()
+
+    def _keep(self) -> None:
+        if self._kept is not None and self._waiting:
+            self._kept, self._waiting = together([self._kept, *self._waiting]), []
+
+    @property
+    def sample(self) -> RowSample | None:
+        """The rows kept."""
+        self._keep()
+        return self._kept
 
 
 _HIGHEST = (1 << 63) - 1
-
-
-def _hashes(rows: Rows) -> Ints:
-    """Hash of each row by its highest probability and the sum of squares, from 0 to 2**63 - 1."""
-    x = rows.highest.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(29)
-    x ^= rows.squares.view(np.uint64)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(32)
-    x *= np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(31)
-    return (x >> np.uint64(1)).view(np.int64)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from .._lib.typing import (
     AnyFloats,
-    Bools,
     Floats,
     Ints,
     ReadOnlyArrays,
 )
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
+from .columns import LEAST_ROWS
 
 MOST = 20
 """So many rows are kept."""
@@ -101,32 +101,33 @@ class SurpriseCounter:
             self._keep(source, correct, chosen.index, chosen.truth, predicted, highest, weights)
 
     def add_column(
-        self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Bools
+        self,
+        forecasts: Forecasts,
+        p: AnyFloats,
+        truth: NDArray[np.int8 | np.int64],
+        start: int,
+        odd: Ints,
+        least_given: NDArray[np.float32],
     ) -> None:
-        """See rows of one column from a place on, but for those that the kernel left out, as odd ones."""
-        for at in range(0, p.size, _RUN):
-            here = slice(at, at + _RUN)
-            if self._may_hold(p[here], truth[here]):
-                self._add_run(forecasts, p[here], truth[here], start + at, odd[here])
+        """See rows of one column from a place on, but for those that the kernel left out, as odd ones.
 
-    def _may_hold(self, p: AnyFloats, truth: NDArray[np.int8 | np.int64]) -> bool:
-        """Whether any of these rows may belong among those kept: by how far p is from what happened, 0 or 1.
-
-        That is 1 less what was given, but for rounding: a margin makes sure that none is missed.
+        Of each `LEAST_ROWS` rows the lowest probability of an outcome is given, in single precision and up to 1/2: most
+        need not be looked at.
         """
-        if len(self.rows) < MOST:
-            return True
-        off = np.subtract(p, truth, dtype=p.dtype, casting="unsafe")
-        return not np.abs(off, out=off).max() < 1 - self.rows[-1].probability - _MARGIN  # NaN may
+        for run, lowest in enumerate(least_given):
+            if len(self.rows) < MOST or lowest <= np.float32(self.rows[-1].probability):
+                here = slice(run * LEAST_ROWS, (run + 1) * LEAST_ROWS)
+                left_out = odd[slice(*np.searchsorted(odd, [here.start, here.stop]))] - here.start
+                self._add_run(forecasts, p[here], truth[here], start + here.start, left_out)
 
     def _add_run(
-        self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Bools
+        self, forecasts: Forecasts, p: AnyFloats, truth: NDArray[np.int8 | np.int64], start: int, odd: Ints
     ) -> None:
         other = 1 - p
         correct = np.where(truth == 1, p, other)
         correct[odd] = np.inf
         some = self._candidates(correct)
-        some = some[~odd[some]]
+        some = some[correct[some] < np.inf]
         if some.size:
             highest = np.maximum(p[some], other[some])
             index = forecasts.numbers_of(start + some)
@@ -148,6 +149,3 @@ class SurpriseCounter:
 
 
 _FEW = 64 * MOST
-_RUN = 1 << 14
-_MARGIN = 1e-6
-"""More than what single precision rounds off. Too large a one costs time, too small a one rows."""

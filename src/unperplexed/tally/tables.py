@@ -17,6 +17,7 @@ from ..kernels.rows import (
     CoarseGrid,
     DistinctValues,
     Grid,
+    Rows,
     moments,
 )
 
@@ -188,9 +189,10 @@ class ExactCounts:
     def table(self) -> PairTable:
         """Give what was counted."""
         values, total, _ = self._all.columns()
-        happened, weight, squared = self._happened.columns()
-        both = PairTable(values, total, np.zeros_like(total), np.zeros_like(total))
-        return both.beside(PairTable(happened, np.zeros_like(weight), weight, squared)).merged()
+        happened, weight, squared = self._happened.columns()  # of some of these values, in the same order
+        columns = np.zeros((2, values.size))
+        columns[:, np.searchsorted(values, happened)] = weight, squared
+        return PairTable(values, total, *columns)
 
 
 class DenseCells:
@@ -213,6 +215,10 @@ class DenseCells:
     def add_happened(self, values: Floats, weights: Floats | None) -> None:
         """Add values that happened, without their part in the total."""
         self.totals.grid.count_happened(values, weights, self.happened)
+
+    def add_rows(self, rows: Rows, top: DenseCells) -> Ints:
+        """Add what happened in rows that weigh 1, and their top-label pairs to another table; of those returned not."""
+        return self.totals.grid.count_rows(rows, self.happened, top.totals.total, top.happened)
 
     def table(self) -> Cells:
         """Keep the cells that are occupied."""
