@@ -57,14 +57,15 @@ from .tables import (
     PairTable,
     grid_of,
 )
+from .tags import UNKNOWN, Tags
 
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 7
+VERSION = 8
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
 anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
-rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"."""
+rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"; up to 7 there are no tags."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
@@ -89,6 +90,7 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
         **{name: state[name] for name in _PLAIN},
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
+        "tags": asdict(state["tags"]),
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], ClassPairTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
@@ -182,7 +184,8 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
-    if version == 6:
+    header["tags"] = {kind: list(UNKNOWN) for kind in ("names", "models", "periods")}
+    if version >= 6:
         return
     header["binary"] = False
     if header["n_classes"] == 2 and "shards" in header["parts"]:
@@ -360,6 +363,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "exact": _flag(header["exact"]),
         "notes": _notes(header["notes"]),
         "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
+        "tags": Tags.of_file(header["tags"]),
         "labels": _labels(sections.read("labels", MOST_LABEL_BYTES)),
     }
     n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
