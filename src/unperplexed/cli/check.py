@@ -120,8 +120,11 @@ def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figur
 
 def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .assessing import assessment_of
+    from .counting import READING
+    from .outputs import TALLY
 
-    return assessment_of(argparse.Namespace(**{**vars(a), "files": [path], "quiet": True}))
+    counted = {**READING, "format": None} if path.lower().endswith(TALLY) else {}  # how FILE is read is not about it
+    return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
 
 
 def _compared(a: argparse.Namespace) -> Comparison:

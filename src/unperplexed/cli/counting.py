@@ -22,7 +22,7 @@ from ..tally.tally import Tally
 from .outputs import TALLY, sayer
 
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
-_ROWS: dict[str, Any] = {
+READING: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
     **dict.fromkeys(
         ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
@@ -78,7 +78,7 @@ def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str
 
 def refuse_reading(arguments: argparse.Namespace, name: str) -> None:
     """A tally's rows are counted: what says how to read or count them would be ignored."""
-    given = [name for name, default in _ROWS.items() if getattr(arguments, name, default) != default]
+    given = [name for name, default in READING.items() if getattr(arguments, name, default) != default]
     if given:
         option = given[0].replace("_", "-")
         raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
