@@ -375,7 +375,7 @@ class RiskProfileDisplay:
 
 _ELSEWHERE = {
     "n_bins": 'the curve needs no bins; measured="equal-width:bins=5", kind="averages" draws bins',
-    "strategy": 'measured="equal-population:bins=5", kind="averages" draws quantiles, "equal-width:bins=5" equal widths',
+    "strategy": 'measured="equal-population:bins=5", kind="averages" draws quantiles; "equal-width:bins=5" widths',
     "ref_line": "the identity line is part of the diagram",
     **dict.fromkeys(
         ("color", "c", "linestyle", "ls", "linewidth", "lw", "marker", "alpha"),
