@@ -101,7 +101,7 @@ class ForecastMetric(Metric):
     ``refinement_loss`` is that of `unperplexed.refinement_loss` within 1e-5; a probability of exactly 0 counts as
     1e-8 / C. It adds up the log loss at 41 temperatures, which takes 41 passes over each batch.
 
-    A module that holds the metric can be scripted by ``torch.jit.script`` and saved. The metric itself counts in Python:
+    A module that holds the metric can be scripted by ``torch.jit.script`` and saved. The metric counts in Python:
     scripted, neither it nor its `update` and `compute` can be called, so keep the module as it was for evaluation.
 
     A `MetricCollection` lets metrics share counts that were equal after the first batch. Where members differ in
