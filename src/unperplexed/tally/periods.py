@@ -66,8 +66,12 @@ def joined(periods: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(span: Span) -> str:
-    first, last = (date.fromordinal(day).isoformat() for day in span)
-    return first if first == last else f"{first}/{last}"
+    """Name days in the fewest words: by years or months where these are whole."""
+    first, last = map(date.fromordinal, span)
+    months = first.day == 1 and last.day == monthrange(last.year, last.month)[1]
+    years = months and first.month == 1 and last.month == 12
+    begin, end = (each.isoformat()[: 4 if years else 7 if months else 10] for each in (first, last))
+    return begin if begin == end else f"{begin}/{end}"
 
 
 def shared(a: Iterable[str], b: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ class Tags:
     names: tuple[str, ...] = UNKNOWN
     models: tuple[str, ...] = UNKNOWN
     periods: tuple[str, ...] = UNKNOWN
-    """Days from the first to the last, "2026-03-01/2026-03-31", or names."""
+    """Days from the first to the last, such as "2026-03-05/2026-04-02" or "2026-03", or names."""
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
