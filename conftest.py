@@ -16,6 +16,7 @@ else:
     import sys
     import tempfile
     from contextlib import redirect_stderr, redirect_stdout
+    from importlib.metadata import PackageNotFoundError, version
     from pathlib import Path
 
     from printed import differs
@@ -35,6 +36,21 @@ else:
     COMMAND = 'unperplexed() { python -m unperplexed "$@"; }'
     SIMPLE = re.compile(r"unperplexed (?:'[^']*'|[^|<>;&$*?~`{}()\[\]#'])+(?: #.*)?")
     """A command that is nothing but a call, and means the same without a shell and in this process."""
+
+    def needs(page: Path) -> list[str]:
+        """Name the packages that a page needs beside this one, such as of "% needs: mlflow pandas"."""
+        found = re.search(r"^% needs: (.+)$", page.read_text("utf-8"), re.MULTILINE)
+        return [] if found is None else re.findall(r"([\w.-]+)\S*", found[1])
+
+    def installed(package: str) -> bool:
+        """Whether a package is there."""
+        try:
+            return bool(version(package))
+        except PackageNotFoundError:
+            return False
+
+    collect_ignore = [str(page) for page in (ROOT / "docs").rglob("*.md") if not all(map(installed, needs(page)))]
+    """Pages of neighbours that are not here; `.ci/neighbours` runs each with its neighbour alone."""
 
     def setup(namespace):
         """Enter a folder of the document's own, with the files that it may name."""

@@ -1,14 +1,15 @@
 """Tallies of all kinds, and files of them with a right checksum and a wrong content."""
 
 import json
-from dataclasses import replace
+import zlib
+from dataclasses import fields, replace
 from hashlib import sha256
 
 import numpy as np
 
 from helpers import softmax_forecasts
 from unperplexed import Tally
-from unperplexed.tally.serialization import _PREFIX
+from unperplexed.tally.serialization import _PREFIX, _columns
 
 PARTS = ("classes", "predictions", "shards")
 
@@ -47,6 +48,25 @@ def rewritten(content, change):
     length = _PREFIX.size + len(head) + len(body)
     digest = sha256(_PREFIX.pack(magic, version, len(head), length, bytes(32)) + head + body).digest()
     return _PREFIX.pack(magic, version, len(head), length, digest) + head + body
+
+
+def older(content, change):
+    """The same bytes as earlier versions wrote them: no tags, all sections compressed and as wide as their types."""
+    tally = Tally.from_bytes(content)
+    columns = dict(_columns({f.name: getattr(tally, f.name) for f in fields(tally)}))
+    labels = json.dumps(list(tally.labels), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    def wide(header, _, version):
+        bodies = []
+        for section in header["sections"]:
+            body = columns[section["name"]].tobytes() if section["name"] in columns else labels
+            bodies.append(zlib.compress(body, 1))
+            section.update(length=len(body), stored=len(bodies[-1]))
+        plain = [{k: x for k, x in section.items() if k not in ("as", "same")} for section in header["sections"]]
+        header = {k: x for k, x in header.items() if k != "tags"} | {"sections": plain}
+        return change(header, b"".join(bodies), version)
+
+    return rewritten(content, wide)
 
 
 def with_column(name, change):

@@ -54,6 +54,7 @@ def test_a_baseline_that_is_not_passed_beyond_chance(files, capsys):
     assert "as two independent samples" in capsys.readouterr().out
     assert main(["tally", "good.csv", *READ, "-o", "good.tally", "-q"]) == 0
     assert main(["check", "good.tally", "--baseline", "other.tally"]) == 0
+    assert main(["check", "good.csv", *READ, "--labels", "0", "1", "--baseline", "other.tally"]) == 0
 
 
 def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):

@@ -166,6 +166,16 @@ class TestMetric:
         again = ForecastMetric.from_config(metric.get_config())
         assert again.get_config() == metric.get_config()
 
+    @pytest.mark.parametrize("from_logits", [False, True])
+    @pytest.mark.parametrize("rule", [penalized_brier_score, penalized_log_loss])
+    def test_penalized_scores_of_old_histories(self, rows, rule, from_logits):
+        z, y = rows
+        metric = ForecastMetric(rule.__name__, variant="published-code", from_logits=from_logits)
+        metric.update_state(y, z if from_logits else softmax(z).astype(np.float32))
+        expected = rule(y, softmax(z.astype(float)), labels=range(4), variant="published-code")
+        assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
+        assert ForecastMetric.from_config(metric.get_config()).variant == "published-code"
+
     def test_prediction_accuracy_shares_ties(self, rows):
         z, y = rows
         metric = ForecastMetric("prediction_accuracy")
@@ -264,7 +274,7 @@ class TestCallback:
         callback = AssessmentCallback(x, y, resamples=40)
         model, history = self.fitted((x[:150], y[:150]), [callback], epochs=3)
         expected = assess(y, model.predict(x, verbose=0), resamples=0).figures()
-        for name in HEADLINE:
+        for name in (*HEADLINE, "penalized_brier_score", "penalized_log_loss"):
             assert len(history.history[f"val_{name}"]) == 3
             assert history.history[f"val_{name}"][-1] == pytest.approx(expected[name], rel=1e-6)
         assert callback.assessment.intervals["slope"].low < callback.assessment.slope
@@ -393,6 +403,8 @@ def test_callbacks_need_no_mode(figure, better):
         (lambda: PowerLoss(-1), "r: the order must be a finite number above -1"),
         (lambda: ForecastMetric("slope"), "figure: no figure 'slope'. Known: decisiveness, "),
         (lambda: ForecastMetric(floor=2), "floor: expected a probability"),
+        (lambda: ForecastMetric("log_loss", variant="published-code"), "variant: 'log_loss' has one variant"),
+        (lambda: ForecastMetric("penalized_log_loss", variant="old"), "variant: "),
         (lambda: RiskLoss(robustness=-1), "robustness: expected a weight of at least 0"),
         (lambda: BrierLoss(label_smoothing=2), "label_smoothing: expected a share"),
         (lambda: BrierLoss()(np.zeros((4, 2, 2)), np.ones((4, 3)) / 3), "y_true: expected numbers of classes"),

@@ -252,6 +252,23 @@ class TestDisplays:
         alone = AssessmentDisplay.from_predictions(y, p, name="third", kind="averages", resamples=0)
         assert alone.figure_.get_suptitle() == "third"
 
+    def test_over_the_curve_of_scikit_learn(self, rng):
+        y, p = rng.random(200) < 0.5, rng.random(200)
+        theirs = CalibrationDisplay.from_predictions(y, p, name="theirs", ax=Figure().subplots())
+        before = len(theirs.figure_.axes)
+        ours = AssessmentDisplay.from_predictions(y, p, name="ours", ax=theirs.ax_, resamples=0)
+        names = [text.get_text() for text in theirs.ax_.get_legend().get_texts()]
+        assert names == ["Perfectly calibrated", "theirs", "ours"]
+        assert len(ours.figure_.axes) == before
+        assert len({line.get_color() for line in ours.ax_.lines if line.get_label() in ("theirs", "ours")}) == 2
+
+    @pytest.mark.parametrize(
+        "keyword", [{"n_bins": 5}, {"strategy": "quantile"}, {"ref_line": False}, {"color": "red"}]
+    )
+    def test_keywords_of_scikit_learn_are_refused_with_ours(self, rng, keyword):
+        with pytest.raises(InputError, match=f"^{next(iter(keyword))}: .*(measured|curve_kwargs|identity line)"):
+            AssessmentDisplay.from_predictions([0, 1], [0.2, 0.7], **keyword)
+
     @pytest.mark.slow
     def test_all_folds_together(self, tumours, rng):
         x, y = tumours

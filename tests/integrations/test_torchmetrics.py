@@ -511,3 +511,20 @@ def test_two_classes_in_any_shape():
     weighted = ForecastMetric("log_loss")
     weighted.update(p, y, sample_weight=torch.ones(6, 5))
     assert weighted.compute() == flat.compute()
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own, of scripts
+def test_a_module_that_holds_it_is_scripted_and_saved(tmp_path):
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.metric = torch.nn.Linear(4, 3), ForecastMetric(classes=3)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    model, x = Classifier(), torch.rand(5, 4)
+    torch.jit.script(model).save(tmp_path / "model.pt")
+    assert torch.equal(torch.jit.load(tmp_path / "model.pt")(x), model(x))
+    model.metric.update(model(x).softmax(dim=1), torch.tensor([0, 1, 2, 0, 1]))
+    assert model.metric.assessment().n_rows == 5

@@ -60,11 +60,17 @@ def with_section(name, **changes):
 
 
 WRONG = {
-    "another version": (lambda h, b, _: (h, b, 8), "version 8 of the format"),
+    "another version": (lambda h, b, _: (h, b, 9), "version 9 of the format"),
     "no JSON": (lambda _, b, v: (b"{", b, v), "do not fit together"),
     "nested JSON": (lambda _, b, v: (b"[" * 10**6, b, v), "do not fit together"),
     "no sections": (lambda h, b, v: ({**h, "sections": []}, b, v), "do not fit together"),
     "other type": (with_section("pairs/key", type="O"), "do not fit together"),
+    "stored as objects": (with_section("pairs/total", **{"as": "O"}), "do not fit together"),
+    "stored wider": (with_section("pairs/total", **{"as": "<f8"}), "do not fit together"),
+    "repeats nothing": (with_section("pairs/total", same="pairs/nothing"), "do not fit together"),
+    "repeats itself": (with_section("pairs/total", same="pairs/total"), "do not fit together"),
+    "repeats another type": (with_section("pairs/total", same="pairs/key"), "do not fit together"),
+    "repeats a longer one": (with_section("top/1/total", same="pairs/total"), "do not fit together"),
     "huge section": (with_section("pairs/total", length=1 << 60), "do not fit together"),
     "short section": (with_section("pairs/total", length=8), "do not fit together"),
     "section past the end": (with_section("pairs/total", stored=1 << 40), "do not fit together"),

@@ -107,9 +107,12 @@ def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figur
 
     if not a.on:
         before = _assessed(a, a.baseline)
+        tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
         shared = ", although clusters may be in both" if a.groups else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
-        return changes_of_samples(now, before), f"change from {a.baseline} ({before.n_rows:,} forecasts), {samples}"
+        return changes_of_samples(
+            now, before
+        ), f"change from {a.baseline} ({tags}{before.n_rows:,} forecasts), {samples}"
     compared = _compared(a)
     how = f"change from {a.baseline}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
     return changes_of_pairs(compared, _NOW), how
@@ -117,8 +120,11 @@ def _changes(a: argparse.Namespace, now: Assessment) -> tuple[Mapping[str, Figur
 
 def _assessed(a: argparse.Namespace, path: str) -> Assessment:
     from .assessing import assessment_of
+    from .counting import READING
+    from .outputs import TALLY
 
-    return assessment_of(argparse.Namespace(**{**vars(a), "files": [path], "quiet": True}))
+    counted = {**READING, "format": None} if path.lower().endswith(TALLY) else {}  # how FILE is read is not about it
+    return assessment_of(argparse.Namespace(**{**vars(a), **counted, "files": [path], "quiet": True}))
 
 
 def _compared(a: argparse.Namespace) -> Comparison:

@@ -23,6 +23,7 @@ from .counting import (
     reading_of,
     rivals_of,
     selection_of,
+    tagged,
     tally_of,
 )
 from .outputs import (
@@ -275,7 +276,7 @@ def monitor(arguments: argparse.Namespace) -> int:
 def tally(arguments: argparse.Namespace) -> None:
     """Count into a tally file."""
     check_outputs(arguments)
-    counted = tally_of(arguments)
+    counted = tagged(arguments, tally_of(arguments))
     text = counted.to_text(name=arguments.output.name)
     write_files({arguments.output: counted.to_bytes()}, lambda: print_text(arguments, text))
 
@@ -285,7 +286,7 @@ def merge(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     names = matching(arguments.files)
     without: list[str] = []
-    merged = merged_tallies(names, without=without)
+    merged = tagged(arguments, merged_tallies(names, without=without, mixed=arguments.mixed))
     if merged.n_classes > 2 and 0 < len(without) < len(names):
         sayer(arguments)(
             f"the part diagnosis is not in {', '.join(without)}, and so not in the sum, which has no verdict"

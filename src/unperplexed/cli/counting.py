@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..tally.tally import Tally
 from .outputs import TALLY, sayer
 
 _READING = ("renormalize", "drop_invalid", "percent", "from_logits", "from_log_probs")
-_ROWS: dict[str, Any] = {
+READING: dict[str, Any] = {
     **{name: [] for name in ("truth", "prob", "pair", "scores", "parts", "groups")},
     **dict.fromkeys(
         ("where", "weight", "labels", "pos_label", "ignore_label", "na", "sheet", "exact_limit", "fraction_bits")
@@ -77,24 +78,43 @@ def tally_names(names: Sequence[str], arguments: argparse.Namespace) -> list[str
 
 def refuse_reading(arguments: argparse.Namespace, name: str) -> None:
     """A tally's rows are counted: what says how to read or count them would be ignored."""
-    given = [name for name, default in _ROWS.items() if getattr(arguments, name, default) != default]
+    given = [name for name, default in READING.items() if getattr(arguments, name, default) != default]
     if given:
         option = given[0].replace("_", "-")
         raise InputError(f"{name}: --{option} is for the reading of rows; those of a tally are already counted.")
 
 
-def merged_tallies(names: Sequence[str], start: Tally | None = None, without: list[str] | None = None) -> Tally:
+def merged_tallies(
+    names: Sequence[str], start: Tally | None = None, without: list[str] | None = None, mixed: bool = False
+) -> Tally:
     """Add up tally files; ``without`` collects the names of those that lack the part "diagnosis"."""
-    merged = Tally() if start is None else start
-    for name in names:
-        loaded = Tally.load(name)
-        if without is not None and loaded.diagnosis is None:
-            without.append(name)
-        try:
-            merged = merged + loaded
-        except InputError as error:
-            raise InputError(f"{name}: does not add up with those before it: {error}") from None
-    return merged
+
+    def loaded() -> Iterator[Tally]:
+        for name in names:
+            found = Tally.load(name)
+            if without is not None and found.diagnosis is None:
+                without.append(name)
+            yield found
+
+    before = Tally() if start is None else start
+    try:
+        return Tally.merged(chain([before], loaded()), mixed=mixed)
+    except InputError:  # one after the other, to see which of them it is
+        for name in names:
+            found = Tally.load(name)
+            try:
+                before = Tally.merged([before, found], mixed=mixed)
+            except InputError as error:
+                raise InputError(f"{name}: does not add up with those before it: {error}") from None
+        raise
+
+
+def tagged(arguments: argparse.Namespace, tally: Tally) -> Tally:
+    """Tag a tally as the options say."""
+    try:
+        return tally.tagged(name=arguments.name, model=arguments.model, period=arguments.period)
+    except InputError as error:
+        raise InputError(f"--{error}") from None
 
 
 def counted_by(

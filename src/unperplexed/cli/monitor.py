@@ -29,12 +29,13 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add(
         "--time",
         metavar="COLUMN",
-        help="column of the time; of tallies each file is a period",
+        help="column of the time; each tally is a period, named by its tag or its file",
     )
     add("--every", choices=tuple(EVERY), help="length of a period of dates (default: each value of the column is one)")
     add("--since", metavar="PERIOD", help="begin a new watch with this period, such as the first after a repair")
     options.add_by(command)
     options.add_groups(command)
+    options.add_mixed(command, "watch tallies of different data or models as one forecaster")
     add = command.add_argument_group("monitoring").add_argument
     text = "independent units: periods for rows that share a shock, such as a day's weather (default: auto)"
     add("--units", choices=("auto", "rows", "periods"), default="auto", help=text)
@@ -91,10 +92,17 @@ def _of_tallies(a: argparse.Namespace, names: list[str], tallies: list[str]) -> 
     if a.time or a.every or a.by:
         raise InputError("--time, --every and --by are for rows; tallies are one a period, named by their files.")
     refuse_reading(a, tallies[0])
-    by_name = {Path(name).stem: name for name in names}
-    if len(by_name) < len(names):
-        raise InputError("several tallies have the same name, and so the same period. Rename them.")
-    return History.of({key[0]: Tally.load(by_name[str(key[0])]) for key in in_order([(stem,) for stem in by_name])})
+    found: dict[str, Tally] = {}
+    for name in names:
+        tally = Tally.load(name)
+        if a.mixed:
+            tally = tally.tagged(name="", model="")
+        [period, *more] = tally.tags.periods
+        period = Path(name).stem if more or not period else period
+        if period in found:
+            raise InputError(f"{name}: another tally has the same period, {period}. Merge them, or rename one.")
+        found[period] = tally
+    return History.of({key[0]: found[str(key[0])] for key in in_order([(period,) for period in found])})
 
 
 def _of_rows(a: argparse.Namespace) -> History:

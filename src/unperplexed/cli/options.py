@@ -423,6 +423,22 @@ def add_tally_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", type=Path, required=True, metavar="PATH", help="write the tally")
 
 
+def add_tags(command: argparse.ArgumentParser) -> None:
+    """Add what a tally is about."""
+    group = command.add_argument_group("tags, by which tallies that do not belong together are told apart")
+    group.add_argument("--name", metavar="TEXT", help="the data set or task")
+    group.add_argument("--model", metavar="TEXT", help="the model that made the forecasts, with its version")
+    text = (
+        "what time the rows are of: 2026-03-01, 2026-W10, 2026-03, 2026-Q1, 2026, a span FIRST/LAST, or any other name"
+    )
+    group.add_argument("--period", metavar="PERIOD", help=text)
+
+
+def add_mixed(command: argparse.ArgumentParser, text: str) -> None:
+    """Add that tags need not agree."""
+    command.add_argument("--mixed", action="store_true", help=text)
+
+
 def add_json(command: argparse.ArgumentParser) -> None:
     """Add JSON output."""
     command.add_argument("--json", metavar="PATH", help="write JSON; - prints it instead of the text")

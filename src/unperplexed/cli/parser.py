@@ -186,9 +186,16 @@ def _parser() -> argparse.ArgumentParser:
     add_monitor(_command(commands, "monitor", "watch calibration over time: an alarm when it broke, and since when"))
     tally = _command(commands, "tally", "count forecasts and outcomes into a tally file, to be merged or assessed")
     tally.having(
-        options.add_input, options.add_where, options.add_scores, options.add_counting, options.add_tally_output
+        options.add_input,
+        options.add_where,
+        options.add_scores,
+        options.add_counting,
+        options.add_tags,
+        options.add_tally_output,
     )
-    _command(commands, "merge", "add up tally files").having(options.add_tallies, options.add_tally_output)
+    merge = _command(commands, "merge", "add up tally files")
+    text = "add up even tallies of different data or models, or of periods that overlap"
+    merge.having(options.add_tallies, partial(options.add_mixed, text=text), options.add_tags, options.add_tally_output)
     show = _command(commands, "show", "show the contents of a tally file")
     show.add_argument("files", nargs=1, metavar="TALLY", help="a tally file")
     show.having(options.add_json)

@@ -9,6 +9,7 @@ from ..assessment.flat import Figure
 from ..assessment.result import Assessment
 from ..statistics.intervals import Interval
 from ..statistics.means import t_quantile
+from ..tally.tags import refuse_as_baseline
 from .result import Comparison
 
 PREFIX = "change."
@@ -31,7 +32,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
     Raises
     ------
     InputError
-        For other classes.
+        For other classes; for tallies whose tags say that the data differ, or that a period and model are in both.
 
     Examples
     --------
@@ -46,6 +47,7 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, Figure]
             f"baseline (--baseline): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
             " of scores is between forecasts of the same classes."
         )
+    refuse_as_baseline(now.source.tally.tags, before.source.tally.tags)
     found = {}
     confidence = now.source.sampling.confidence
     for name in now.scores.keys() & before.scores.keys():

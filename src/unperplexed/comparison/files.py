@@ -143,7 +143,10 @@ def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
             given += [("", [path]) for path in matching([text])]
     tallies = [path for path in matching([path for _, paths in given for path in paths]) if path.endswith(".tally")]
     if tallies:
-        raise InputError(f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from.")
+        raise InputError(
+            f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from. As samples of"
+            " different rows, two tallies are compared by: unperplexed check NEW --baseline OLD."
+        )
     short = [name or Path(paths[0].removesuffix(".gz")).stem for name, paths in given]
     named: dict[str, list[str]] = {}
     for (name, paths), stem in zip(given, short, strict=True):

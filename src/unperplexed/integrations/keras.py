@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Array, Rule
+from ..scores.functions import Variant
 from ..statistics.means import (
     DEFAULT_FLOOR,
     ROBUST,
@@ -323,6 +324,13 @@ _SCORES = {
 }
 
 
+_PUBLISHED = {
+    "penalized_brier_score": _rules.published_brier_score,
+    "penalized_log_loss": _rules.published_log_loss,
+}
+"""The penalized scores as the code of Ahmadian et al. (2025) has them."""
+
+
 @keras.saving.register_keras_serializable(package="unperplexed")
 class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
     """A metric of the probabilities assigned to the outcomes, over all batches of an epoch.
@@ -338,6 +346,9 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         Probabilities below it are raised to it in the first three; "auto" is 0.01 / C for C classes.
     from_logits, axis
         As in `BrierLoss`.
+    variant : {"proper", "published-code"}, default "proper"
+        "published-code" computes the penalized scores as the package superior-scoring-rules does (``pbs``, ``pll``),
+        for training histories that go on: the mean over classes, and no penalty for ties, so that they are not proper.
     name, dtype
         As of any Keras metric; by default the figure's name.
 
@@ -368,6 +379,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         floor: Floor = DEFAULT_FLOOR,
         from_logits: bool = False,
         axis: int = -1,
+        variant: Variant = "proper",
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
@@ -376,7 +388,11 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         if figure not in known:
             raise InputError(f"figure: no figure {figure!r}. Known: {', '.join(known)}.")
         check_floor(floor)
+        check_choice("variant", variant, get_args(Variant))
+        if variant != "proper" and figure not in _PUBLISHED:
+            raise InputError(f"variant: {figure!r} has one variant; {' and '.join(_PUBLISHED)} have others.")
         self.figure, self.floor, self.from_logits, self.axis = figure, floor, from_logits, axis
+        self.variant = variant
         self._direction = "down" if figure in _SCORES else "up"  # which callbacks that stop or save read
         # Sum and weight, each as what is kept and what that has rounded off.
         self.sums = self.add_variable(shape=(2, 2), initializer="zeros", dtype="float32", name="sums")
@@ -396,6 +412,8 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
         self.sums.assign(ops.stack(_two_sum(total, rounded)))
 
     def _each(self, rows: _Predictions) -> Array:
+        if self.variant != "proper":
+            return _PUBLISHED[self.figure](ops.exp(rows.log_p), ops)
         if self.figure in _SCORES:
             return rows.scores(_SCORES[self.figure], math.inf)
         if self.figure == "prediction_accuracy":
@@ -412,7 +430,7 @@ class ForecastMetric(keras.metrics.Metric):  # type: ignore[misc]
 
     def get_config(self) -> dict[str, Any]:
         """Give the settings, by which a saved model makes the metric again."""
-        names = ("figure", "floor", "from_logits", "axis")
+        names = ("figure", "floor", "from_logits", "axis", "variant")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 

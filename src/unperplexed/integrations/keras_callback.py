@@ -16,6 +16,9 @@ from ..forecasts.reading import RowReading
 from ..recalibration.refinement import refinement_loss
 from .figures import HEADLINE, REFINEMENT, check_figures
 
+DEFAULT_FIGURES = (*HEADLINE, "penalized_brier_score", "penalized_log_loss")
+"""What the callback logs: the penalized scores too, by which Keras models of their authors' package are stopped."""
+
 
 class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
     """Assesses forecasts of a whole data set after each epoch, for checkpoints and early stopping to monitor.
@@ -29,7 +32,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         Outcomes: numbers of classes, or one-hot rows.
     prefix : str, default "val_"
         What the names of the figures are logged with: ``val_reported_geometric_accuracy``.
-    figures : sequence of str, default the headline figures
+    figures : sequence of str, default the headline figures and the penalized scores
         Which figures, by their names in ``Assessment.figures()``; also ``refinement_loss``.
     batch_size : int, optional
         Rows in a batch of predictions.
@@ -72,7 +75,7 @@ class AssessmentCallback(keras.callbacks.Callback):  # type: ignore[misc]
         y: Any = None,
         *,
         prefix: str = "val_",
-        figures: Sequence[str] = HEADLINE,
+        figures: Sequence[str] = DEFAULT_FIGURES,
         batch_size: int | None = None,
         **settings: Any,
     ) -> None:

@@ -99,6 +99,7 @@ class AssessmentDisplay:
         -------
         AssessmentDisplay
         """
+        _refuse_others(settings)
         name = type(estimator).__name__ if name is None else name
         parts: dict[str, Any] = {**_probabilities(estimator, X, pos_label), "sample_weight": sample_weight, **settings}
         return cls(assess(y, **parts), name=name).plot(ax, axes=axes, kind=kind, **(curve_kwargs or {}))
@@ -136,6 +137,7 @@ class AssessmentDisplay:
         -------
         AssessmentDisplay
         """
+        _refuse_others(settings)
         known: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
         return cls(assess(y_true, y_proba, **known, **settings), name=name).plot(
             ax, axes=axes, kind=kind, **(curve_kwargs or {})
@@ -184,6 +186,7 @@ class AssessmentDisplay:
         -----
         A class that a fold did not see has probability 0 there.
         """
+        _refuse_others(settings)
         folds = _folds(cv_results, X, y, sample_weight)
         at = np.concatenate([fold.at for fold in folds])
         weights = None if sample_weight is None else np.concatenate([fold.weights for fold in folds])
@@ -368,6 +371,24 @@ class RiskProfileDisplay:
         self.ax_: Axes = plot_profiles(dict(zip(self.names, self.profiles, strict=True)), ax)
         self.figure_: Figure = self.ax_.figure  # type: ignore[assignment]
         return self
+
+
+_ELSEWHERE = {
+    "n_bins": 'the curve needs no bins; measured="equal-width:bins=5", kind="averages" draws bins',
+    "strategy": 'measured="equal-population:bins=5", kind="averages" draws quantiles; "equal-width:bins=5" widths',
+    "ref_line": "the identity line is part of the diagram",
+    **dict.fromkeys(
+        ("color", "c", "linestyle", "ls", "linewidth", "lw", "marker", "alpha"),
+        'name properties of the curve in curve_kwargs, such as curve_kwargs={"color": "red"}',
+    ),
+}
+"""Keywords of scikit-learn's `CalibrationDisplay`, and what stands in their place."""
+
+
+def _refuse_others(settings: Mapping[str, Any]) -> None:
+    for name in settings:
+        if name in _ELSEWHERE:
+            raise InputError(f"{name}: {_ELSEWHERE[name]}.")
 
 
 class _Fold(NamedTuple):

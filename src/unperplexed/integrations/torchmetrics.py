@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -101,6 +101,9 @@ class ForecastMetric(Metric):
     ``refinement_loss`` is that of `unperplexed.refinement_loss` within 1e-5; a probability of exactly 0 counts as
     1e-8 / C. It adds up the log loss at 41 temperatures, which takes 41 passes over each batch.
 
+    A module that holds the metric can be scripted by ``torch.jit.script`` and saved. The metric counts in Python:
+    scripted, neither it nor its `update` and `compute` can be called, so keep the module as it was for evaluation.
+
     A `MetricCollection` lets metrics share counts that were equal after the first batch. Where members differ in
     ``ignore_index``, give it ``compute_groups=False``.
 
@@ -122,18 +125,21 @@ class ForecastMetric(Metric):
     is_differentiable = False
     full_state_update = False
 
-    counts: Tensor
-    lowest: Tensor
-    highest: Tensor
-    refinement: Tensor
-    sums: Tensor
-    weights: Tensor
-    rows: Tensor
-    most_classes: Tensor
-    fewest_classes: Tensor
-    class_sums: Tensor
-    class_rest: Tensor
-    sampled: Tensor
+    if TYPE_CHECKING:  # torch.jit reads annotations, and knows no texts
+        counts: Tensor
+        lowest: Tensor
+        highest: Tensor
+        refinement: Tensor
+        sums: Tensor
+        weights: Tensor
+        rows: Tensor
+        most_classes: Tensor
+        fewest_classes: Tensor
+        class_sums: Tensor
+        class_rest: Tensor
+        sampled: Tensor
+
+    __jit_unused_properties__: ClassVar = [*Metric.__jit_unused_properties__, "_names"]
 
     def __init__(
         self,

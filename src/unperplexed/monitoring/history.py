@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,8 @@ from .._lib.serialize import json_text
 from .._lib.typing import Floats
 from ..forecasts.group_keys import in_order
 from ..forecasts.labels import Label
+from ..tally.periods import span_of
+from ..tally.tags import UNKNOWN, Tags, different
 from ..tally.tallies import Tallies
 from ..tally.tally import Tally, common_labels
 from ..tally.views import pairs_by_class
@@ -83,6 +85,8 @@ class History:
     periods: tuple[Period, ...] = ()
     clustered: bool = False
     """Whether rows were counted in clusters of dependent rows."""
+    tags: Tags = field(default_factory=Tags)
+    """Data set and model, where tallies name them; they are the same in all periods."""
 
     @classmethod
     def of(cls, tallies: Mapping[Any, Tally]) -> History:
@@ -153,7 +157,8 @@ class History:
         Raises
         ------
         InputError
-            For a period that is there already and was counted differently, for weighted rows, and for other classes.
+            For a period that is there already and was counted differently or has days of another one, for weighted
+            rows, and for other classes, data or models.
         """
         given = {WHOLE: tally} if isinstance(tally, Tally) else dict(tally)
         groups = {group: each for group, each in given.items() if each.n_rows}
@@ -161,13 +166,14 @@ class History:
             raise InputError(f"{name}: no rows.")
         if any(each.weighted for each in groups.values()):
             raise InputError(f"{name}: rows have weights, and monitoring counts rows. Count them without weights.")
-        labels = self.labels
+        labels, tags = self.labels, self.tags
         for each in groups.values():
             labels = common_labels(labels, each.labels) if labels else each.labels
+            tags = _common_tags(str(name), tags, replace(each.tags, periods=UNKNOWN))
         period = Period(str(name), {group: _events(each) for group, each in groups.items()})
         if len({len(events) for events in period.groups.values()}) > 1:
             raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
-        return replace(self, labels=labels)._with(period, any(each.grouped for each in groups.values()))
+        return replace(self, labels=labels, tags=tags)._with(period, any(each.grouped for each in groups.values()))
 
     def _with(self, period: Period, clustered: bool) -> History:
         name = period.name
@@ -197,7 +203,8 @@ class History:
             return other
         if not other.periods:
             return self
-        found = replace(self, labels=common_labels(self.labels, other.labels))
+        tags = _common_tags(other.names[0], self.tags, other.tags)
+        found = replace(self, labels=common_labels(self.labels, other.labels), tags=tags)
         for period in other.periods:
             found = found._with(period, other.clustered)
         return found
@@ -218,6 +225,7 @@ class History:
             "version": VERSION,
             "labels": list(self.labels),
             "clustered": self.clustered,
+            "tags": {"names": list(self.tags.names), "models": list(self.tags.models)},
             "periods": [
                 {
                     "name": each.name,
@@ -250,15 +258,28 @@ class History:
 _TWINS = 50
 """Two periods of so many forecasts that are all the same are one that was counted twice."""
 
-_ISO, _DAY_FIRST = r"\d{4}(-\d{2}(-\d{2})?|-Q\d|-W\d{2})?", r"\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+_DAY_FIRST = r"\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 
 
 def _check_order(last: tuple[str, ...], name: str) -> None:
     """Refuse dates that are out of order, and those of which the order is not known."""
     if re.fullmatch(_DAY_FIRST, name):
         raise InputError(f"{name}: the order of such dates is not known. Write them as year-month-day.")
-    if last and name < last[0] and all(re.fullmatch(_ISO, each) for each in (name, last[0])):
-        raise InputError(f"{name}: it is before {last[0]}, which has been looked at. Add periods in the order of time.")
+    before, now = (span_of(each) for each in ((*last, "")[0], name))
+    if before and now and now[0] <= before[1]:
+        how = "it is before" if now[1] < before[0] else "it has days of"
+        raise InputError(f"{name}: {how} {last[0]}, which has been looked at. Add periods in the order of time.")
+
+
+def _common_tags(name: str, before: Tags, now: Tags) -> Tags:
+    """Give the data set and the model, which do not change while they are watched."""
+    found = different(before, now)
+    if found:
+        raise InputError(
+            f"{name}: its {found[0]} {'is' if found[0] == 'model' else 'are'} {found[2]}, and in the periods before"
+            f" {found[1]}. Begin another history for it, or take the tags away (--mixed)."
+        )
+    return before.plus(now, mixed=False) if before else now
 
 
 def _events(tally: Tally) -> Events:
@@ -279,7 +300,7 @@ def _history_of(data: Any) -> History:
         raise InputError(
             f"the history has version {data.get('version')!r}; this version of unperplexed reads {VERSION}."
         )
-    _need(set(data) == {"format", "version", "labels", "clustered", "periods"}, "keys")
+    _need(set(data) - {"tags"} == {"format", "version", "labels", "clustered", "periods"}, "keys")
     labels, periods = data["labels"], data["periods"]
     _need(
         isinstance(labels, list) and all(x is None or isinstance(x, bool | int | float | str) for x in labels), "labels"
@@ -289,7 +310,16 @@ def _history_of(data: Any) -> History:
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(all(_alike(a, b) for a, b in pairwise(read)), "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
-    return History(tuple(labels), read, data["clustered"])
+    return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})))
+
+
+def _tags_of(data: Any) -> Tags:
+    """Read the tags, which files of earlier versions of unperplexed do not have."""
+    _need(isinstance(data, Mapping), "tags")
+    try:
+        return Tags.of_file({**{kind: [*UNKNOWN] for kind in ("names", "models", "periods")}, **data})
+    except ValueError:
+        raise InputError(_DAMAGED.format("tags")) from None
 
 
 def _alike(a: Period, b: Period) -> bool:
@@ -326,6 +356,9 @@ def _number(value: Any) -> float:
     return float(value)
 
 
+_DAMAGED = "the history is damaged: {} cannot be right. Make it anew from the tallies."
+
+
 def _need(condition: bool, what: str) -> None:
     if not condition:
-        raise InputError(f"the history is damaged: {what} cannot be right. Make it anew from the tallies.")
+        raise InputError(_DAMAGED.format(what))

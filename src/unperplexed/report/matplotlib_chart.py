@@ -34,7 +34,7 @@ _STRIP, _UP = "unperplexed-mirror", "unperplexed-up"
 
 
 def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None = None, **keywords: Any) -> Axes:
-    """Draw a reliability chart; on Axes that have one already, add its curve and points to them.
+    """Draw a reliability chart; on Axes that have one or a legend already, add its curve and points.
 
     Parameters
     ----------
@@ -60,18 +60,19 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
     """
     ax = axes_or_new(ax, RELIABILITY_SIZE)
     earlier = sum(line.get_gid() == CURVE for line in ax.lines)
+    overlaid = bool(earlier) or ax.get_legend() is not None  # such as that of scikit-learn's CalibrationDisplay
     shown = drawable(name) if name is not None else f"{chart.lines[0].label}{f' {earlier + 1}' if earlier else ''}"
-    colour, dash, marker = STYLES[earlier % len(STYLES)]
+    colour, dash, marker = STYLES[(earlier or overlaid) % len(STYLES)]
     style = {"color": colour, "linestyle": dash, "linewidth": 2, "label": shown} | _long_names(keywords)
     size = float(np.clip(side(ax) * 2.3, 7, 9.5))
-    if not earlier:
+    if not overlaid:
         draw_references(ax, chart)
         style_axes(ax, chart, size)
         ax.set_aspect("equal")
-    _draw_curve(ax, chart.lines[0], style, faint=earlier > 0)
+    _draw_curve(ax, chart.lines[0], style, faint=overlaid)
     for points in chart.points:
         _draw_points(ax, points, style["color"], marker)
-    if earlier:
+    if overlaid:
         _make_overlay(ax)
         return ax
     _write_labels(ax, chart, size, str(style["label"]), style["color"], own_name=name is not None)

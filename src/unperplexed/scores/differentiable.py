@@ -133,3 +133,20 @@ def _order(r: Any) -> float:
     if isinstance(r, bool) or not isinstance(r, int | float) or not -1 < r < math.inf:
         raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
     return float(r) if abs(r) > 1e-30 else 0.0
+
+
+def published_brier_score(p: Array, xp: Any) -> Array:
+    """Give `rules.published_brier_score` of each class, had it happened, by the probabilities of all."""
+    brier = 1 - 2 * p + xp.sum(p * p, axis=-1, keepdims=True)
+    return brier / p.shape[-1] + rules.brier_penalty(p.shape[-1]) * _beaten(p, xp)
+
+
+def published_log_loss(p: Array, xp: Any) -> Array:
+    """Give `rules.published_log_loss` of each class, had it happened, by the probabilities of all."""
+    clipped = xp.clip(p / xp.sum(p, axis=-1, keepdims=True), rules.KERAS_EPSILON, 1 - rules.KERAS_EPSILON)
+    return rules.log_penalty(p.shape[-1]) * _beaten(p, xp) - xp.log(clipped)
+
+
+def _beaten(p: Array, xp: Any) -> Array:
+    """Say whether another class has a larger probability: 1 or 0, and 0 for ties."""
+    return xp.where(p < xp.max(p, axis=-1, keepdims=True), xp.ones_like(p), xp.zeros_like(p))

@@ -21,7 +21,7 @@ from ..forecasts.forecasts import Block
 from ..kernels.rows import Rows, row_sums
 from ..theory.coupled import expm1_ratio
 
-_KERAS_EPSILON = 1e-7
+KERAS_EPSILON = 1e-7
 
 Array = Any
 """An array of the library at hand."""
@@ -104,7 +104,7 @@ def published_brier_score(rows: Rows) -> Floats:
 
 def published_log_loss(rows: Rows) -> Floats:
     """Return the penalized log loss as its authors' code has it: Keras' cross-entropy, no penalty for ties."""
-    clipped = np.clip(rows.correct / rows.total, _KERAS_EPSILON, 1 - _KERAS_EPSILON)
+    clipped = np.clip(rows.correct / rows.total, KERAS_EPSILON, 1 - KERAS_EPSILON)
     return surprisal(clipped) + log_penalty(rows.n_classes) * (rows.correct < rows.highest)
 
 

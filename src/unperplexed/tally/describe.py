@@ -61,6 +61,7 @@ def tally_document(tally: Tally, naming: Naming) -> Document:
 
 def _held(tally: Tally) -> Iterator[tuple[str, str]]:
     """Name what a tally holds, and where its rows come from."""
+    yield from tally.tags.words().items()
     entries = tally.pairs_table.key.size
     if tally.exact:
         yield "counts", f"exact, {entries:,} of at most {tally.exact_limit:,} distinct probabilities"

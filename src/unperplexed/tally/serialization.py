@@ -6,7 +6,8 @@
     8 bytes   length of the whole
     32 bytes  SHA-256 of everything else
     header    JSON: settings, single figures, and the list of sections
-    sections  one after the other, each compressed with zlib: the labels as JSON, all others columns of numbers
+    sections  one after the other: the labels as JSON, all others columns of numbers; compressed with zlib where that
+              halves it, whole numbers in the fewest bytes, and what equals a column of its table is not repeated
 
 Numbers are little-endian. Nothing in it is ever executed. The same tally gives the same bytes, by the same version of
 this package and of zlib.
@@ -43,6 +44,7 @@ from .class_tables import (
     paired,
 )
 from .limits import MOST_LABEL_BYTES, MOST_PAIRS, check_counts, check_weights, require, require_close
+from .packing import STORED, TYPES, narrow, packed, repeated
 from .row_sample import ROOM, RowSample
 from .shards import (
     PARTS,
@@ -57,21 +59,22 @@ from .tables import (
     PairTable,
     grid_of,
 )
+from .tags import UNKNOWN, Tags
 
 MAGIC = b"\x89UPT\r\n\x1a\n"
 """Not text, and spoiled by whatever changes line ends."""
 
-VERSION = 7
+VERSION = 8
 """Version 1 differs in the part "classes"; 1 and 2 do not say whether shards are groups and how many rows weigh
 anything, and keep no rows; up to 3 scores are summed over the rows of one column too; up to 5
-rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"."""
+rows of two classes are not kept by their outcome; up to 6 there is no part "diagnosis"; up to 7 there are no tags, and
+every section is compressed and as wide as its type."""
 
 _PREFIX = struct.Struct("<8sIIQ32s")
 _CHUNK = 1 << 20
 _LONGEST_HEADER = 1 << 26
 _SMALL, _MOST_PACKED = 1 << 26, 100
 """No keys of a table longer than the first are packed by more than the second; zeros would be by a thousand."""
-_TYPES = {name: np.dtype(name) for name in ("<f8", "<i8", "|u1")}
 
 
 def tally_bytes(state: Mapping[str, Any]) -> bytes:
@@ -80,15 +83,16 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
     bodies = {"labels": json.dumps(state["labels"], ensure_ascii=False).encode("utf-8", "surrogatepass")}
     if len(bodies["labels"]) > MOST_LABEL_BYTES:
         raise InputError(f"labels of {len(bodies['labels']) >> 20} MB; a tally file holds {MOST_LABEL_BYTES >> 20} MB.")
-    bodies |= {
-        name: np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes() for name, column in columns.items()
-    }
-    stored = {name: zlib.compress(body, 1) for name, body in bodies.items()}
+    same = repeated(columns)
+    types = {name: narrow(column) for name, column in columns.items()}
+    bodies |= {name: b"" if name in same else column.astype(types[name]).tobytes() for name, column in columns.items()}
+    stored = {name: packed(body) for name, body in bodies.items()}
     header = {
         "written_by": f"unperplexed {__version__}",
         **{name: state[name] for name in _PLAIN},
         "notes": asdict(state["notes"]),
         "sources": dict(state["sources"]),
+        "tags": asdict(state["tags"]),
         "parts": [part for part in PARTS if state[part] is not None],
         "exact_parts": [part for part in _BY_CLASS if isinstance(state[part], ClassPairTable)],
         "grouped": state["shards"] is not None and state["shards"].grouped,
@@ -105,6 +109,8 @@ def tally_bytes(state: Mapping[str, Any]) -> bytes:
                 "length": len(bodies[name]),
                 "stored": len(content),
             }
+            | ({"as": types[name].str} if name in columns and types[name] != columns[name].dtype else {})
+            | ({"same": same[name]} if name in same else {})
             for name, content in stored.items()
         ],
     }
@@ -169,7 +175,7 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
     stream = io.BytesIO(data) if isinstance(data, bytes | bytearray | memoryview) else data
     version, header_length = _checked_header(stream)
     try:
-        sections = _Sections(stream, header_length)
+        sections = _Sections(stream, header_length, version)
         if version < VERSION:
             _upgrade(sections.header, version)
         return _state(sections)
@@ -182,7 +188,8 @@ def tally_state(data: bytes | BinaryIO) -> dict[str, Any]:
 
 def _upgrade(header: dict[str, Any], version: int) -> None:
     """Make a header of an earlier version one of this, which it is but for the part that was counted otherwise."""
-    if version == 6:
+    header["tags"] = {kind: list(UNKNOWN) for kind in ("names", "models", "periods")}
+    if version >= 6:
         return
     header["binary"] = False
     if header["n_classes"] == 2 and "shards" in header["parts"]:
@@ -238,6 +245,7 @@ class _Sections:
 
     stream: BinaryIO
     header_length: int
+    version: int
 
     def __post_init__(self) -> None:
         self.stream.seek(_PREFIX.size)
@@ -255,8 +263,12 @@ class _Sections:
         require(0 <= section["stored"] <= 1 << 40, f"section {name!r} has no length")
         require(0 <= section["length"] <= longest, f"section {name!r} is longer than can be")
         self.stream.seek(at)
+        body = self.stream.read(section["stored"])
+        if section["stored"] == section["length"] and self.version == VERSION:
+            require(len(body) == section["length"], f"section {name!r} is not of its length")
+            return body
         unpacker = zlib.decompressobj()
-        body = unpacker.decompress(self.stream.read(section["stored"]), section["length"] or 1)
+        body = unpacker.decompress(body, section["length"] or 1)
         if len(body) != section["length"] or not unpacker.eof:
             raise ValueError(f"section {name!r} is not of its length")
         return body
@@ -302,8 +314,14 @@ class _Sections:
         return kind(**columns)
 
     def column(self, name: str, room: int) -> NDArray[Any]:
-        kind = _TYPES[self.places[name][1]["type"]]
-        return np.frombuffer(self.read(name, 8 * room), dtype=kind).copy()
+        section = self.places[name][1]
+        kind = TYPES[section["type"]]
+        if "same" in section:
+            same = self.places[section["same"]][1]
+            require("same" not in same and same["type"] == section["type"], f"section {name!r} repeats another")
+            return self.column(section["same"], room)
+        stored = STORED[section.get("as", section["type"])]
+        return np.frombuffer(self.read(name, stored.itemsize * room), dtype=stored).astype(kind)
 
 
 def _whole(value: Any, highest: int = 1 << 62) -> int:
@@ -360,6 +378,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
         "exact": _flag(header["exact"]),
         "notes": _notes(header["notes"]),
         "sources": {str(name): _whole(rows) for name, rows in header["sources"].items()},
+        "tags": Tags.of_file(header["tags"]),
         "labels": _labels(sections.read("labels", MOST_LABEL_BYTES)),
     }
     n_classes, cells = state["n_classes"], grid_of(state["fraction_bits"]).size
@@ -412,7 +431,7 @@ def _state(sections: _Sections) -> dict[str, Any]:
 def _row_sample(sections: _Sections, n_rows: int, n_classes: int) -> RowSample:
     room = ROOM // n_classes if 2 < n_classes <= ROOM else 0
     key, count = (sections.column(f"rows/{name}", room) for name in ("key", "count"))
-    cells = sections.column("rows/cells", -(-room * n_classes // 8))
+    cells = sections.column("rows/cells", room * n_classes)
     kinds = (column.dtype.str for column in (key, count, cells))
     require(tuple(kinds) == ("<i8", "<f8", "|u1"), "rows are of another type")
     require(key.size == count.size and cells.size == key.size * n_classes, "columns of rows differ in length")

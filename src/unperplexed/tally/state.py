@@ -39,6 +39,7 @@ from .tables import (
     same_value,
     without_last_digits,
 )
+from .tags import Tags
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,6 +105,8 @@ class TallyState:
     """
     sources: Mapping[str, int] = field(default_factory=dict)
     """Rows by the name of their source, where it has one: the first hundred by name, and "..." for all others."""
+    tags: Tags = field(default_factory=Tags)
+    """Data set, model and period, where `Tally.tagged` names them."""
 
     def __post_init__(self) -> None:
         """Let no one change what was counted."""
@@ -357,6 +360,7 @@ class TallyState:
             "parts": list(self.parts),
             "notes": plain_values(self.notes),
             "sources": dict(self.sources),
+            "tags": self.tags.summary(),
         }
         return found | ({"classes": self.by_class().to_dicts()} if self.classes is not None else {})
 

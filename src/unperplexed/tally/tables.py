@@ -78,7 +78,13 @@ class Keyed:
 
     def _distinct(self) -> tuple[NDArray[Any], Ints]:
         """Distinct keys in order, and which of them each entry has."""
-        return np.unique(self.key, return_inverse=True)
+        order = np.argsort(self.key, kind="stable")  # of a few runs in order it is a merge
+        key = self.key[order]
+        new = np.ones(key.size, dtype=bool)
+        np.not_equal(key[1:], key[:-1], out=new[1:])
+        which = np.empty(key.size, dtype=np.int64)
+        which[order] = np.cumsum(new) - 1
+        return key[new], which
 
     def __add__(self, other: Self) -> Self:
         """Count both."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from ..forecasts.group_keys import (
     value_of,
 )
 from .class_sums import DIAGNOSED_UNASKED
+from .merging import BySize
 from .tally import EXACT_LIMIT, FRACTION_BITS, Tally
 
 MOST_GROUPS = 1000
@@ -130,15 +132,15 @@ class Tallies(Mapping[Key, Tally]):
         """
         check_whole("most_groups", most_groups)
         names: tuple[str, ...] = ()
-        sums: dict[Key, _Sum] = {}
+        sums: dict[Key, BySize[Tally]] = {}
         for forecasts, by in stream:
             found = row_keys(by, forecasts.n_rows)
             names = _same_columns(names, found.names)
             for key, rows in found.groups():
                 if len(sums) == most_groups and key not in sums:
                     raise InputError(_too_many(names, most_groups, [*sums, key]))
-                sums.setdefault(key, _Sum()).add(Tally.count(forecasts[rows], **counting))
-        return cls(names, {key: sums[key].total() for key in in_order(list(sums))})
+                sums.setdefault(key, _sum()).add(Tally.count(forecasts[rows], **counting))
+        return cls(names, {key: sums[key].total(Tally()) for key in in_order(list(sums))})
 
     def __getitem__(self, key: Any) -> Tally:
         """Tally of a group."""
@@ -172,10 +174,7 @@ class Tallies(Mapping[Key, Tally]):
 
     def whole(self) -> Tally:
         """Tally of all rows: the sum of the groups."""
-        found = _Sum()
-        for tally in self.values():
-            found.add(tally)
-        return found.total()
+        return Tally.merged(self.values(), mixed=True)  # groups of one data set, even if each has been tagged
 
 
 def key_of(key: Any) -> Key:
@@ -183,20 +182,8 @@ def key_of(key: Any) -> Key:
     return tuple(value_of(value) for value in (key if isinstance(key, tuple) else (key,)))
 
 
-class _Sum:
-    """Adds up many tallies, those of like size first, so that each entry is merged a few times only."""
-
-    def __init__(self) -> None:
-        self._terms: list[Tally] = []
-
-    def add(self, tally: Tally) -> None:
-        terms = self._terms
-        terms.append(tally)
-        while len(terms) > 1 and terms[-2].pairs_table.key.size <= 2 * terms[-1].pairs_table.key.size:
-            terms[-2:] = [terms[-2] + terms[-1]]
-
-    def total(self) -> Tally:
-        return sum(reversed(self._terms), Tally())
+def _sum() -> BySize[Tally]:
+    return BySize[Tally](operator.add, lambda tally: tally.pairs_table.key.size)
 
 
 def _same_columns(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

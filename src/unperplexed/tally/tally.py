@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from os import PathLike
@@ -35,6 +34,7 @@ from .counter import (
     jobs_of,
 )
 from .limits import refuse_too_many
+from .merging import BySize, common_labels, first_sources
 from .serialization import tally_bytes, tally_state
 from .shards import MAY_MISS, PARTS
 from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, ClassPart, PooledView, TallyState, View
@@ -285,7 +285,7 @@ class Tally(TallyState, Result):
             shards=None if counter.shards is None else counter.shards.shards(),
             surprises=None if counter.surprises is None else counter.surprises.rows,
             diagnosis=None if counter.diagnosis is None else counter.diagnosis.sums(),
-            sources=_first_sources(counter.sources),
+            sources=first_sources(counter.sources),
         )
         for pairs, top, binary in [] if counter.columns is None else counter.columns.tables():
             tally = tally + cls(
@@ -330,15 +330,92 @@ class Tally(TallyState, Result):
             reason = (error.strerror or str(error)).rstrip(".")
             raise InputError(f"{path}: cannot be read: {reason}. A tally is read from a regular file.") from None
 
+    def tagged(
+        self, *, name: str | None = None, model: str | None = None, period: str | Iterable[str] | None = None
+    ) -> Tally:
+        """Give the same tally with tags, by which tallies that do not belong together are told apart.
+
+        Tallies of different data or models, or of periods that overlap, do not add up, unless `merged` lets them. Those
+        without a tag add up with all others.
+
+        Parameters
+        ----------
+        name : str, optional
+            The data set or task, such as "churn, Europe". "" takes the tag away, as for all three.
+        model : str, optional
+            The model that made the forecasts, with its version.
+        period : str or iterable of str, optional
+            A day, ISO week, month, quarter, year ("2026-03-01", "2026-W10", "2026-03", "2026-Q1", "2026"), a span of
+            them ("2026-03-01/2026-04-15"), or any other name of a period. Days that touch become one span.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        InputError
+            For a tag that is longer than a line of 200 characters, and for days that are not in the calendar.
+
+        Examples
+        --------
+        >>> from unperplexed import Tally
+        >>> days = [Tally.of([1, 0], [0.8, 0.3]).tagged(model="v7", period=day) for day in ("2026-02-28", "2026-03-01")]
+        >>> sum(days).tags.periods
+        ('2026-02-28/2026-03-01',)
+        """
+        return replace(self, tags=self.tags.having(name, model, period))
+
+    @classmethod
+    def merged(cls, tallies: Iterable[Tally], *, mixed: bool = False) -> Tally:
+        """Add up tallies: their sum, but faster when there are many.
+
+        Parameters
+        ----------
+        tallies : iterable of Tally
+            Of the same classes and settings.
+        mixed : bool, default False
+            Add up even tallies of different data or models, or of periods that overlap. The sum has the tags of all.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        InputError
+            For tallies of different classes or settings and, unless ``mixed``, for those whose `tagged` tags say that
+            they do not belong together.
+
+        Examples
+        --------
+        >>> from unperplexed import Tally
+        >>> a, b = (Tally.of([1, 0], [0.8, 0.3]).tagged(model=model) for model in ("v6", "v7"))
+        >>> a + b
+        Traceback (most recent call last):
+            ...
+        unperplexed.InputError: tallies of different models do not add up: 'v6' and 'v7'. ...
+        >>> Tally.merged([a, b], mixed=True).tags.models
+        ('v6', 'v7')
+        """
+        found = BySize[Tally](lambda a, b: a._plus(b, mixed), lambda tally: tally.pairs_table.key.size)
+        for each in tallies:
+            found.add(each)
+        return found.total(cls())
+
     def __add__(self, other: Tally) -> Tally:
-        """Tally of both data sets; refuses tallies of different classes or settings."""
-        if not isinstance(other, Tally):
-            return NotImplemented
+        """Tally of both data sets; refuses tallies of different classes or settings, or whose tags contradict."""
+        return self._plus(other, False) if isinstance(other, Tally) else NotImplemented
+
+    def _plus(self, other: Tally, mixed: bool) -> Tally:
         if not other.n_classes:
             return self
         if not self.n_classes:
             return other
         self._check_compatible(other)
+        tags = self.tags.plus(other.tags, mixed or not (self.n_rows and other.n_rows))
+        if bool(self.n_rows) != bool(other.n_rows):  # no rows are of no model
+            tags = self.tags if self.n_rows else other.tags
         notes = self.notes + other.notes
         refuse_too_many(self.n_rows + other.n_rows, self.n_classes, notes.ignored + sum(notes.dropped.values()))
         exact = self.exact and other.exact
@@ -369,7 +446,8 @@ class Tally(TallyState, Result):
             shards=None if a.shards is None or b.shards is None else a.shards + b.shards,
             surprises=None if a.surprises is None or b.surprises is None else least([*a.surprises, *b.surprises]),
             diagnosis=None if a.diagnosis is None or b.diagnosis is None else a.diagnosis + b.diagnosis,
-            sources=_first_sources(a.sources, b.sources),
+            sources=first_sources(a.sources, b.sources),
+            tags=tags,
         )
         return merged.in_cells() if merged.pairs_table.key.size > merged.exact_limit else merged
 
@@ -399,20 +477,6 @@ class Tally(TallyState, Result):
         return tally_document(self, naming)
 
 
-_MOST_SOURCES, _OTHERS = 100, "..."
-
-
-def common_labels(a: tuple[Label | None, ...], b: tuple[Label | None, ...]) -> tuple[Label | None, ...]:
-    """Labels of both parts, each of which may not know all of them."""
-    if len(a) != len(b):
-        raise InputError(f"tallies of different classes do not add up: {len(a)} classes and {len(b)}.")
-    for x, y in zip(a, b, strict=True):
-        if x is not None and y is not None and x != y:
-            raise InputError(f"tallies of different classes do not add up: {x!r} and {y!r} stand for the same column.")
-    # True is 1, but prints otherwise: of the two the number stands, whichever part comes first.
-    return tuple(y if x is None or (isinstance(x, bool) and y is not None) else x for x, y in zip(a, b, strict=True))
-
-
 _FEWEST_BITS = 3
 """Cells of fewer are wider than those in which shards and rows are kept."""
 
@@ -426,14 +490,3 @@ def _checked_limits(exact_limit: int, fraction_bits: int) -> tuple[int, int]:
             f" {exact_limit!r} and {fraction_bits!r}."
         )
     return int(exact_limit), int(fraction_bits)
-
-
-def _first_sources(*counts: Mapping[str, int]) -> dict[str, int]:
-    """Rows by source: of many sources the first by name, so that it does not matter in which order tallies meet."""
-    rows = Counter[str]()
-    for each in counts:
-        rows.update(each)
-    others = rows.pop(_OTHERS, 0)
-    names = sorted(rows)
-    others += sum(rows[name] for name in names[_MOST_SOURCES:])
-    return {name: rows[name] for name in names[:_MOST_SOURCES]} | ({_OTHERS: others} if others else {})

@@ -1,0 +1,42 @@
+"""How the columns of a tally are written: in few bytes that are read fast."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TYPES = {name: np.dtype(name) for name in ("<f8", "<i8", "|u1")}
+_NARROW = tuple(np.dtype(name) for name in ("|u1", "<u2", "<u4"))
+STORED = TYPES | {kind.str: kind for kind in _NARROW}
+"""Types of columns, and those of their numbers in a file."""
+
+
+def repeated(columns: Mapping[str, NDArray[Any]]) -> dict[str, str]:
+    """Name the columns that equal an earlier one of their table, as the weights of rows that all weigh 1."""
+    found: dict[str, str] = {}
+    before: dict[tuple[str, str, bytes], str] = {}
+    for name, column in columns.items():
+        first = before.setdefault((name.rpartition("/")[0], column.dtype.str, column.tobytes()), name)
+        if first != name and column.size:
+            found[name] = first
+    return found
+
+
+def narrow(column: NDArray[Any]) -> np.dtype[Any]:
+    """Give the narrowest type that holds a column: that of whole numbers where they are."""
+    own = column.dtype.newbyteorder("<")
+    if own.itemsize == 1 or not column.size or np.signbit(column).any() or not np.isfinite(column).all():
+        return own
+    if (column != np.floor(column)).any():
+        return own
+    return next((kind for kind in _NARROW if column.max() <= np.iinfo(kind).max), own)
+
+
+def packed(body: bytes) -> bytes:
+    """Compress a section, or leave it as it is where that saves less than half: then its length is what is stored."""
+    found = zlib.compress(body, 1)
+    return found if 2 * len(found) < len(body) else body

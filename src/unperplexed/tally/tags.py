@@ -1,0 +1,136 @@
+"""What a tally is about: data set, model and period, by which tallies that do not belong together are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .._lib.errors import InputError
+from .periods import check_period, joined, shared
+
+LONGEST, MOST = 200, 10_000
+"""Characters of a tag, and how many of a kind a tally has."""
+
+UNKNOWN = ("",)
+
+
+@dataclass(frozen=True)
+class Tags:
+    """Data sets, models and periods of the rows of a tally; "" stands for rows of which it is not known."""
+
+    names: tuple[str, ...] = UNKNOWN
+    models: tuple[str, ...] = UNKNOWN
+    periods: tuple[str, ...] = UNKNOWN
+    """Days from the first to the last, such as "2026-03-05/2026-04-02" or "2026-03", or names."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return self != Tags()
+
+    def having(self, name: str | None, model: str | None, period: str | Iterable[str] | None) -> Tags:
+        """Give others in their place; None leaves one as it is, and "" takes it away."""
+        if period is not None:
+            period = [period] if isinstance(period, str) else list(period)
+            period = joined(check_period(_checked("period", each)) for each in period)
+        return Tags(
+            self.names if name is None else (_checked("name", name),),
+            self.models if model is None else (_checked("model", model),),
+            self.periods if period is None else period or UNKNOWN,
+        )
+
+    def plus(self, other: Tags, mixed: bool) -> Tags:
+        """Give those of both together; refuses what should not be added up, unless that is allowed."""
+        if self == other == Tags():
+            return self
+        if not mixed:
+            _refuse(self, other)
+        periods = joined([*self.periods, *other.periods])
+        if len(periods) > MOST:
+            raise InputError(
+                f"tallies of more than {MOST:,} separate periods do not add up; give the sum one:"
+                ' tally.tagged(period="2020/2026") (--period).'
+            )
+        names, models = ({*a, *b} for a, b in ((self.names, other.names), (self.models, other.models)))
+        return Tags(tuple(sorted(names)), tuple(sorted(models)), periods)
+
+    def summary(self) -> dict[str, list[str]]:
+        """Give what is known, by kind."""
+        kinds = {"names": self.names, "models": self.models, "periods": self.periods}
+        return {kind: [each for each in found if each] for kind, found in kinds.items() if any(found)}
+
+    def words(self) -> dict[str, str]:
+        """Give what is known in words, by kind."""
+        kinds = {"data": self.names, "model": self.models, "period": self.periods}
+        return {kind: _some(found) for kind, found in kinds.items() if any(found)}
+
+    @classmethod
+    def of_file(cls, found: Any) -> Tags:
+        """Check what a file says."""
+        if not isinstance(found, dict) or found.keys() != {"names", "models", "periods"}:
+            raise ValueError("tags are not known")
+        for kind, texts in found.items():
+            good = isinstance(texts, list) and 0 < len(texts) <= MOST and all(isinstance(each, str) for each in texts)
+            if not good or any(len(each) > LONGEST for each in texts):
+                raise ValueError(f"{kind} are no texts")
+            if texts != [*(joined(texts) if kind == "periods" else sorted({*texts}))]:
+                raise ValueError(f"{kind} are out of order")
+        return cls(**{kind: tuple(texts) for kind, texts in found.items()})
+
+
+def different(a: Tags, b: Tags) -> tuple[str, str, str] | None:
+    """Say of which two data sets or models both are, if they are known and differ."""
+    for kind, mine, theirs in (("data", a.names, b.names), ("model", a.models, b.models)):
+        if _known(mine) and _known(theirs) and _known(mine) != _known(theirs):
+            return kind, _listed(mine), _listed(theirs)
+    return None
+
+
+def refuse_as_baseline(now: Tags, before: Tags) -> None:
+    """Refuse a baseline of other data, and one of the same period and model: its rows would be in both."""
+    found = different(replace(now, models=UNKNOWN), before)
+    if found:
+        raise InputError(
+            f"baseline (--baseline): its data are {found[2]}, not {found[1]}. Name earlier forecasts of the same data."
+        )
+    period = shared(_known(now.periods), _known(before.periods))
+    if period and _known(now.models) == _known(before.models):
+        raise InputError(
+            f"baseline (--baseline): it has the same period of the same model, {period}. Name earlier forecasts, or tag"
+            ' each tally with its model: tally.tagged(model="v7") (merge --model).'
+        )
+
+
+def _refuse(a: Tags, b: Tags) -> None:
+    found = different(a, b)
+    if found:
+        kind = {"model": "models"}.get(found[0], found[0])
+        raise InputError(f"tallies of different {kind} do not add up: {found[1]} and {found[2]}. {_REMEDY}")
+    period = shared(_known(a.periods), _known(b.periods))
+    if period:
+        raise InputError(
+            f"tallies of the same period do not add up: both have {period}, whose rows may be counted twice. {_REMEDY}"
+        )
+
+
+_REMEDY = "If they are to be one, use Tally.merged(..., mixed=True) (unperplexed merge --mixed)."
+
+
+def _known(texts: Iterable[str]) -> list[str]:
+    return [each for each in texts if each]
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(map(repr, _known(texts)))
+
+
+def _some(texts: tuple[str, ...]) -> str:
+    known = _known(texts)
+    shown = ", ".join(known[:3]) + (f" and {len(known) - 3:,} more" if len(known) > 3 else "")
+    return shown + (" (not known for all rows)" if "" in texts else "")
+
+
+def _checked(kind: str, text: str) -> str:
+    if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable() or text != text.strip():
+        raise InputError(f"{kind}: expected a text of up to {LONGEST} characters in one line, got {text!r:.60}.")
+    return text

@@ -1,0 +1,173 @@
+"""Tags of tallies: what belongs together adds up as if untagged, and what does not is refused."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from helpers import softmax_forecasts
+from spoiled_tallies import older, rewritten
+from unperplexed import InputError, Tallies, Tally
+from unperplexed.cli import main
+from unperplexed.monitoring import History
+from unperplexed.tally.periods import joined, shared
+
+
+def day(number, n=5, **tags):
+    y, p = softmax_forecasts(np.random.default_rng(number), n, 2)
+    return Tally.of(y, p[:, 1]).tagged(**tags)
+
+
+def test_a_month_of_days_is_the_month(rng):
+    y, p = softmax_forecasts(rng, 31 * 4, 2)
+    tags = {"name": "rain", "model": "v7"}
+    days = [
+        Tally.of(y[4 * i : 4 * i + 4], p[4 * i : 4 * i + 4, 1]).tagged(period=f"2026-03-{i + 1:02}", **tags)
+        for i in range(31)
+    ]
+    whole = Tally.of(y, p[:, 1]).tagged(period="2026-03", **tags)
+    for order in (range(31), rng.permutation(31), range(30, -1, -1)):
+        parts = [days[i] for i in order]
+        assert Tally.merged(parts).to_bytes() == sum(parts).to_bytes() == whole.to_bytes()
+    assert Tally.from_bytes(whole.to_bytes()).tags == whole.tags
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        (({"model": "a"}, {"model": "b"}, {}), "different models .*'a'.*'b'"),
+        (({"name": "a"}, {"name": "b"}, {}), "different data"),
+        (({"period": "2026-03-05"}, {"period": "2026-02/2026-03"}, {}), "both have 2026-03-05"),
+        (({"period": "2026-W10"}, {"period": "2026-03-08/2026-04"}, {}), "both have 2026-03-08,"),
+        (({"period": "season 7"}, {"period": "season 7"}, {}), "both have season 7"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused_in_any_order(tags, message):
+    parts = [day(i, **each) for i, each in enumerate(tags)]
+    sums = set()
+    for order in permutations(parts):
+        mirrored = message if "'a'" not in message else "different models"
+        for add in (sum, Tally.merged):
+            with pytest.raises(InputError, match=f"{mirrored}.*mixed=True"):
+                add(order)
+        sums.add(Tally.merged(order, mixed=True).to_bytes())
+    [mixed] = sums
+    assert (
+        Tally.from_bytes(mixed).tagged(name="", model="", period="").to_bytes() == sum(map(untagged, parts)).to_bytes()
+    )
+
+
+def untagged(tally):
+    return tally.tagged(name="", model="", period="")
+
+
+def test_what_is_not_known_contradicts_nothing_and_is_not_forgotten():
+    both = day(0) + day(1, model="a")
+    assert both.tags.models == ("", "a")
+    assert "model: a (not known for all rows)" in both.to_text()
+    with pytest.raises(InputError, match="different models"):
+        both + day(2, model="b")
+
+
+def test_no_rows_are_of_no_model():
+    none = Tally.of([], [], labels=[0, 1]).tagged(model="b", period="2026-03-01")
+    for some in (Tally() + day(1, model="a"), none + day(1, model="a"), day(1, model="a") + none):
+        assert some.to_bytes() == day(1, model="a").to_bytes()
+
+
+def test_groups_with_the_tags_of_their_data_are_a_whole():
+    groups = Tallies.of([1, 0, 1], [0.8, 0.3, 0.6], by=["a", "b", "b"])
+    tagged = Tallies(groups.by, {key: each.tagged(model="v7", period="2026-03-01") for key, each in groups.items()})
+    assert untagged(tagged.whole()).to_bytes() == groups.whole().to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("period", "days"),
+    [
+        ("2026-01-01/2026-12-31", "2026"),
+        ("2020-01/2026-Q4", "2020/2026"),
+        ("2024-02-01/2024-02-29", "2024-02"),
+        ("2024-02-01/2024-02-28", "2024-02-01/2024-02-28"),
+        ("2023-02-01/2023-02-28", "2023-02"),
+        ("2026-Q4", "2026-10/2026-12"),
+        ("2026-W01", "2025-12-29/2026-01-04"),
+        ("2025-12/2026-W02", "2025-12-01/2026-01-11"),
+        ("9999", "9999"),
+        ("26-3", "26-3"),
+    ],
+)
+def test_periods_are_days_of_the_calendar(period, days):
+    assert joined([period]) == (days,) == joined([days, period])
+
+
+def test_shared_days_are_those_of_both(rng):
+    for _ in range(50):
+        sets = [{int(d) for d in rng.integers(1, 29, size=4)} for _ in "ab"]
+        a, b = ([f"2026-02-{d:02}" for d in each] for each in sets)
+        first = min(sets[0] & sets[1], default=None)
+        assert shared(a, b).startswith("" if first is None else f"2026-02-{first:02}")
+        assert bool(shared(a, b)) == (first is not None)
+
+
+@pytest.mark.parametrize("tags", [{"model": "a\nb"}, {"name": "x" * 201}, {"period": "2026-02-30"},
+                                  {"period": "2026-03/2026-02"}, {"model": 7}])  # fmt: skip
+def test_tags_that_are_none(tags):
+    with pytest.raises(InputError, match=next(iter(tags))):
+        day(0).tagged(**tags)
+
+
+@pytest.mark.parametrize("models", [None, [], "a", ["b", "a"], ["a", "a"], [3], ["x" * 201], ["a"] * 10_001])
+def test_a_file_with_impossible_tags_is_refused(models):
+    content = day(0, model="a").to_bytes()
+    tags = {"names": [""], "models": models, "periods": [""]}
+    for wrong in (tags, {"models": ["a"]}, []):
+        with pytest.raises(InputError, match="do not fit together"):
+            Tally.from_bytes(rewritten(content, lambda h, b, v, wrong=wrong: ({**h, "tags": wrong}, b, v)))
+
+
+def test_files_of_version_7_have_no_tags():
+    tally = day(0)
+    assert Tally.from_bytes(older(tally.to_bytes(), lambda h, b, _: (h, b, 7))).to_bytes() == tally.to_bytes()
+
+
+def run(capsys, *words):
+    code = main([str(word) for word in words])
+    return code, " ".join("".join(capsys.readouterr()).split())
+
+
+def test_commands_read_tags(tmp_path, capsys):
+    files = []
+    for i, model in enumerate("aab"):
+        rows, file = tmp_path / f"{i}.csv", tmp_path / f"{i}.tally"
+        rows.write_text("y,p\n" + "\n".join(f"{int(k % 4 > 0)},{0.7 + 0.0005 * (k + i):.4f}" for k in range(200)))
+        tags = ["--model", model, "--name", "rain", "--period", f"2026-03-0{i + 1}"]
+        assert run(capsys, "tally", rows, "--truth", "y", "--prob", "p", *tags, "-o", file)[0] == 0
+        files.append(file)
+    out = tmp_path / "sum.tally"
+    assert "2026-03-01/2026-03-02" in run(capsys, "merge", *files[:2], "-o", out)[1]
+    code, text = run(capsys, "merge", *files, "-o", tmp_path / "all.tally")
+    assert code == 2
+    assert "2.tally: does not add up with those before it: tallies of different models" in text
+    assert "merge --mixed" in text
+    assert run(capsys, "merge", *files, "--mixed", "-o", tmp_path / "all.tally")[0] == 0
+    assert "model: a, b" in run(capsys, "show", tmp_path / "all.tally")[1]
+    assert run(capsys, "merge", files[0], out, "-o", tmp_path / "x.tally")[0] == 2
+    assert not (tmp_path / "x.tally").exists()
+    assert run(capsys, "merge", files[0], "--period", "2026-02-30", "-o", tmp_path / "x.tally")[0] == 2
+
+    code, text = run(capsys, "check", files[1], "--baseline", files[0])
+    assert code == 0
+    assert "data rain, model a, period 2026-03-01" in text
+    assert "it has the same period of the same model" in run(capsys, "check", files[0], "--baseline", out)[1]
+    run(capsys, "merge", files[2], "--name", "snow", "-o", tmp_path / "snow.tally")
+    assert "its data are 'snow', not 'rain'" in run(capsys, "check", files[0], "--baseline", tmp_path / "snow.tally")[1]
+
+    code, text = run(capsys, "monitor", *files)
+    assert code == 2
+    assert "2026-03-03: its model is 'b', and in the periods before 'a'" in text
+    history = tmp_path / "h.json"
+    assert "2 periods" in run(capsys, "monitor", *files[:2], "--history", history)[1]
+    assert History.load(history).names == ("2026-03-01", "2026-03-02")
+    assert run(capsys, "monitor", files[2], "--history", history)[0] == 2
+    assert run(capsys, "monitor", *files, "--mixed")[0] == 0
+    assert "it has days of 2026-03-02" in run(capsys, "monitor", out, "--history", history)[1]
