@@ -231,8 +231,8 @@ def cases(factor: float) -> list[Case]:
     sizes = ((100, 400), (200, 400), (1000, 300), (5000, 200), (50_000, 100))
     size = [Case("size", design, "none", Sample(), n, of(runs)) for n, runs in sizes for design in DESIGNS]
     samples = [
-        Case("samples", design, "none", sample, n, of(300))
-        for n in (1000, 5000)
+        Case("samples", design, "none", sample, n, of(runs))
+        for n, runs in ((1000, 300), (5000, 100))
         for sample in SAMPLES
         for design in ("usual", "rare", "half at 1e-12")
         if n > sample.clusters
@@ -249,7 +249,7 @@ def cases(factor: float) -> list[Case]:
         for error in ("bias 0.5", "slope e^0.4")
     ]
     more = [
-        Case("samples", design, "none", Sample(clusters=clusters, correlation=rho, unequal=unequal), n, of(300))
+        Case("samples", design, "none", Sample(clusters=clusters, correlation=rho, unequal=unequal), n, of(200))
         for n, clusters, unequal in ((2000, 20, False), (600, 300, False), (5000, 50, True), (5000, 500, True))
         for rho in (0.0, 0.3)
         for design in ("usual", "rare")
@@ -320,7 +320,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
     kept = earlier(options.out) if options.only else {}
-    with options.out.open("w", newline="") as file:
+    partial = options.out.with_suffix(".partial")
+    with partial.open("w", newline="") as file:
         fields = list(run(Case("size", "usual", "none", Sample(), 100, 1), 0))
         writer = csv.DictWriter(file, fields, lineterminator="\n")
         writer.writeheader()
@@ -335,6 +336,7 @@ def main(arguments: list[str] | None = None) -> None:
             elif (line := kept.get(tuple(map(str, case)))) is not None:
                 writer.writerow(line)
             file.flush()
+    partial.replace(options.out)
 
 
 if __name__ == "__main__":
