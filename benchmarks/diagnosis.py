@@ -231,8 +231,8 @@ def cases(factor: float) -> list[Case]:
     sizes = ((100, 400), (200, 400), (1000, 300), (5000, 200), (50_000, 100))
     size = [Case("size", design, "none", Sample(), n, of(runs)) for n, runs in sizes for design in DESIGNS]
     samples = [
-        Case("samples", design, "none", sample, n, of(150))
-        for n in (1000, 5000)
+        Case("samples", design, "none", sample, n, of(runs))
+        for n, runs in ((1000, 300), (5000, 100))
         for sample in SAMPLES
         for design in ("usual", "rare", "half at 1e-12")
         if n > sample.clusters
@@ -249,13 +249,13 @@ def cases(factor: float) -> list[Case]:
         for error in ("bias 0.5", "slope e^0.4")
     ]
     more = [
-        Case("samples", design, "none", Sample(clusters=clusters, correlation=rho, unequal=unequal), n, of(300))
+        Case("samples", design, "none", Sample(clusters=clusters, correlation=rho, unequal=unequal), n, of(200))
         for n, clusters, unequal in ((2000, 20, False), (600, 300, False), (5000, 50, True), (5000, 500, True))
         for rho in (0.0, 0.3)
         for design in ("usual", "rare")
     ]
     shared = [
-        Case("shared", "rare", error, sample, n, of(300))
+        Case("shared", "rare", error, sample, n, of(1000 if error == "none" else 300))
         for n, sample in (
             (600, Sample(clusters=12, shared="event")),
             (1500, Sample(clusters=30, shared="event")),
@@ -266,8 +266,23 @@ def cases(factor: float) -> list[Case]:
         for error in ("none", "bias 0.5")
     ]
     shared += [
-        Case("shared", "rare", "none", Sample(clusters=clusters, shared="event"), 10 * clusters, of(300))
-        for clusters in (100, 300)
+        Case("shared", "rare", "none", sample, n, of(1000))
+        for n, sample in (
+            (600, Sample(clusters=60, shared="event")),
+            (1000, Sample(clusters=100, shared="event")),
+            (3000, Sample(clusters=300, shared="event")),
+            (10_000, Sample(clusters=1000, shared="event")),
+            (10_000, Sample(clusters=100, correlation=0.3, shared="beta")),
+            (15_000, Sample(clusters=300, correlation=0.6)),
+        )
+    ]
+    shared += [
+        Case("shared", "rare", "bias 0.5", sample, n, of(300))
+        for n, sample in (
+            (3000, Sample(clusters=300, shared="event")),
+            (2000, Sample(clusters=20, correlation=0.1)),
+            (5000, Sample(clusters=50, correlation=0.1)),
+        )
     ]
     return size + samples + naming + others + dependent + more + shared
 
@@ -286,26 +301,42 @@ def surprise(runs: int, seed: int) -> dict[str, Any]:
             "offered": sum(times for name, times in found.items() if "certainty" in name), "found": words}  # fmt: skip
 
 
+def earlier(file: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the lines of an earlier run, by their cases."""
+    if not file.exists():
+        return {}
+    with file.open(newline="") as lines:
+        return {tuple(line[name] for name in Case._fields): line for line in csv.DictReader(lines)}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the study and write its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/diagnosis.csv"))
     parser.add_argument("--factor", type=float, default=1.0, help="so many times the default runs (default: 1)")
-    parser.add_argument("--only", default="", help="one study: size, samples, naming, shared or surprise")
+    parser.add_argument(
+        "--only", default="", help="one study: size, samples, naming, shared or surprise; the file keeps the others"
+    )
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
-    some = [(at, case) for at, case in enumerate(cases(options.factor)) if options.only in ("", case.study)]
-    lines = (run(case, 1000 * options.seed + at) for at, case in some)
-    with options.out.open("w", newline="") as file:
+    kept = earlier(options.out) if options.only else {}
+    partial = options.out.with_suffix(".partial")
+    with partial.open("w", newline="") as file:
         fields = list(run(Case("size", "usual", "none", Sample(), 100, 1), 0))
         writer = csv.DictWriter(file, fields, lineterminator="\n")
         writer.writeheader()
         if options.only in ("", "surprise"):
             writer.writerow(surprise(max(1, round(100 * options.factor)), options.seed))
-        for line in lines:
-            writer.writerow(line)
+        else:
+            writer.writerows(line for case, line in kept.items() if case[0] == "surprise")
+        for at, case in enumerate(cases(options.factor)):
+            if options.only in ("", case.study):
+                writer.writerow(line := run(case, 1000 * options.seed + at))
+                print(*line.values(), sep=" | ", file=sys.stderr, flush=True)
+            elif (line := kept.get(tuple(map(str, case)))) is not None:
+                writer.writerow(line)
             file.flush()
-            print(*line.values(), sep=" | ", file=sys.stderr, flush=True)
+    partial.replace(options.out)
 
 
 if __name__ == "__main__":

@@ -156,10 +156,28 @@ def cases(factor: float) -> list[Case]:
         *(Case("naming", 100, rows, of(40), "confidence", -0.5, spread=6.0) for rows in (200, 1000)),
     ]
     extremes = [
-        Case("size", classes, rows, of(runs))
-        for classes, rows, runs in ((3, 200, 500), (10, 200, 500), (100, 200, 300), (1000, 200, 60), (10, 50_000, 60))
+        Case("size", classes, rows, of(runs), sample=sample)
+        for classes, rows, runs, sample in (
+            (3, 200, 1000, "rows"),
+            (10, 200, 1000, "rows"),
+            (100, 200, 500, "rows"),
+            (1000, 200, 60, "rows"),
+            (10, 50_000, 100, "rows"),
+            (3, 10_000, 500, "rows"),
+            (3, 50_000, 200, "rows"),
+            (3, 1000, 500, "weights"),
+            (100, 2000, 200, "50"),
+        )
     ]
     return size + naming + dependent + large + extremes
+
+
+def earlier(file: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the lines of an earlier run, by their cases."""
+    if not file.exists():
+        return {}
+    with file.open(newline="") as lines:
+        return {tuple(line[name] for name in Case._fields): line for line in csv.DictReader(lines)}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -167,14 +185,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/diagnosis_classes.csv"))
     parser.add_argument("--factor", type=float, default=1.0, help="so many times the default runs (default: 1)")
-    parser.add_argument("--only", default="", help="only cases of this name: size or naming")
+    parser.add_argument("--only", default="", help="only cases of this name: size or naming; the file keeps the others")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
+    kept = earlier(options.out) if options.only else {}
     lines = []
     for number, case in enumerate(cases(options.factor)):
         if options.only in ("", case.name):
             lines.append(run(case, 1000 * options.seed + number))
             print(*lines[-1].values(), sep=" | ", file=sys.stderr, flush=True)
+        elif (line := kept.get(tuple(map(str, case)))) is not None:
+            lines.append(line)
     with options.out.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
         writer.writeheader()

@@ -40,12 +40,25 @@ def cluster_shares(information: Floats) -> Floats:
 def cluster_covariance(sums: Floats, own: Floats, shares: Floats) -> Floats:
     """Covariance of the whole of sums over clusters, which is 1 if rows are independent.
 
-    ``own`` is the sum over single rows of the products that ``sums`` has over clusters. Each cluster is taken without
-    its part in the whole, and the variance that this loses is given back (as CR2 does: Bell and McCaffrey 2002).
+    ``own`` is the sum over single rows of the products that ``sums`` has over clusters.
+    """
+    return bounded(np.eye(sums.shape[1]) + between_rows(sums, own, shares))
+
+
+def between_rows(sums: Floats, own: Floats, shares: Floats) -> Floats:
+    """Sum the covariances between different rows of the same cluster.
+
+    Each cluster is taken without its part in the whole, and the variance that this loses is given back (as CR2 does:
+    Bell and McCaffrey 2002).
     """
     off = sums - shares[:, None] * sums.sum(axis=0)
     off /= np.sqrt(np.maximum(1 - shares, _ROUNDING))[:, None]
-    values, vectors = np.linalg.eigh(np.eye(sums.shape[1]) + off.T @ off - own)
+    return np.asarray(off.T @ off - own)
+
+
+def bounded(covariance: Floats) -> Floats:
+    """Raise variances below `LEAST_VARIANCE` to it, in all directions."""
+    values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors * np.maximum(values, LEAST_VARIANCE)) @ vectors.T)
 
 

@@ -13,20 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from ..._lib.elementary import expit
 from ..._lib.typing import Floats
 from ...statistics.log_odds_tail import tail
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall
-from .clusters import (
-    ClusterSums,
-    cluster_covariance,
-    cluster_shares,
-    degrees_of_freedom,
-    squares_tested,
-)
+from .clusters import ClusterSums, cluster_shares, degrees_of_freedom, squares_tested
+from .null_covariance import null_covariance
 from .scored import Scored, information_time
-from .shared_events import shared_events_p_value
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
 """Weights of bias, confidence, tail, asymmetry and four shapes in W."""
@@ -35,13 +28,11 @@ _NEW = 0.03
 """A component of which less is new is left out."""
 
 _EVENTS_EACH = 4
-"""Sum of p (1 - p) in a cluster from which on its part in confidence is known well enough."""
+"""Sum of p (1 - p) in a cluster below which events are rare."""
 
-_MOST_DEPENDENT, _CLUSTERS_EACH = 4, 18
-"""With dependent rows there are so many components at most, and one for so many clusters."""
-
-_LIKELIHOOD_TESTED = ("bias", "confidence")
-"""Where events are rare in each of few clusters, these must be rejected by a likelihood ratio too."""
+_MOST_DEPENDENT, _CLUSTERS_EACH, _INFORMATION_EACH = 4, 18, 20
+"""With dependent rows there are so many components at most, and one for so many clusters and so much information, which
+is what independent rows would have."""
 
 
 class Gate(NamedTuple):
@@ -91,27 +82,21 @@ def _independent(rows: Scored, q: Floats) -> Floats:
 
 def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, Floats, float]:
     """Test the first components of dependent rows: statistic, p-value, inflation of all variances, `Gate.shared`."""
-    sums, shares = clusters.scores(q), cluster_shares(clusters.totals(rows.variance[None])[:, 0])
-    covariance = cluster_covariance(sums, (q * rows.own_squares(expit(rows.s))) @ q.T, shares)
-    inflation, k = np.diag(covariance), _components(rows, len(q), len(shares))
-    z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), sums[:, :k].sum(axis=0))
-    freedom = degrees_of_freedom(shares, float(inflation[:k].mean()))
+    shares = cluster_shares(clusters.totals(rows.variance[None])[:, 0])
+    covariance = null_covariance(rows, clusters, q, shares)
+    inflation, rare = np.diag(covariance), rows.information / rows.design_effect < _EVENTS_EACH * len(shares)
+    independent = rows.information / rows.design_effect / max(1.0, float(inflation[0]))
+    borne = min(len(shares) // _CLUSTERS_EACH, int(independent // _INFORMATION_EACH))
+    k = min(len(q), max(1 if rare else 2, borne))
+    z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), q[:k] @ rows.residual)
+    # Events that come as if there were so many independent ones have a variance of twice as many degrees of freedom.
+    freedom = min(degrees_of_freedom(shares, float(inflation[:k].mean())), 2 * independent)
     # One more for each further component: few clusters show less of a covariance than these degrees of freedom say.
     statistic, p_value = squares_tested(z, weights[:k], max(freedom - k + 1, 1.0))
-    if _rare(rows, len(shares)) and k <= len(_LIKELIHOOD_TESTED):
-        p_value = max(p_value, shared_events_p_value(rows, clusters, _LIKELIHOOD_TESTED[:k]))
-        one, sd = clusters.totals(np.stack([rows.variance, np.sqrt(rows.variance)])).T
-        return statistic, p_value, inflation, float(one.sum() ** 2 / (sd @ sd))
-    return statistic, p_value, inflation, np.nan
-
-
-def _components(rows: Scored, most: int, clusters: int) -> int:
-    """Return how many components so many clusters bear: bias and confidence unless events are rare in each."""
-    return min(most, max(1 if _rare(rows, clusters) else 2, clusters // _CLUSTERS_EACH))
-
-
-def _rare(rows: Scored, clusters: int) -> bool:
-    return rows.information / rows.design_effect < _EVENTS_EACH * clusters
+    if not (rare and k <= 2):
+        return statistic, p_value, inflation, np.nan
+    one, sd = clusters.totals(np.stack([rows.variance, np.sqrt(rows.variance)])).T
+    return statistic, p_value, inflation, float(one.sum() ** 2 / (sd @ sd))
 
 
 def columns(s: Floats, v: Floats) -> list[Floats]:
