@@ -31,6 +31,7 @@ from unperplexed.language_models import (
     assess_texts,
     read_items,
 )
+from unperplexed.monitoring import History, monitor
 from unperplexed.recalibration import Pool
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
 from unperplexed.tally.serialization import _PREFIX, MAGIC
@@ -338,6 +339,31 @@ def read_pool(path: Path, _: np.random.Generator) -> None:
     made.to_text()
 
 
+def good_histories(_: Path, rng: np.random.Generator) -> dict[str, bytes]:
+    """Histories of two and of three classes, with groups and without."""
+    made = {}
+    for classes in (2, 3):
+        periods = {}
+        for day in range(4):
+            y, p = rng.integers(0, classes, 60), rng.dirichlet(np.ones(classes), 60).round(2)
+            p[:, -1] = 1 - p[:, :-1].sum(axis=1)
+            periods[f"2026-03-0{day + 1}"] = Tally.of(y, p if classes > 2 else p[:, 1], parts=["classes"])
+        made[f"{classes}.json"] = History.of(periods).to_bytes()
+        grouped = History()
+        for name, tally in periods.items():
+            grouped = grouped.after(name, {"north": tally, "south": tally})
+        made[f"groups{classes}.json"] = grouped.to_bytes()
+    return made
+
+
+def read_history(path: Path, rng: np.random.Generator) -> None:
+    """Load a history, write it, and now and then monitor it."""
+    made = History.load(path)
+    made.to_bytes()
+    if rng.random() < 0.1:
+        monitor(made, units="rows").to_json()
+
+
 def good_logs(folder: Path, rng: np.random.Generator) -> dict[str, bytes]:
     """Short logs of every form, as JSON, JSON Lines, gzip, Parquet and Inspect's archive."""
     values = [-0.5, -1.25]
@@ -411,5 +437,12 @@ def read_log(path: Path, rng: np.random.Generator) -> None:
             str(found)
 
 
-GOOD = {"files": good_files, "tallies": good_tallies, "maps": good_maps, "pools": good_pools, "logs": good_logs}
-READERS = {"files": read_file, "maps": read_map, "pools": read_pool, "logs": read_log}
+GOOD = {
+    "files": good_files,
+    "tallies": good_tallies,
+    "maps": good_maps,
+    "pools": good_pools,
+    "histories": good_histories,
+    "logs": good_logs,
+}
+READERS = {"files": read_file, "maps": read_map, "pools": read_pool, "histories": read_history, "logs": read_log}

@@ -63,7 +63,7 @@ OLD = {"a.json": b"old\n", "c.html": b"old\n"}
 NEW = dict.fromkeys(NAMES, b"new\n")
 
 STEPS = [
-    (output_files.tempfile, "mkstemp"),
+    (os, "open"),
     (Path, "write_bytes"),
     (os, "fsync"),
     (Path, "chmod"),
@@ -291,6 +291,27 @@ def test_an_interrupt_while_modules_are_loaded():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "unperplexed: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["numpy", "unperplexed.assessment.assess"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.slow
+def test_a_signal_of_which_a_module_makes_an_error_of_its_own(forecasts, module, name):
+    code = (
+        "import signal, sys\n"
+        "class Failing:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            try:\n"
+        f"                signal.raise_signal(signal.{name})\n"
+        "            except BaseException:\n"
+        "                raise ImportError('cannot be imported') from None\n"
+        "sys.meta_path.insert(0, Failing())\n"
+        "from unperplexed.cli import main\n"
+        f"sys.exit(main(['assess', {str(forecasts)!r}, '--resamples', '0']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + getattr(signal, name), "")
 
 
 def test_names_move_no_cursor(tmp_path, capsys):

@@ -231,3 +231,9 @@ def test_command_line(tmp_path, capsys, rng):
     assert "1 document left out" in capsys.readouterr().out
     assert main(["lm", small, "--form", "x"]) == 2
     assert main(["lm", small, "--report", small]) == 2
+
+
+@pytest.mark.parametrize("grade", [1e308, -1e101, float("inf")])
+def test_grades_whose_squares_are_no_numbers_are_refused(grade):
+    with pytest.raises(InputError, match="answer to 'b': a grade of .*; expected one up to 1e"):
+        assess_answers([Answer("a", 1.0, 0.5), Answer("b", grade, 0.5)], resamples=0)

@@ -252,3 +252,14 @@ def test_the_chart_has_its_five_parts_and_json_has_all_periods():
     assert len(plain["log_evidence"]) == len(plain["periods"]) == 30
     assert found.frame().height == 30
     assert "Bias" in found.to_html()
+
+
+def test_half_of_a_character_in_a_history_is_refused_and_a_whole_one_is_read(tmp_path):
+    path = tmp_path / "history.json"
+    History.of({"day": Tally.of([1, 0], [0.8, 0.3])}).save(path)
+    content = path.read_text()
+    path.write_text(content.replace('"day"', r'"day \ud83c\udf27"'))
+    assert History.load(path).names == ("day \U0001f327",)
+    path.write_text(content.replace('"day"', r'"day \ud83c"'))
+    with pytest.raises(InputError, match="half of a character"):
+        History.load(path)

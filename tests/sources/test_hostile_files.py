@@ -76,6 +76,7 @@ LIES = {
     "negative": (npy("(-1,)"), "an array of shape"),
     "true": (npy("(True, 2)"), "an array of shape"),
     "unclosed": (npy("(100,)").replace(b"}", b"{"), "not a readable NP[YZ] file"),
+    "no type": (npy("(100,)", descr="',f8'"), "not a readable NP[YZ] file"),
     "deep": (npy("-" * 9000 + "1"), "not a readable NP[YZ] file|does not fit in memory"),
     "long header": (b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + bytes(99), "a header of 4,294,967,295 bytes"),
     "cut header": (npy("(100,)")[:30], "not a readable NP[YZ] file"),

@@ -34,7 +34,7 @@ def made_of_file(path: str | PathLike[str], what: str, make: Callable[[Any], Mad
 
 
 def parsed(text: str, what: str) -> Any:
-    """Read JSON text, which has no NaN, no infinities and no key twice."""
+    """Read JSON text, which has no NaN, no infinities, no key twice and no half of a character."""
 
     def refuse(constant: str) -> NoReturn:
         raise InputError(f"{constant} is no number that a {what} can have.")
@@ -46,8 +46,13 @@ def parsed(text: str, what: str) -> Any:
         return found
 
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+        found = json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except InputError:
         raise
+    except UnicodeEncodeError:
+        raise InputError(f"half of a character, a surrogate without the other, in the {what}.") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not a {what}: no valid JSON ({error}).") from None

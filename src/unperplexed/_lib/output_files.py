@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import stat
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -50,9 +50,9 @@ def _staged(*paths: Path) -> Iterator[list[Path]]:
     with ExitStack() as stack:
         handles, temporary, opened = [], [], ExitStack()
         for place in places:
-            handle, name = tempfile.mkstemp(dir=place.parent, prefix=_PREFIX)
-            temporary.append(Path(name))
-            stack.callback(temporary[-1].unlink, missing_ok=True)
+            temporary.append(place.with_name(f"{_PREFIX}{secrets.token_hex(8)}"))
+            stack.callback(temporary[-1].unlink, missing_ok=True)  # before it is made: no signal comes in between
+            handle = os.open(temporary[-1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             opened.callback(os.close, handle)
             stack.callback(opened.close)  # before it is removed
             _hold(handle)
@@ -121,18 +121,19 @@ def _uninterrupted() -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    for each, handler in before.items():
-        if callable(handler):
-            signal.signal(each, lambda number, _: caught.append(number))
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
+    with ExitStack() as restored:
+        restored.callback(_raise, caught)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(each)
             if callable(handler):
-                signal.signal(each, handler)
-        for number in caught:
-            signal.raise_signal(number)
+                restored.callback(signal.signal, each, handler)
+                signal.signal(each, lambda number, _: caught.append(number))
+        yield
+
+
+def _raise(signals: Iterable[int]) -> None:
+    for number in signals:
+        signal.raise_signal(number)
 
 
 def _hold(handle: int) -> None:

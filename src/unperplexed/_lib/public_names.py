@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+
+# The command line begins here. Little is loaded before it can catch Ctrl-C, not even the module typing.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def listed(package: str) -> dict[str, tuple[str, str]]:
@@ -38,6 +41,8 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
         return value
 
     def names() -> list[str]:
+        from importlib.util import find_spec
+
         return sorted(name for name, (_, library) in homes.items() if not library or find_spec(library))
 
     return load, names, sorted(name for name, (_, library) in homes.items() if not library)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # without typing, which takes long to load: Ctrl-C is caught in main only
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -16,12 +19,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     usual = gc.get_threshold()
     gc.set_threshold(_OBJECTS, *usual[1:])
+    came: list[int] = []
     try:
+        from .signals import came, listen
+
+        listen()
         from .parser import main as run
 
         return run(arguments)
     except KeyboardInterrupt:  # while it is loaded
         print("unperplexed: interrupted", file=sys.stderr)
         return 130
+    except Exception:
+        if not came:
+            raise
+        return 128 + came[-1]  # modules in C that are interrupted while they load say that they cannot be
     finally:
         gc.set_threshold(*usual)

@@ -63,7 +63,6 @@ def add_check(command: argparse.ArgumentParser) -> None:
 def check(arguments: argparse.Namespace) -> int:
     """Test the requirements; returns the exit code."""
     from .._lib.errors import InputError
-    from .._lib.output import check_output
     from .._lib.serialize import json_text
     from ..monitoring.gate import check as checked
     from ..monitoring.requirements import Requirement
@@ -73,9 +72,6 @@ def check(arguments: argparse.Namespace) -> int:
 
     a = arguments
     check_outputs(a)
-    for path in (a.summary, a.junit):
-        if path is not None:
-            check_output(path)
     wanted = [*a.require] or ([*_DEFAULT] if a.baseline else [])
     parsed = [Requirement.parse(text) for text in wanted]
     if not parsed:

@@ -51,15 +51,12 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
 
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
-    from .._lib.output import check_output
     from ..monitoring.describe_monitored import control_size
     from ..monitoring.monitor import monitor as watched
     from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
 
     a = arguments
     check_outputs(a)
-    if a.history is not None:
-        check_output(a.history)
     history = _history(a)
     found = watched(history, units=a.units, level=a.level, since=a.since, require=a.require)
     outputs = figure_bytes(a.plot, found.plot, lambda: control_size(found)) | report_bytes(a, found)

@@ -17,7 +17,7 @@ from .._lib.output_files import whole_files
 from ..report import terminal
 from ..report.result import Naming
 from ..sources.readers.formats import matching
-from .terminal import coloured, print_error, shows_colour
+from .terminal import coloured, drop_output, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,17 +53,14 @@ def _print_all(text: str) -> None:
         sys.stdout.flush()
 
 
+_ANY_SUFFIX = ("json", "summary", "junit", "history")
+
+
 def check_outputs(arguments: argparse.Namespace, suffixes: Sequence[str] = (TALLY,)) -> None:
     """Refuse outputs that cannot be written, or that would overwrite an input or each other."""
-    outputs = []
-    if getattr(arguments, "plot", None) is not None:
-        outputs.append(check_output(arguments.plot, PICTURES))
-    if getattr(arguments, "report", None) is not None:
-        outputs.append(check_output(arguments.report, REPORTS))
-    if getattr(arguments, "output", None) is not None:
-        outputs.append(check_output(arguments.output, suffixes))
-    if getattr(arguments, "json", None) not in (None, "-"):
-        outputs.append(check_output(Path(arguments.json)))
+    known = {"plot": PICTURES, "report": REPORTS, "output": suffixes, **dict.fromkeys(_ANY_SUFFIX, ())}
+    named = {name: getattr(arguments, name, None) for name in known}
+    outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
@@ -83,18 +80,15 @@ def write_outputs(
 def write_files(outputs: Mapping[Path, bytes], show: Callable[[], None]) -> None:
     """Show what is to be shown and write the files; where any of it fails no file is written."""
     with whole_files(outputs):
-        gone = shown(show)
-    if gone is not None:
-        raise gone
+        show_while_read(show)
 
 
-def shown(show: Callable[[], None]) -> BrokenPipeError | None:
-    """Show it, and give the error of a reader that has seen enough, such as head: outputs are written all the same."""
+def show_while_read(show: Callable[[], None]) -> None:
+    """Show it to a reader who may have seen enough, such as head: files and exit code are the same then."""
     try:
         show()
-    except BrokenPipeError as error:
-        return error
-    return None
+    except BrokenPipeError:
+        drop_output()
 
 
 def text_of(arguments: argparse.Namespace, found: Result) -> str:

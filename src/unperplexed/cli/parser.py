@@ -6,10 +6,8 @@ import argparse
 import io
 import os
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,8 +21,9 @@ from .lm import add_lm
 from .monitor import add_monitor
 from .ordered import add_ordered
 from .pool import add_pool
+from .signals import listen
 from .skill import add_skill
-from .terminal import print_error
+from .terminal import drop_output, print_error
 from .usage import usage
 
 if TYPE_CHECKING:
@@ -57,17 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error("not enough memory")
         return 2
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
-        _drop_output()
+        drop_output()
     except OSError as error:  # while writing: reading has its own messages
         print_error(f"cannot write the output: {error.strerror or error}")
-        _drop_output()
+        drop_output()
         return 2
     return 0
 
 
 def _run(words: Sequence[str]) -> int:
-    with suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, _terminated)
+    listen()
     # argparse takes -1 for a number but -1e-3 and -inf for options; after a space they are not.
     parsed = _parser().parse_args([f" {word}" if _EXPONENTS.fullmatch(word) else word for word in words])
     parsed.words = list(words)
@@ -91,18 +89,6 @@ def _settle_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a label still shows the rest
-
-
-def _drop_output() -> None:
-    """Let nothing more be written to standard output, at the end of the program either."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _terminated(*_: object) -> NoReturn:
-    """Leave as on any error, so that temporary files go; a second signal ends it at once."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise SystemExit(143)
 
 
 def _parser() -> argparse.ArgumentParser:

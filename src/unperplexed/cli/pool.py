@@ -84,9 +84,9 @@ def _fit(a: argparse.Namespace) -> None:
     options = PairingOptions(a.on, a.in_order, a.common, rivals_of(a.forecast), a.forecaster, a.groups, a.where or "")
     how = partial(_fitted, a=a)
     found = compared_files(files, options, selection_of(a), reading_of(a), how, sayer(a), progress=not a.quiet)
-    pages = report_bytes(a, found)
-    found.save(a.output)
-    write_outputs(a, partial(json_text, found.to_dict()), str(found), pages)
+    saved = json_text(found.to_dict())
+    outputs = report_bytes(a, found) | {a.output: f"{saved}\n".encode()}
+    write_outputs(a, lambda: saved, str(found), outputs)
 
 
 def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace) -> Pool:
@@ -133,7 +133,7 @@ def _apply(a: argparse.Namespace) -> None:
     from ..sources.writers import TABLES
     from .counting import reading_of, rivals_of
     from .new_rows import unit_of
-    from .outputs import check_outputs, print_text, sayer
+    from .outputs import check_outputs, print_text, sayer, show_while_read
     from .pooled_rows import forecaster_files
 
     for name, default in _FITTING.items():
@@ -146,12 +146,18 @@ def _apply(a: argparse.Namespace) -> None:
     made = Pool.load(a.apply)
     pooled = forecaster_files(_one_each(files), rivals, a.prob, a.in_order, made, reading_of(a), sayer(a))
     new = pooled.names(a.column or _COLUMN)
+
+    def show(rows: int) -> None:
+        pooled.finish()
+        more = f" and {len(new) - 3:,} more" if new[3:] else ""
+        where = f"column{'s' * (len(new) > 1)} {', '.join(new[:3])}{more}"
+        left_out = f"; {number_of(pooled.invalid, 'row')} without valid probabilities left empty"
+        unit = unit_of(pooled.file.reading, pooled.n_columns)
+        done = f"{a.output}: {number_of(rows, 'row')} pooled, {where}{unit}{left_out if pooled.invalid else ''}"
+        show_while_read(lambda: print_text(a, done))
+
     with progress_bar() as report:
-        rows = pooled.file.write(a.output, pooled, new, report, "--column", lambda _: pooled.finish())
-    where = f"column{'s' * (len(new) > 1)} {', '.join(new[:3])}" + (f" and {len(new) - 3:,} more" if new[3:] else "")
-    left_out = f"; {number_of(pooled.invalid, 'row')} without valid probabilities left empty" if pooled.invalid else ""
-    unit = unit_of(pooled.file.reading, pooled.n_columns)
-    print_text(a, f"{a.output}: {number_of(rows, 'row')} pooled, {where}{unit}{left_out}")
+        pooled.file.write(a.output, pooled, new, report, "--column", show)
 
 
 def _one_each(files: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -39,7 +39,7 @@ from .counting import (
     tally_names,
 )
 from .new_rows import unit_of
-from .outputs import check_outputs, print_text, report_bytes, sayer, shown, write_outputs
+from .outputs import check_outputs, print_text, report_bytes, sayer, show_while_read, write_outputs
 from .recalibrated_rows import RecalibratedRows
 
 MAPS = (".json",)
@@ -158,18 +158,14 @@ def _apply(arguments: argparse.Namespace) -> None:
         return recalibrator.transform(p)
 
     change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, say)
-    gone = None
 
     def show(rows: int) -> None:
-        nonlocal gone
         if where.columns and not change.n_rows:
             raise where.none_of(rows)
-        gone = shown(lambda: print_text(arguments, _written(arguments, file, change, rows)))
+        show_while_read(lambda: print_text(arguments, _written(arguments, file, change, rows)))
 
     with progress_bar() as report:
         file.write(arguments.output, change, _new(arguments, file), report, done=show)
-    if gone is not None:
-        raise gone
 
 
 def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:

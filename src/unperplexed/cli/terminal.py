@@ -34,3 +34,9 @@ def coloured(text: str) -> str:
 def print_error(sentence: str) -> None:
     """Say something on standard error, in which names from outside move no cursor."""
     print("\n".join(map(printable, f"unperplexed: {sentence}".split("\n"))), file=sys.stderr)
+
+
+def drop_output() -> None:
+    """Let nothing more be written to standard output, at the end of the program either."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

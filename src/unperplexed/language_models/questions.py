@@ -335,7 +335,7 @@ def assess_answers(
     Raises
     ------
     InputError
-        Without graded answers, and for a confidence outside [0, 1].
+        Without graded answers, for a confidence outside [0, 1], and for a grade beyond 1e100.
 
     Examples
     --------
@@ -355,6 +355,7 @@ def assess_answers(
         raise InputError("answers: none with a grade.")
     at = np.unique([each.name for each in kept], return_inverse=True)[1]
     grades, graders = np.array([each.grade for each in kept]), np.array([each.grader for each in kept])
+    _check_grades(kept, grades)
 
     def means(of: Bools) -> dict[str, Mean]:
         by_grader = {grader: of & (graders == grader) for grader in sorted(set(graders[of].tolist()))}
@@ -389,6 +390,17 @@ def assess_answers(
         len(set(at[some].tolist())),
         remarks.counts[UNREAD, "answer"],
     )
+
+
+def _check_grades(answers: Sequence[Answer], grades: Floats) -> None:
+    bad = np.flatnonzero(~(np.abs(grades) <= _LARGEST_GRADE))
+    if bad.size:
+        name, grade = short_name(answers[bad[0]].name, 60), grades[bad[0]]
+        raise InputError(f"answer to {name!r}: a grade of {grade:g}; expected one up to {_LARGEST_GRADE:g}.")
+
+
+_LARGEST_GRADE = 1e100
+"""Squares of larger ones may be infinite."""
 
 
 def _check_confidences(answers: Sequence[Answer], stated: Floats) -> None:

@@ -36,7 +36,7 @@ from .numbers import Numbers
 
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError),
-    *(TokenError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(TokenError, SyntaxError, ArithmeticError, LookupError, OSError, RuntimeError, TypeError, ValueError),
 )
 
 _LONGEST_HEADER = 1 << 16
