@@ -19,7 +19,7 @@ def test_no_two_pages_have_the_same_name():
 
 
 def test_the_site_is_short():
-    """Directives put other things in their place; what has no letter and no digit, such as a bar of a table, is no word."""
+    """Directives put other things in their place; what has neither letter nor digit, such as a bar, is no word."""
     directive = re.compile(r"^(```|:::)\{(?:eval-rst|toctree|csv-table)\}.*?^\1\s*$", re.DOTALL | re.MULTILINE)
     words = " ".join(directive.sub("", path.read_text("utf-8")) for path in pages()).split()
     assert sum(bool(re.search("[^\\W_]", word)) for word in words) <= WORDS
