@@ -139,3 +139,15 @@ def test_bad_input(settings, message):
     result = assess([1, 0, 1], [0.2, 0.3, 0.9], resamples=0)
     with pytest.raises(InputError, match=message):
         result.plot(**{"ax": Figure().subplots()} | settings)
+
+
+def test_a_diagram_of_rare_events_widens_for_a_further_one():
+    rng = np.random.default_rng(0)
+    rare, common = rng.uniform(0, 0.03, 3000), rng.uniform(0, 0.9, 3000)
+    first, second = (assess((rng.random(3000) < p).astype(int), p, resamples=0) for p in (rare, common))
+    ax = first.plot(kind="reliability")
+    assert ax.get_xlim() == (0, pytest.approx(ax.get_xlim()[1]))
+    assert ax.get_xlim()[1] < 0.2
+    second.plot(ax, kind="reliability")
+    assert ax.get_xlim() == ax.get_ylim() == (0, 1)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "20%", "40%", "60%", "80%", "100%"]

@@ -22,6 +22,7 @@ from .matplotlib_marks import (
     draw_references,
     drawable,
     escaped,
+    scale_axes,
     side,
     style_axes,
     write_title,
@@ -69,6 +70,9 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
         draw_references(ax, chart)
         style_axes(ax, chart, size)
         ax.set_aspect("equal")
+    elif chart.x.high > ax.get_xlim()[1]:  # of a chart of smaller probabilities
+        draw_references(ax, chart)
+        scale_axes(ax, chart)
     _draw_curve(ax, chart.lines[0], style, faint=overlaid)
     for points in chart.points:
         _draw_points(ax, points, style["color"], marker)

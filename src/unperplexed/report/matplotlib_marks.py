@@ -46,15 +46,20 @@ def side(ax: Axes) -> float:
 
 def style_axes(ax: Axes, chart: Chart, size: float, grid: Literal["x", "both"] = "both") -> None:
     """Draw axes with their ticks, labels and grid."""
-    ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high))
-    for axis, ticks in ((ax.xaxis, chart.x.ticks), (ax.yaxis, chart.y.ticks)):
-        axis.set_ticks([at for at, _ in ticks], [escaped(text) for _, text in ticks])
+    scale_axes(ax, chart)
     ax.set_xlabel(escaped(chart.x.label), fontsize=1.1 * size)
     ax.set_ylabel(escaped(chart.y.label), fontsize=1.1 * size)
     ax.grid(axis=grid, color=GRID, linewidth=0.7)
     ax.set_axisbelow(True)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, labelcolor=GREY, labelsize=size)
+
+
+def scale_axes(ax: Axes, chart: Chart) -> None:
+    """Give axes their ends and ticks."""
+    ax.set(xlim=(chart.x.low, chart.x.high), ylim=(chart.y.low, chart.y.high))
+    for axis, ticks in ((ax.xaxis, chart.x.ticks), (ax.yaxis, chart.y.ticks)):
+        axis.set_ticks([at for at, _ in ticks], [escaped(text) for _, text in ticks])
 
 
 def draw_references(ax: Axes, chart: Chart) -> None:
