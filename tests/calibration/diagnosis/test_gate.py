@@ -8,19 +8,12 @@ from scipy.stats import kstest
 from unperplexed.calibration.diagnosis.class_tails import hall
 from unperplexed.calibration.diagnosis.clusters import (
     ClusterSums,
-    cluster_covariance,
     cluster_shares,
     degrees_of_freedom,
     squares_tested,
 )
-from unperplexed.calibration.diagnosis.gate import (
-    _components,
-    _independent,
-    _rare,
-    columns,
-    gate,
-    orthonormal,
-)
+from unperplexed.calibration.diagnosis.gate import _independent, columns, gate, orthonormal
+from unperplexed.calibration.diagnosis.null_covariance import null_covariance
 from unperplexed.calibration.diagnosis.scored import Scored
 
 
@@ -109,45 +102,28 @@ def test_as_many_components_as_half_the_information(rng, information, components
     assert gate(small).statistic == pytest.approx(expected, rel=1e-9)
 
 
-def test_clusters_bear_few_components(rng):
-    """Bias and confidence, or the first alone where clusters have less than four events each; one for 18 clusters."""
-    rows = some_rows(rng)
-    information = rows.information
-    few, many = int(information / 4) - 1, int(information / 4) + 2
-    assert (_rare(rows, few), _rare(rows, many)) == (False, True)
-    assert _components(rows, 8, 3) == 2
-    assert _components(rows, 1, 3) == 1
-    frequent = Scored(rows.s, *(1000 * column for column in rows[1:]))
-    assert [_components(frequent, 8, n) for n in (10, 53, 54, 72)] == [2, 2, 3, 4]
-    rare = Scored(rows.s, *(column / 1000 for column in rows[1:]))
-    assert [_components(rare, 8, n) for n in (10, 35, 36, 54)] == [1, 1, 2, 3]
-
-
 def in_clusters(rows, cluster):
     """Sums over clusters of rows that have one log-odds each."""
     here = cluster == np.unique(cluster)[:, None]
     return ClusterSums(lambda f: here @ (f * rows.residual).T, lambda f: here @ (f * rows.total).T)
 
 
-@pytest.mark.parametrize("clusters", [30, 60])
-def test_sums_over_clusters_are_tested_by_their_covariance(rng, clusters):
-    """Known for independent rows, estimated for what rows of a cluster share; each component takes a degree more."""
+@pytest.mark.parametrize(("clusters", "components"), [(15, 2), (30, 2), (60, 3), (100, 4)])
+def test_sums_over_clusters_are_tested_by_the_covariance_of_calibrated_forecasts(rng, clusters, components):
+    """Two components, or one for each 18 clusters where these are more; each takes a degree of freedom."""
     rows = some_rows(rng, 1200)
     sums = in_clusters(rows, np.arange(1200) % clusters)
     found = gate(rows, sums)
-    most = max(2, clusters // 18)
     basis = orthonormal(columns(rows.s, rows.total * rows.variance), rows.squared * rows.variance)
     q = np.stack(basis[:4])
     shares = cluster_shares(sums.totals(rows.variance[None])[:, 0])
-    p = expit(rows.s)
-    own = (q * (rows.positive - p) ** 2) @ q.T
-    covariance = cluster_covariance(sums.scores(q), own, shares)
-    first = np.linalg.cholesky(covariance[:most, :most])
-    z = np.linalg.solve(first, (q * rows.residual).sum(axis=1)[:most])
-    inflation = np.diag(covariance)
-    freedom = degrees_of_freedom(shares, inflation[:most].mean()) - most + 1
-    weights = np.array([1, 1, 0.5, 0.5])[:most]
-    assert (found.statistic, found.p_value) == pytest.approx(squares_tested(z, weights, freedom), rel=1e-9)
+    covariance = null_covariance(rows, sums, q, shares)
+    inflation, few = np.diag(covariance), slice(components)
+    z = np.linalg.solve(np.linalg.cholesky(covariance[few, few]), (q * rows.residual).sum(axis=1)[few])
+    independent = rows.information / max(1, inflation[0])
+    freedom = min(degrees_of_freedom(shares, inflation[few].mean()), 2 * independent) - components + 1
+    expected = squares_tested(z, np.array([1, 1, 0.5, 0.5])[few], freedom)
+    assert (found.statistic, found.p_value) == pytest.approx(expected, rel=1e-9)
     assert found.design_effect == pytest.approx(max(1, inflation.mean()), rel=1e-9)
     assert np.isnan(found.shared)
 
