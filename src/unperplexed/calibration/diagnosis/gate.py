@@ -18,7 +18,7 @@ from ...statistics.log_odds_tail import tail
 from ...statistics.weighted_chi2 import weighted_chi2_sf
 from .class_tails import hall
 from .clusters import ClusterSums, cluster_shares, degrees_of_freedom, squares_tested
-from .null_covariance import null_covariance
+from .null_covariance import events_seen, null_covariance
 from .scored import Scored, information_time
 
 WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
@@ -83,9 +83,11 @@ def _independent(rows: Scored, q: Floats) -> Floats:
 def _dependent(rows: Scored, q: Floats, weights: Floats, clusters: ClusterSums) -> tuple[float, float, Floats, float]:
     """Test the first components of dependent rows: statistic, p-value, inflation of all variances, `Gate.shared`."""
     shares = cluster_shares(clusters.totals(rows.variance[None])[:, 0])
-    covariance = null_covariance(rows, clusters, q, shares)
+    events = events_seen(rows, clusters)
+    covariance = null_covariance(rows, clusters, q, shares, events)
     inflation, rare = np.diag(covariance), rows.information / rows.design_effect < _EVENTS_EACH * len(shares)
-    independent = rows.information / rows.design_effect / max(1.0, float(inflation[0]))
+    # Where more events came than are expected, they tell as much more of how rows depend on one another.
+    independent = max(1.0, events) * rows.information / rows.design_effect / max(1.0, float(inflation[0]))
     borne = min(len(shares) // _CLUSTERS_EACH, int(independent // _INFORMATION_EACH))
     k = min(len(q), max(1 if rare else 2, borne))
     z = np.linalg.solve(np.linalg.cholesky(covariance[:k, :k]), q[:k] @ rows.residual)

@@ -20,8 +20,11 @@ _SHARED_EVENTS = 0.25
 """Number of events shared by a whole cluster that are taken to have been seen beside those of the sample."""
 
 
-def null_covariance(rows: Scored, clusters: ClusterSums, q: Floats, shares: Floats) -> Floats:
-    """Return the covariance of the scores ``q``, one a row, which is 1 for independent rows of calibrated forecasts."""
+def null_covariance(rows: Scored, clusters: ClusterSums, q: Floats, shares: Floats, events: float) -> Floats:
+    """Return the covariance of the scores ``q``, one a row, which is 1 for independent rows of calibrated forecasts.
+
+    ``events`` were seen for each expected one, as `events_seen` counts them.
+    """
     v, information = rows.variance, rows.information
     sums = clusters.scores(q)
     seen = between_rows(sums, _own_squares(rows, q, sums.sum(axis=0)), shares)
@@ -29,10 +32,10 @@ def null_covariance(rows: Scored, clusters: ClusterSums, q: Floats, shares: Floa
     whole = clusters.totals(q * np.sqrt(v))
     shared = whole.T @ whole - np.eye(len(q))
     prior = _SHARED_EVENTS * rows.design_effect / information
-    return bounded(np.eye(len(q)) + (seen + prior * shared) / (_events_seen(rows, clusters) + prior))
+    return bounded(np.eye(len(q)) + (seen + prior * shared) / (events + prior))
 
 
-def _events_seen(rows: Scored, clusters: ClusterSums) -> float:
+def events_seen(rows: Scored, clusters: ClusterSums) -> float:
     """Return how many of the less probable outcomes there are for each that is expected.
 
     A cluster counts by the number of rows that one of its events may be shared with.
