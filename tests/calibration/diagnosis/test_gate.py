@@ -13,7 +13,7 @@ from unperplexed.calibration.diagnosis.clusters import (
     squares_tested,
 )
 from unperplexed.calibration.diagnosis.gate import _independent, columns, gate, orthonormal
-from unperplexed.calibration.diagnosis.null_covariance import null_covariance
+from unperplexed.calibration.diagnosis.null_covariance import events_seen, null_covariance
 from unperplexed.calibration.diagnosis.scored import Scored
 
 
@@ -117,10 +117,11 @@ def test_sums_over_clusters_are_tested_by_the_covariance_of_calibrated_forecasts
     basis = orthonormal(columns(rows.s, rows.total * rows.variance), rows.squared * rows.variance)
     q = np.stack(basis[:4])
     shares = cluster_shares(sums.totals(rows.variance[None])[:, 0])
-    covariance = null_covariance(rows, sums, q, shares)
+    events = events_seen(rows, sums)
+    covariance = null_covariance(rows, sums, q, shares, events)
     inflation, few = np.diag(covariance), slice(components)
     z = np.linalg.solve(np.linalg.cholesky(covariance[few, few]), (q * rows.residual).sum(axis=1)[few])
-    independent = rows.information / max(1, inflation[0])
+    independent = max(1, events) * rows.information / max(1, inflation[0])
     freedom = min(degrees_of_freedom(shares, inflation[few].mean()), 2 * independent) - components + 1
     expected = squares_tested(z, np.array([1, 1, 0.5, 0.5])[few], freedom)
     assert (found.statistic, found.p_value) == pytest.approx(expected, rel=1e-9)

@@ -10,7 +10,7 @@ from unperplexed.calibration.diagnosis.clusters import cluster_shares
 from unperplexed.calibration.diagnosis.describe import lines
 from unperplexed.calibration.diagnosis.diagnose import diagnose
 from unperplexed.calibration.diagnosis.gate import gate
-from unperplexed.calibration.diagnosis.null_covariance import null_covariance
+from unperplexed.calibration.diagnosis.null_covariance import events_seen, null_covariance
 
 
 def rows(p, happened, cluster):
@@ -24,7 +24,7 @@ def inflation(p, happened, cluster):
     counted, sums = rows(p, happened, cluster)
     q = np.full((1, counted.s.size), counted.information**-0.5)
     shares = cluster_shares(sums.totals(counted.variance[None])[:, 0])
-    return float(null_covariance(counted, sums, q, shares)[0, 0])
+    return float(null_covariance(counted, sums, q, shares, events_seen(counted, sums))[0, 0])
 
 
 @pytest.mark.parametrize("events", [0, 1, 5, 10])
@@ -51,6 +51,23 @@ def test_the_variance_is_that_of_calibrated_forecasts_on_average(rng):
         found.append(inflation(p, happened, cluster))
     assert np.mean(found) == pytest.approx(10.5, rel=0.08)
     assert np.std(found) < 3
+
+
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.4999, 0.5, 0.5001, 0.8])
+def test_it_makes_no_difference_which_class_comes_first_nor_on_which_side_of_a_half_predictions_are(rng, p):
+    cluster = np.repeat(np.arange(8), 25)
+    happened = rng.random(200) < np.repeat(rng.beta(2, 3, 8), 25)
+    found = gate(*rows(np.full(200, p), happened, cluster)).p_value
+    assert gate(*rows(np.full(200, 1 - p), ~happened, cluster)).p_value == pytest.approx(found, rel=1e-9)
+    beside = gate(*rows(np.full(200, p + 1e-6), happened, cluster)).p_value
+    assert beside == pytest.approx(found, rel=1e-3)
+
+
+def test_a_gross_error_in_small_clusters_is_found(rng):
+    """Far more events come than such extreme predictions expect: they are no sign of dependence."""
+    s = rng.normal(0, 2, 400)
+    happened = rng.random(400) < expit(s)
+    assert gate(*rows(expit(3 * s), happened, np.arange(400) // 2)).p_value < 1e-3
 
 
 def test_no_event_in_few_clusters_is_no_evidence_if_a_cluster_may_share_its_events():
