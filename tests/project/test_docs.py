@@ -50,6 +50,17 @@ def test_every_command_and_every_option_is_there(command):
         assert all(f"{choice}" in " ".join(rows) for choice in action.choices or ()), option
 
 
+def test_rows_that_are_known():
+    """Literally, since the tables are made from what they are held against."""
+    assert "| `-q`, `--quiet` | all commands: print nothing but errors, and JSON if asked for |" in PAGE
+    assert "| `--cost-fp COST` | cost of a false positive, in any unit |" in PAGE
+    assert "| `--jobs N` | number of threads that count; -1: one for each processor (default: 1) |" in PAGE
+    assert "| `--folds K` | number of cross-validation folds (default: 5) |" in PAGE
+    assert "For `pool`." in PAGE
+    assert "For all commands but `lm`, `merge`, `show`, `demo`" in PAGE
+    assert "| `--engine local\\|dask\\|spark` | count in this process (local)" in PAGE
+
+
 def test_no_other_option_is_named():
     known = {option for command in TABLES["parsers"]() for option in options(command)}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text_of("cli")))

@@ -47,8 +47,8 @@ def error_of_noise(groups: ProbabilityGroups, noise: Floats | None) -> float:
     return float(groups.total @ deviation / groups.total.sum())
 
 
-_MULTIPLES = np.linspace(0.0, 1.6, 33)
-"""Of the observed differences: how large the true ones may be, up to which an interval is looked for."""
+_SIZES = 33
+"""So many sizes of the true differences are tried, up to 1.6 times the observed error or three times what chance adds."""
 
 _DRAWS = 400
 
@@ -67,16 +67,18 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
     """Confidence interval of the expected calibration error.
 
     The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
-    error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones times a
-    factor, outcomes vary about them as normal deviates do, and the factors are kept at which the observed error lies
-    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
+    error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones in another
+    size, outcomes vary about them as normal deviates do, and the sizes are kept at which the observed error lies between
+    the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
     than nearly all that chance gives is the upper end itself.
     """
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
     drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(groups))) @ noise.T
     noise = np.concatenate([drawn, -drawn])
-    errors = [np.abs(factor * difference + noise) @ share for factor in _MULTIPLES.tolist()]
-    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
     error = expected_error(groups)
-    lower, upper = (float(np.interp(error, quantile, _MULTIPLES)) * error for quantile in (high, low))
+    shape = difference / error if error > 0 else np.ones_like(difference)
+    sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(np.abs(noise) @ share))), _SIZES)
+    errors = [np.abs(size * shape + noise) @ share for size in sizes.tolist()]
+    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    lower, upper = (float(np.interp(error, quantile, sizes)) for quantile in (high, low))
     return Interval(min(lower, error), max(upper, error))

@@ -26,7 +26,7 @@ def reliability_chart(events: Mapping[str, Event], most: int = MOST_LINES) -> Ch
         curve = curve_of(event.assessment, event.pairs, min(event.assessment.source.sampling.resamples, _REPLICATES))
         x, y, low, high = thinned(curve.predicted, curve.observed, curve.low, curve.high)
         limits = (low, high) if np.isfinite(low).any() else (None, None)
-        ends.append(percent_end(event.pairs.reported, curve.observed))
+        ends.append(percent_end(event.pairs.reported, curve.observed, curve.high))
         lines.append(Line(x, y, role, short_name(name), limits[0], limits[1], short_name(name)))
     more = f"; the first {len(lines)} of {len(events)} forecasters" if len(events) > len(lines) else ""
     level = confidence_interval(of.confidence).removesuffix(" CI")

@@ -86,7 +86,7 @@ def _newton_step(place: Floats, happened: Floats, total: Floats, now: Floats) ->
     a, b, c = _sum(curvature), _sum(curvature * place), _sum(curvature * place * place)
     determinant = a * c - b * b
     both = determinant > 1e-14 * a * c
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rise = np.where(both, (c * up - b * around) / determinant, up / np.maximum(a, np.finfo(float).tiny))
         turn = np.where(both, (a * around - b * up) / determinant, 0.0)
     return np.clip(rise, -_FARTHEST, _FARTHEST), np.clip(turn, -_FARTHEST, _FARTHEST)
