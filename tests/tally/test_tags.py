@@ -86,6 +86,8 @@ def test_groups_with_the_tags_of_their_data_are_a_whole():
     [
         ("2026-01-01/2026-12-31", "2026"),
         ("2020-01/2026-Q4", "2020/2026"),
+        ("2025-01-01/2026-12-31", "2025-01/2026-12"),
+        ("2025/2026", "2025/2026"),
         ("2024-02-01/2024-02-29", "2024-02"),
         ("2024-02-01/2024-02-28", "2024-02-01/2024-02-28"),
         ("2023-02-01/2023-02-28", "2023-02"),
@@ -100,6 +102,20 @@ def test_periods_are_days_of_the_calendar(period, days):
     assert joined([period]) == (days,) == joined([days, period])
 
 
+def test_two_years_in_a_row_name_a_season():
+    seasons = [day(i, period=f"{2023 + i}/{2024 + i}") for i in range(3)]
+    assert sum(seasons).tags.periods == ("2023/2024", "2024/2025", "2025/2026")
+    history = History()
+    for each in seasons:
+        history = history.after(*each.tags.periods, each)
+    assert len(history.names) == 3
+    assert (day(0, period="2025") + day(1, period="2026")).tags.periods == ("2025-01/2026-12",)
+    with pytest.raises(InputError, match=r"both have 2024/2025"):
+        seasons[1] + day(3, period="2024/2025")
+    with pytest.raises(InputError, match=r"both have 2023-09"):
+        day(0, period="2023/2025") + day(1, period="2023-09")
+
+
 def test_shared_days_are_those_of_both(rng):
     for _ in range(50):
         sets = [{int(d) for d in rng.integers(1, 29, size=4)} for _ in "ab"]
@@ -109,8 +125,8 @@ def test_shared_days_are_those_of_both(rng):
         assert bool(shared(a, b)) == (first is not None)
 
 
-@pytest.mark.parametrize("tags", [{"model": "a\nb"}, {"name": "x" * 201}, {"period": "2026-02-30"},
-                                  {"period": "2026-03/2026-02"}, {"model": 7}])  # fmt: skip
+@pytest.mark.parametrize("tags", [{"model": "a\nb"}, {"name": "x" * 201}, {"period": "2026-02-30"}, {"model": 7},
+                                  {"period": "9999-W52"}, {"period": "2026-03/2026-02"}])  # fmt: skip
 def test_tags_that_are_none(tags):
     with pytest.raises(InputError, match=next(iter(tags))):
         day(0).tagged(**tags)

@@ -49,7 +49,7 @@ class Tags:
         if len(periods) > MOST:
             raise InputError(
                 f"tallies of more than {MOST:,} separate periods do not add up; give the sum one:"
-                ' tally.tagged(period="2020/2026") (--period).'
+                ' tally.tagged(period="2025-01/2026-12") (--period).'
             )
         names, models = ({*a, *b} for a, b in ((self.names, other.names), (self.models, other.models)))
         return Tags(tuple(sorted(names)), tuple(sorted(models)), periods)
