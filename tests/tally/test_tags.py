@@ -1,5 +1,7 @@
 """Tags of tallies: what belongs together adds up as if untagged, and what does not is refused."""
 
+import json
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -11,6 +13,7 @@ from unperplexed import InputError, Tallies, Tally
 from unperplexed.cli import main
 from unperplexed.monitoring import History
 from unperplexed.tally.periods import joined, shared
+from unperplexed.tally.tags import Tags
 
 
 def day(number, n=5, **tags):
@@ -132,13 +135,35 @@ def test_tags_that_are_none(tags):
         day(0).tagged(**tags)
 
 
-@pytest.mark.parametrize("models", [None, [], "a", ["b", "a"], ["a", "a"], [3], ["x" * 201], ["a"] * 10_001])
+@pytest.mark.parametrize("models", [None, [], "a", ["b", "a"], ["a", "a"], [3], ["x" * 201], ["a"] * 10_001,
+                                    ["a\nb"], [" a"], ["a\x1b[31m"]])  # fmt: skip
 def test_a_file_with_impossible_tags_is_refused(models):
     content = day(0, model="a").to_bytes()
     tags = {"names": [""], "models": models, "periods": [""]}
     for wrong in (tags, {"models": ["a"]}, []):
         with pytest.raises(InputError, match="do not fit together"):
             Tally.from_bytes(rewritten(content, lambda h, b, v, wrong=wrong: ({**h, "tags": wrong}, b, v)))
+
+
+@pytest.mark.parametrize("model", ["a\nb", " a", "a\x1b[31m"])
+def test_a_history_with_impossible_tags_is_refused(tmp_path, model):
+    path = tmp_path / "history.json"
+    known = History().after("1", day(0, model="a")).to_dict()
+    path.write_text(json.dumps(known | {"tags": {"names": [""], "models": [model]}}))
+    with pytest.raises(InputError, match="damaged: tags cannot be right"):
+        History.load(path)
+
+
+@pytest.mark.parametrize("kind", ["names", "models", "periods"])
+def test_a_tally_has_no_more_tags_than_a_file_can_have(kind):
+    many = Tags(**{kind: tuple(sorted(f"v{i}" for i in range(10_000)))})
+    tally = replace(day(0), tags=many)
+    assert Tally.from_bytes(tally.to_bytes()).tags == many
+    one = day(1, **{kind.removesuffix("s"): "w"})
+    with pytest.raises(InputError, match=rf"at most 10,000 separate .*tagged\({kind[:-1]}="):
+        Tally.merged([tally, one], mixed=True)
+    with pytest.raises(InputError, match="at most 10,000 separate periods"):
+        day(0, period=[f"v{i}" for i in range(10_001)])
 
 
 def test_files_of_version_7_have_no_tags():
