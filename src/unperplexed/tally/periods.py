@@ -6,6 +6,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 
 from .._lib.errors import InputError
 
@@ -16,6 +17,7 @@ _DATE = re.compile(r"(\d{4})(?:-(?:(\d{2})(?:-(\d{2}))?|Q([1-4])|W(\d{2})))?")
 _YEARS = re.compile(r"(\d{4})/(\d{4})")
 
 
+@lru_cache(1 << 14)
 def span_of(text: str) -> Span | None:
     """Give the days of a period such as "2026-03-01", "2026-W10", "2026-03" or "2026-03-01/2026-04-15".
 
