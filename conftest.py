@@ -49,8 +49,20 @@ else:
         except PackageNotFoundError:
             return False
 
-    collect_ignore = [str(page) for page in (ROOT / "docs").rglob("*.md") if not all(map(installed, needs(page)))]
+    def lacking() -> dict[str, list[str]]:
+        """Find the packages that pages need and that are not here, by page."""
+        pages = sorted((ROOT / "docs").rglob("*.md"))
+        found = {str(page): [package for package in needs(page) if not installed(package)] for page in pages}
+        return {page: packages for page, packages in found.items() if packages}
+
+    LACKING = lacking()
+    collect_ignore = [*LACKING]
     """Pages of neighbours that are not here; `.ci/neighbours` runs each with its neighbour alone."""
+
+    def pytest_report_header() -> list[str]:
+        """Name the pages that are left out, and why."""
+        left_out = (f"{Path(page).relative_to(ROOT)} ({', '.join(packages)})" for page, packages in LACKING.items())
+        return [f"pages left out, whose packages are not installed: {', '.join(left_out)}"] if LACKING else []
 
     def setup(namespace):
         """Enter a folder of the document's own, with the files that it may name."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, roots_hermite
 
+from unperplexed.monitoring import monitor
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.history import WHOLE, History, Period
 from unperplexed.monitoring.hypotheses import (
@@ -23,7 +24,6 @@ from unperplexed.monitoring.hypotheses import (
     row_factors,
 )
 from unperplexed.monitoring.limits import kept
-from unperplexed.monitoring.monitor import monitor
 from unperplexed.statistics.evidence_of_change import log_evidence
 
 RESULTS = Path(__file__).parent / "results" / "monitoring.csv"

@@ -8,7 +8,6 @@ import signal
 import time
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,7 +33,8 @@ from unperplexed.language_models import (
 from unperplexed.monitoring import History, monitor
 from unperplexed.recalibration import Pool
 from unperplexed.sources.files import FileReading, ForecastFiles, Selection
-from unperplexed.tally.serialization import _PREFIX, MAGIC
+from unperplexed.tally.packing import packed
+from unperplexed.tally.serialization import _PREFIX, MAGIC, _Sections
 
 LONGEST = 20
 """Seconds after which a reading counts as one without end."""
@@ -230,11 +230,10 @@ NUMBERS = [0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan, 1e-320, 1e308, -0.
 def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
     """Change a value of the header, or numbers of a column, and seal it with a right checksum."""
     _, version, header_length, _, _ = _PREFIX.unpack(content[: _PREFIX.size])
-    header = json.loads(content[_PREFIX.size : _PREFIX.size + header_length])
-    at, sections = _PREFIX.size + header_length, []
-    for section in header["sections"]:
+    good = _Sections(io.BytesIO(content), header_length, version)
+    header, sections = copy.deepcopy(good.header), []
+    for at, section in good.places.values():
         sections.append(content[at : at + section["stored"]])
-        at += section["stored"]
     for _ in range(int(rng.integers(1, 3))):
         if rng.random() < 0.35:
             place, key = header, list(header)[int(rng.integers(len(header)))]
@@ -248,14 +247,12 @@ def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
             place[key] = new
         else:
             which = int(rng.integers(len(sections)))
-            body = bytearray(zlib.decompress(sections[which]))
-            places = header["sections"]
-            section = places[which] if isinstance(places, list) and which < len(places) else {}
-            section = section if isinstance(section, dict) else {}
-            if section.get("type") in ("<f8", "<i8") and body:
-                numbers = np.frombuffer(bytes(body), section["type"]).copy()
+            was = good.header["sections"][which]
+            body, kind = bytearray(good.read(was["name"], was["length"])), was.get("as", was["type"])
+            if kind in ("<f8", "<i8") and body:
+                numbers = np.frombuffer(bytes(body), kind).copy()
                 at = int(rng.integers(numbers.size))
-                if section["type"] == "<i8":
+                if kind == "<i8":
                     with np.errstate(over="ignore"):
                         numbers[at] += int(rng.choice([1, -1, 2**31, -(2**40), 2**60]))
                 else:
@@ -267,7 +264,9 @@ def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
                 body = bytearray(numbers.tobytes())
             elif body:
                 body[int(rng.integers(len(body)))] ^= 1 << int(rng.integers(8))
-            sections[which] = zlib.compress(bytes(body), 1)
+            sections[which] = packed(bytes(body))
+            places = header["sections"]
+            section = places[which] if isinstance(places, list) and which < len(places) else None
             if isinstance(section, dict) and "stored" in section:
                 section["stored"] = len(sections[which])
     return sealed(header, sections, version if rng.random() < 0.98 else int(rng.integers(0, 9)))

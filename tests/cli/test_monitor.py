@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from unperplexed import Tally
 from unperplexed.cli import main
+from unperplexed.monitoring import History
 
 
 @pytest.fixture
@@ -62,6 +63,24 @@ def test_tallies_are_periods_named_by_their_files(tmp_path, capsys):
         Tally.of(rng.random(300) < expit(s + 1.5 * (at >= 9)), expit(s)).save(tmp_path / f"day{at}.tally")
     assert main(["monitor", str(tmp_path / "*.tally")]) == 1
     assert "most probably in day9" in capsys.readouterr().out
+
+
+def test_weeks_are_known_by_their_days_however_these_are_written(tmp_path, capsys):
+    rng, files, history = np.random.default_rng(3), [], tmp_path / "h.json"
+    for week in ("2026-W10", "2026-W11", "2026-W12"):
+        s = rng.normal(0, 2, 300)
+        files.append(str(tmp_path / f"{week}.tally"))
+        Tally.of(rng.random(300) < expit(s), expit(s)).save(files[-1])
+    assert main(["monitor", *files[:2], "--history", str(history)]) == 0
+    for file in files:
+        Tally.load(file).tagged(period=file[-14:-6]).save(file)
+    capsys.readouterr()
+    assert main(["monitor", *files, "--history", str(history), "--since", "2026-W12", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["periods"] == ["2026-03-16/2026-03-22"]
+    assert History.load(history).names == ("2026-W10", "2026-W11", "2026-03-16/2026-03-22")
+    Tally.of([1], [0.5]).tagged(period="2026-W10").save(files[0])
+    assert main(["monitor", files[0], "--history", str(history)]) == 2
+    assert "2026-03-02/2026-03-08: this period is in the history with other forecasts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

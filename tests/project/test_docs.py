@@ -4,6 +4,7 @@ import inspect
 import re
 import runpy
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -118,3 +119,20 @@ def test_every_public_name_is_in_the_reference_under_its_home():
             f"{home}.{each}" for each in listed(home) if not inspect.ismodule(getattr(sys.modules[home], each, 0))
         }
     assert public <= {*documented()}
+
+
+def test_pages_that_are_not_run_are_named(monkeypatch):
+    pytest.importorskip("sybil", reason="pages are run with it")
+
+    def version(package):
+        if package == "mlflow":
+            raise PackageNotFoundError(package)
+        return "1"
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    found = runpy.run_path(str(DOCS.parent / "conftest.py"))
+    assert found["collect_ignore"] == [str(DOCS / "how-to" / "mlflow.md")]
+    [line] = found["pytest_report_header"]()
+    assert line.endswith("not installed: docs/how-to/mlflow.md (mlflow)")
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "1")
+    assert runpy.run_path(str(DOCS.parent / "conftest.py"))["pytest_report_header"]() == []

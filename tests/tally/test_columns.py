@@ -1,5 +1,8 @@
 """Forecasts of one column: counted by the kernel as the matrix of both classes would be, and scored by their counts."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -232,3 +235,34 @@ def test_no_rows():
     assert np.isnan(empty.score("log_loss"))
     assert (empty + Tally.of([1], [0.5])).to_bytes() == Tally.of([1], [0.5]).to_bytes()
     assert Tally.of([1, 0], [0.5, 0.5]).prediction_accuracy == 0.5
+
+
+LITTLE_MEMORY = """
+import resource
+import numpy as np
+from unperplexed.kernels.rows import Grid
+from unperplexed.tally.columns import ColumnCounter
+
+p = np.random.default_rng(0).random(10_000)
+y = (p > 0.5).astype(np.int8)
+counter, other = (ColumnCounter(10, Grid(12)) for _ in range(2))
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+_, most = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (held + 150_000_000, most))
+try:
+    counter.add(p, y)
+except MemoryError:
+    print("refused")
+print(*counter.add(np.array([np.nan]), y[:1])[0])
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+counter.add(p, y)
+other.add(p, y)
+[(pairs, _, _)], [(others, _, _)] = counter.tables(), other.tables()
+print(np.array_equal(pairs.total, others.total))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or _kernels._kernel is None, reason="limits memory as Linux does")
+def test_too_little_memory_for_cells_leaves_the_counter_as_it_was():
+    done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["refused", "0", "True"]), done.stderr

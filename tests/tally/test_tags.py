@@ -1,5 +1,7 @@
 """Tags of tallies: what belongs together adds up as if untagged, and what does not is refused."""
 
+import json
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -11,6 +13,7 @@ from unperplexed import InputError, Tallies, Tally
 from unperplexed.cli import main
 from unperplexed.monitoring import History
 from unperplexed.tally.periods import joined, shared
+from unperplexed.tally.tags import Tags
 
 
 def day(number, n=5, **tags):
@@ -86,6 +89,8 @@ def test_groups_with_the_tags_of_their_data_are_a_whole():
     [
         ("2026-01-01/2026-12-31", "2026"),
         ("2020-01/2026-Q4", "2020/2026"),
+        ("2025-01-01/2026-12-31", "2025-01/2026-12"),
+        ("2025/2026", "2025/2026"),
         ("2024-02-01/2024-02-29", "2024-02"),
         ("2024-02-01/2024-02-28", "2024-02-01/2024-02-28"),
         ("2023-02-01/2023-02-28", "2023-02"),
@@ -100,6 +105,20 @@ def test_periods_are_days_of_the_calendar(period, days):
     assert joined([period]) == (days,) == joined([days, period])
 
 
+def test_two_years_in_a_row_name_a_season():
+    seasons = [day(i, period=f"{2023 + i}/{2024 + i}") for i in range(3)]
+    assert sum(seasons).tags.periods == ("2023/2024", "2024/2025", "2025/2026")
+    history = History()
+    for each in seasons:
+        history = history.after(*each.tags.periods, each)
+    assert len(history.names) == 3
+    assert (day(0, period="2025") + day(1, period="2026")).tags.periods == ("2025-01/2026-12",)
+    with pytest.raises(InputError, match=r"both have 2024/2025"):
+        seasons[1] + day(3, period="2024/2025")
+    with pytest.raises(InputError, match=r"both have 2023-09"):
+        day(0, period="2023/2025") + day(1, period="2023-09")
+
+
 def test_shared_days_are_those_of_both(rng):
     for _ in range(50):
         sets = [{int(d) for d in rng.integers(1, 29, size=4)} for _ in "ab"]
@@ -109,20 +128,42 @@ def test_shared_days_are_those_of_both(rng):
         assert bool(shared(a, b)) == (first is not None)
 
 
-@pytest.mark.parametrize("tags", [{"model": "a\nb"}, {"name": "x" * 201}, {"period": "2026-02-30"},
-                                  {"period": "2026-03/2026-02"}, {"model": 7}])  # fmt: skip
+@pytest.mark.parametrize("tags", [{"model": "a\nb"}, {"name": "x" * 201}, {"period": "2026-02-30"}, {"model": 7},
+                                  {"period": "9999-W52"}, {"period": "2026-03/2026-02"}])  # fmt: skip
 def test_tags_that_are_none(tags):
     with pytest.raises(InputError, match=next(iter(tags))):
         day(0).tagged(**tags)
 
 
-@pytest.mark.parametrize("models", [None, [], "a", ["b", "a"], ["a", "a"], [3], ["x" * 201], ["a"] * 10_001])
+@pytest.mark.parametrize("models", [None, [], "a", ["b", "a"], ["a", "a"], [3], ["x" * 201], ["a"] * 10_001,
+                                    ["a\nb"], [" a"], ["a\x1b[31m"]])  # fmt: skip
 def test_a_file_with_impossible_tags_is_refused(models):
     content = day(0, model="a").to_bytes()
     tags = {"names": [""], "models": models, "periods": [""]}
     for wrong in (tags, {"models": ["a"]}, []):
         with pytest.raises(InputError, match="do not fit together"):
             Tally.from_bytes(rewritten(content, lambda h, b, v, wrong=wrong: ({**h, "tags": wrong}, b, v)))
+
+
+@pytest.mark.parametrize("model", ["a\nb", " a", "a\x1b[31m"])
+def test_a_history_with_impossible_tags_is_refused(tmp_path, model):
+    path = tmp_path / "history.json"
+    known = History().after("1", day(0, model="a")).to_dict()
+    path.write_text(json.dumps(known | {"tags": {"names": [""], "models": [model]}}))
+    with pytest.raises(InputError, match="damaged: tags cannot be right"):
+        History.load(path)
+
+
+@pytest.mark.parametrize("kind", ["names", "models", "periods"])
+def test_a_tally_has_no_more_tags_than_a_file_can_have(kind):
+    many = Tags(**{kind: tuple(sorted(f"v{i}" for i in range(10_000)))})
+    tally = replace(day(0), tags=many)
+    assert Tally.from_bytes(tally.to_bytes()).tags == many
+    one = day(1, **{kind.removesuffix("s"): "w"})
+    with pytest.raises(InputError, match=rf"at most 10,000 separate .*tagged\({kind[:-1]}="):
+        Tally.merged([tally, one], mixed=True)
+    with pytest.raises(InputError, match="at most 10,000 separate periods"):
+        day(0, period=[f"v{i}" for i in range(10_001)])
 
 
 def test_files_of_version_7_have_no_tags():

@@ -52,7 +52,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
 def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
     from ..monitoring.describe_monitored import control_size
-    from ..monitoring.monitor import monitor as watched
+    from ..monitoring.watch import monitor as watched
     from .outputs import check_outputs, figure_bytes, report_bytes, text_of, write_outputs
 
     a = arguments

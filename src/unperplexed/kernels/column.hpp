@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "base.hpp"
@@ -377,13 +378,16 @@ class OneColumn {
     }
 
     void to_cells() {
-        // Zeros as the system gives them: most cells are never touched, and take no memory then.
+        // Zeros as the system gives them: most cells are never touched, and take no memory then. Where it has too few,
+        // the values stay as they are.
+        decltype(room_) room;
+        decltype(tables_) tables{};
         for (int table = 0; table < TABLES; ++table) {
             const std::size_t bytes = ((table == ODD ? 1 : grid_.size) + 1) * sizeof(Cell<T>);
-            room_[table].reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
-            if (!room_[table]) throw std::bad_alloc();
-            const auto at = reinterpret_cast<std::uintptr_t>(room_[table].get());
-            tables_[table] = reinterpret_cast<Cell<T>*>((at + alignof(Cell<T>) - 1) / alignof(Cell<T>) * alignof(Cell<T>));
+            room[table].reset(static_cast<std::byte*>(std::calloc(bytes, 1)));
+            if (!room[table]) throw std::bad_alloc();
+            const auto at = reinterpret_cast<std::uintptr_t>(room[table].get());
+            tables[table] = reinterpret_cast<Cell<T>*>((at + alignof(Cell<T>) - 1) / alignof(Cell<T>) * alignof(Cell<T>));
         }
         for (const Entry& entry : entries_) {
             for (const std::int8_t truth : {0, 1}) {
@@ -393,13 +397,15 @@ class OneColumn {
                 const auto times = static_cast<std::uint64_t>(entry.count[truth]);
                 if (!times) continue;
                 added_in(grid_, batch);
-                tables_[batch.table[0]][batch.code[0]].add(batch.sums[0].data(), batch.ends[0].data(), times);
+                tables[batch.table[0]][batch.code[0]].add(batch.sums[0].data(), batch.ends[0].data(), times);
                 if (!batch.any_apart) continue;
-                tables_[MIRRORED + truth][batch.mirrored_code[0]].add(batch.mirrored_sums[0].data(),
-                                                                      batch.mirrored_ends[0].data(), times);
+                tables[MIRRORED + truth][batch.mirrored_code[0]].add(batch.mirrored_sums[0].data(),
+                                                                     batch.mirrored_ends[0].data(), times);
             }
         }
         entries_ = {};
+        room_ = std::move(room);
+        tables_ = tables;
     }
 
     Index most_;

@@ -5,7 +5,7 @@ from .gate import Outcome as Outcome
 from .gate import check as check
 from .history import History as History
 from .limits import Kept as Kept
-from .monitor import monitor as monitor
 from .monitored import Alarm as Alarm
 from .monitored import Monitored as Monitored
 from .requirements import Requirement as Requirement
+from .watch import monitor as monitor

@@ -177,8 +177,9 @@ class History:
 
     def _with(self, period: Period, clustered: bool) -> History:
         name = period.name
-        if name in self.names:
-            return self._again(period)
+        at = self._place(name)
+        if at is not None:
+            return self._again(at, period)
         _check_order(self.names[-1:], name)
         twin = next((each for each in self.periods if period.rows >= _TWINS and each.same(period)), None)
         if twin is not None:
@@ -189,8 +190,14 @@ class History:
             raise InputError(f"{name}: some tallies have the part 'classes' and others have not. Count all alike.")
         return replace(self, periods=(*self.periods, period), clustered=self.clustered or clustered)
 
-    def _again(self, period: Period) -> History:
-        if not self.periods[self.names.index(period.name)].same(period):
+    def _place(self, name: str) -> int | None:
+        """Find a period by its name or its days, which may be written otherwise: "2026-W11" as their first and last."""
+        days = span_of(name)
+        known = (at for at, each in enumerate(self.names) if each == name or (days and span_of(each) == days))
+        return next(known, None)
+
+    def _again(self, at: int, period: Period) -> History:
+        if not self.periods[at].same(period):
             raise InputError(
                 f"{period.name}: this period is in the history with other forecasts. A period is closed once it has"
                 " been looked at: count outcomes that came late into the period in which they came."
@@ -211,9 +218,10 @@ class History:
 
     def since(self, name: str) -> History:
         """Leave out the periods before one of them: a new watch begins there."""
-        if name not in self.names:
+        at = self._place(name)
+        if at is None:
             raise InputError(f"since (--since): there is no period {name!r}; they go from {self._ends()}.")
-        return replace(self, periods=self.periods[self.names.index(name) :])
+        return replace(self, periods=self.periods[at:])
 
     def _ends(self) -> str:
         return f"{self.names[0]} to {self.names[-1]}" if self.names else "nothing to nothing"

@@ -6,6 +6,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 
 from .._lib.errors import InputError
 
@@ -13,13 +14,17 @@ Span = tuple[int, int]
 """First and last day, as `date.toordinal` numbers them."""
 
 _DATE = re.compile(r"(\d{4})(?:-(?:(\d{2})(?:-(\d{2}))?|Q([1-4])|W(\d{2})))?")
+_YEARS = re.compile(r"(\d{4})/(\d{4})")
 
 
+@lru_cache(1 << 14)
 def span_of(text: str) -> Span | None:
     """Give the days of a period such as "2026-03-01", "2026-W10", "2026-03" or "2026-03-01/2026-04-15".
 
-    None for any other text, which is a name.
+    None for any other text, which is a name: "2023/2024" too, which is a season or a fiscal year.
     """
+    if _is_season(text):
+        return None
     ends = [_DATE.fullmatch(each) for each in text.split("/")]
     try:
         days = [_days(match) for match in ends if match is not None]
@@ -31,16 +36,22 @@ def span_of(text: str) -> Span | None:
 
 def check_period(text: str) -> str:
     """Refuse dates that are not in the calendar, and spans that end before they begin."""
-    if text and span_of(text) is None and all(map(_DATE.fullmatch, text.split("/"))):
+    if text and not _is_season(text) and span_of(text) is None and all(map(_DATE.fullmatch, text.split("/"))):
         raise InputError(f"period: {text!r} is not in the calendar, or ends before it begins.")
     return text
+
+
+def _is_season(text: str) -> bool:
+    """Whether it is two years in a row; two whole years are written as "2025-01/2026-12"."""
+    match = _YEARS.fullmatch(text)
+    return match is not None and int(match[2]) == int(match[1]) + 1
 
 
 def _days(match: re.Match[str]) -> Span:
     year, month, day, quarter, week = match.groups()
     if week:
-        monday = date.fromisocalendar(int(year), int(week), 1)
-        return monday.toordinal(), monday.toordinal() + 6
+        sunday = date.fromisocalendar(int(year), int(week), 7).toordinal()
+        return sunday - 6, sunday
     if day:
         only = date(int(year), int(month), int(day)).toordinal()
         return only, only
@@ -66,10 +77,10 @@ def joined(periods: Iterable[str]) -> tuple[str, ...]:
 
 
 def _text(span: Span) -> str:
-    """Name days in the fewest words: by years or months where these are whole."""
+    """Name days in the fewest words that are no season's: by years or months where these are whole."""
     first, last = map(date.fromordinal, span)
     months = first.day == 1 and last.day == monthrange(last.year, last.month)[1]
-    years = months and first.month == 1 and last.month == 12
+    years = months and first.month == 1 and last.month == 12 and last.year != first.year + 1
     begin, end = (each.isoformat()[: 4 if years else 7 if months else 10] for each in (first, last))
     return begin if begin == end else f"{begin}/{end}"
 

@@ -37,7 +37,7 @@ class Tags:
             self.names if name is None else (_checked("name", name),),
             self.models if model is None else (_checked("model", model),),
             self.periods if period is None else period or UNKNOWN,
-        )
+        )._checked_numbers()
 
     def plus(self, other: Tags, mixed: bool) -> Tags:
         """Give those of both together; refuses what should not be added up, unless that is allowed."""
@@ -45,14 +45,24 @@ class Tags:
             return self
         if not mixed:
             _refuse(self, other)
-        periods = joined([*self.periods, *other.periods])
-        if len(periods) > MOST:
-            raise InputError(
-                f"tallies of more than {MOST:,} separate periods do not add up; give the sum one:"
-                ' tally.tagged(period="2020/2026") (--period).'
-            )
         names, models = ({*a, *b} for a, b in ((self.names, other.names), (self.models, other.models)))
-        return Tags(tuple(sorted(names)), tuple(sorted(models)), periods)
+        periods = joined([*self.periods, *other.periods])
+        return Tags(tuple(sorted(names)), tuple(sorted(models)), periods)._checked_numbers()
+
+    def _checked_numbers(self) -> Tags:
+        """Refuse more than a file can have."""
+        kinds = {
+            "name": (self.names, "data sets"),
+            "model": (self.models, "models"),
+            "period": (self.periods, "periods"),
+        }
+        for kind, (found, words) in kinds.items():
+            if len(found) > MOST:
+                raise InputError(
+                    f"a tally is of at most {MOST:,} separate {words}. Add up fewer, or without that tag:"
+                    f' tally.tagged({kind}="").'
+                )
+        return self
 
     def summary(self) -> dict[str, list[str]]:
         """Give what is known, by kind."""
@@ -70,8 +80,7 @@ class Tags:
         if not isinstance(found, dict) or found.keys() != {"names", "models", "periods"}:
             raise ValueError("tags are not known")
         for kind, texts in found.items():
-            good = isinstance(texts, list) and 0 < len(texts) <= MOST and all(isinstance(each, str) for each in texts)
-            if not good or any(len(each) > LONGEST for each in texts):
+            if not isinstance(texts, list) or not 0 < len(texts) <= MOST or not all(map(_is_tag, texts)):
                 raise ValueError(f"{kind} are no texts")
             if texts != [*(joined(texts) if kind == "periods" else sorted({*texts}))]:
                 raise ValueError(f"{kind} are out of order")
@@ -131,6 +140,10 @@ def _some(texts: tuple[str, ...]) -> str:
 
 
 def _checked(kind: str, text: str) -> str:
-    if not isinstance(text, str) or len(text) > LONGEST or not text.isprintable() or text != text.strip():
+    if not _is_tag(text):
         raise InputError(f"{kind}: expected a text of up to {LONGEST} characters in one line, got {text!r:.60}.")
     return text
+
+
+def _is_tag(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= LONGEST and text.isprintable() and text == text.strip()
