@@ -48,7 +48,7 @@ def error_of_noise(groups: ProbabilityGroups, noise: Floats | None) -> float:
 
 
 _SIZES = 33
-"""So many sizes of the true differences are tried, up to 1.6 times the observed error or three times what chance adds."""
+"""So many sizes of true differences are tried, to 1.6 times the observed error or to three times what chance adds."""
 
 _DRAWS = 400
 
@@ -68,8 +68,8 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
 
     The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
     error of 0 in most samples. So the test is inverted: true differences are taken to be the observed ones in another
-    size, outcomes vary about them as normal deviates do, and the sizes are kept at which the observed error lies between
-    the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
+    size, outcomes vary about them as normal deviates do, and the sizes are kept at which the observed error lies
+    between the quantiles. ``noise`` makes the deviates, as `independent_noise` does. An observed error that is smaller
     than nearly all that chance gives is the upper end itself.
     """
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
