@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shlex
 from dataclasses import replace
 from html import unescape
@@ -204,3 +205,17 @@ def test_a_forecaster_named_by_a_column_is_recalibrated_alone(files, capsys):
     expected = log_loss(Y, Recalibrator.load("map.json").transform(FORECASTS["sharp"]))
     assert found["sharp"]["scores"]["log_loss"]["mean"] == pytest.approx(expected, rel=1e-9)
     assert found["dull"]["scores"]["log_loss"]["mean"] == pytest.approx(log_loss(Y, FORECASTS["dull"]), rel=1e-9)
+
+
+def test_a_tie_names_the_difference_that_so_many_rows_would_show():
+    """(1.96 + 0.84) standard errors of the difference, by a normal approximation of its interval."""
+    rng = np.random.default_rng(0)
+    s = rng.normal(0, 1.4, 700)
+    y = (rng.random(700) < 1 / (1 + np.exp(-s))).astype(int)
+    a, b = (1 / (1 + np.exp(-s - rng.normal(0, 0.3, 700))) for _ in range(2))
+    found = compare({"a": a, "b": b}, y)
+    difference = found.between(*found.next_step.before).differences["log_loss"]
+    assert difference.interval.low < 0 < difference.interval.high
+    shown = float(re.search(r"a true difference in log loss of ([\d.]+) nats", found.next_step.words)[1])
+    assert shown == pytest.approx(2.8016 * difference.standard_error, rel=0.03)
+    assert "Without the" not in str(found)  # the rows on which a lead rests that may be chance

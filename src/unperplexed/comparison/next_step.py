@@ -176,7 +176,7 @@ class NextStep:
         half = (self.lead.interval.high - self.lead.interval.low) / 2
         detectable = half * _POWER / float(t_quantile(self.confidence, math.inf))
         yield (
-            "No forecaster is shown to gain by recalibration. These rows show a difference in log loss of"
+            "No forecaster is shown to gain by recalibration. So many rows would show a true difference in log loss of"
             f" {number(detectable)} nats or more (80% power). If a smaller one matters, compare more rows; if not,"
             " choose by other criteria."
         )
