@@ -440,7 +440,7 @@ EXHIBITS = [
         "n17-figure-3",
         "Figure 3: model against source probability of the model that is right",
         (
-            "Bubbles are bins of a simulated sample of {SAMPLE:,} rows, open marks the means of a class, "
+            f"Bubbles are bins of a simulated sample of {SAMPLE:,} rows, open marks the means of a class, "
             "filled marks the means of all. They lie on the diagonal."
         ),
         perfect,
