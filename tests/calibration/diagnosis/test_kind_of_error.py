@@ -71,9 +71,8 @@ def test_what_the_page_takes_from_them(study):
         n: [100 * row(name, n)["right"] / row(name, n)["runs"] for name in study.ERRORS if name != "none"]
         for n in study.RUNS
     }
-    assert f"at least {min(shares[5_000]):.0f}% of samples of 5,000 rows" in text
-    assert f"at least {int(min(shares[50_000]))}% of samples of 50,000" in text
-    assert f"{min(shares[500]):.0f}% to {max(shares[500]):.0f}% of samples" in text
+    few, more, most = (f"{min(shares[n]):.0f}% to {max(shares[n]):.0f}%" for n in (500, 5_000, 50_000))
+    assert f"correctly in {more} of samples of 5,000 rows, {most} of 50,000, and {few} of 500." in text
     far, large = row("mean 2 → 3", 500), row("variance 1 → 2", 500)
     assert far["most_common_other"] == "variance too small"
     assert f"for mean 2 → 3 in {far['another']}% of the samples" in text
