@@ -299,6 +299,7 @@ def test_an_interrupt_while_modules_are_loaded():
 def test_a_signal_of_which_a_module_makes_an_error_of_its_own(forecasts, module, name):
     code = (
         "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where the tests run in the background
         "class Failing:\n"
         "    def find_spec(self, name, *_):\n"
         f"        if name == {module!r}:\n"
