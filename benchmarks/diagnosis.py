@@ -17,7 +17,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -301,12 +301,12 @@ def surprise(runs: int, seed: int) -> dict[str, Any]:
             "offered": sum(times for name, times in found.items() if "certainty" in name), "found": words}  # fmt: skip
 
 
-def earlier(file: Path) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the lines of an earlier run, by their cases."""
+def earlier(file: Path, fields: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the lines of an earlier run, by their cases, which have these fields."""
     if not file.exists():
         return {}
     with file.open(newline="") as lines:
-        return {tuple(line[name] for name in Case._fields): line for line in csv.DictReader(lines)}
+        return {tuple(line[name] for name in fields): line for line in csv.DictReader(lines)}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -319,7 +319,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
-    kept = earlier(options.out) if options.only else {}
+    kept = earlier(options.out, Case._fields) if options.only else {}
     partial = options.out.with_suffix(".partial")
     with partial.open("w", newline="") as file:
         fields = list(run(Case("size", "usual", "none", Sample(), 100, 1), 0))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from diagnosis import earlier
 from unperplexed.calibration.diagnosis.class_rows import RowBlock, tail
 from unperplexed.calibration.diagnosis.multiclass import diagnose_classes
 
@@ -172,14 +173,6 @@ def cases(factor: float) -> list[Case]:
     return size + naming + dependent + large + extremes
 
 
-def earlier(file: Path) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the lines of an earlier run, by their cases."""
-    if not file.exists():
-        return {}
-    with file.open(newline="") as lines:
-        return {tuple(line[name] for name in Case._fields): line for line in csv.DictReader(lines)}
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the study and write its table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -188,7 +181,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="only cases of this name: size or naming; the file keeps the others")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     options = parser.parse_args(arguments)
-    kept = earlier(options.out) if options.only else {}
+    kept = earlier(options.out, Case._fields) if options.only else {}
     lines = []
     for number, case in enumerate(cases(options.factor)):
         if options.only in ("", case.name):

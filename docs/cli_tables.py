@@ -27,14 +27,12 @@ def with_tables(text: str) -> str:
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Parsers of the commands, by name."""
-    [found] = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(found.choices)
+    return dict(_subparsers().choices)
 
 
 def commands() -> str:
     """Each command with what it does."""
-    [found] = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
-    rows = [f"| `{each.dest}` | {_words(each.help or '')} |" for each in found._choices_actions]
+    rows = [f"| `{each.dest}` | {_words(each.help or '')} |" for each in _subparsers()._choices_actions]
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
@@ -61,6 +59,11 @@ def options() -> str:
             ),
         ]
     return "\n\n".join(parts)
+
+
+def _subparsers() -> argparse._SubParsersAction:
+    [found] = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return found
 
 
 def _names(action: argparse.Action) -> str:
