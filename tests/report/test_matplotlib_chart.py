@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess
 from unperplexed.assessment.describe_charts import Event, reliability_chart
+from unperplexed.report.matplotlib_marks import IDENTITY
 
 
 @pytest.fixture
@@ -150,4 +151,6 @@ def test_a_diagram_of_rare_events_widens_for_a_further_one():
     assert ax.get_xlim()[1] < 0.2
     second.plot(ax, kind="reliability")
     assert ax.get_xlim() == ax.get_ylim() == (0, 1)
+    [identity] = (line for line in ax.lines if line.get_gid() == IDENTITY)
+    assert list(identity.get_xdata()) == list(identity.get_ydata()) == [0, 1]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "20%", "40%", "60%", "80%", "100%"]

@@ -63,7 +63,9 @@ def scale_axes(ax: Axes, chart: Chart) -> None:
 
 
 def draw_references(ax: Axes, chart: Chart) -> None:
-    """Draw the lines of reference, such as the identity line."""
+    """Draw the lines of reference, such as the identity line, in place of those that are there."""
+    for line in [line for line in ax.lines if line.get_gid() == IDENTITY]:
+        line.remove()
     for each in chart.references:
         ax.plot(each.x, each.y, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1.5, gid=IDENTITY)
 
