@@ -106,6 +106,20 @@ def test_arrays_of_python_2_are_read_without_a_warning(tmp_path):
     assert counted(archive(tmp_path / "f.npz", y=saved(np.array([1, 0])), p=old)).n_rows == 2
 
 
+@pytest.mark.parametrize("column", ["y", "p"])
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000, 0xFFFFFFFF])
+@pytest.mark.parametrize("order", "<>")
+def test_text_of_no_characters_is_refused(tmp_path, column, code, order):
+    texts = {"y": ["0", "1", "1"], "p": [".5", ".25", ".5"]}
+    arrays = {name: np.array(values, dtype=f"{order}U3") for name, values in texts.items()}
+    path = archive(tmp_path / "f.npz", **{name: saved(values) for name, values in arrays.items()})
+    assert counted(path).n_rows == 3
+    arrays[column].view(f"{order}u4")[4] = code
+    path = archive(tmp_path / "f.npz", **{name: saved(values) for name, values in arrays.items()})
+    message = f"array '{column}' holds damaged text at row 1 (counted from 0): {code:#x} is no character."
+    assert message in refusal(path)
+
+
 def test_arrays_of_either_order_are_still_read(tmp_path):
     p = np.array([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]])
     for order in "CF":

@@ -7,6 +7,7 @@ import lzma
 import math
 import os
 import struct
+import sys
 import tempfile
 import warnings
 import zipfile
@@ -155,6 +156,8 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
                     for name, (array, field) in places.items()
                     if array in whole
                 }
+                for name, values in data.items():
+                    _check_text(values, name, start)
                 read = Numbers(start, wanted.cells)
                 numbers = {name: read.of(data[name], name) for name in numeric}
                 yield Batch(
@@ -169,6 +172,21 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
                 )
 
     return Source(list(shapes) + list(fields), batches, size, shapes={} if fields else shapes)
+
+
+def _check_text(values: NDArray[Any], name: str, first_row: int) -> None:
+    """Refuse text whose numbers are no characters, which no other library reads."""
+    if values.dtype.kind != "U" or not values.size or not values.dtype.itemsize:
+        return
+    native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+    codes = native.view(np.uint32).reshape(len(values), -1)
+    wrong = (codes > sys.maxunicode) | (codes >> 11 == 0x1B)  # the latter: halves of a pair of UTF-16
+    if wrong.any():
+        row, at = np.argwhere(wrong)[0]
+        raise InputError(
+            f"array {name!r} holds damaged text at row {first_row + row} (counted from 0): {codes[row, at]:#x} is no"
+            " character. Write the file again."
+        )
 
 
 def _n_rows(arrays: dict[str, _Array]) -> int:
