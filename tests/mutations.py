@@ -241,7 +241,7 @@ def spoiled_tally(content: bytes, rng: np.random.Generator) -> bytes:
                 place = place[key]
                 keys = list(place) if isinstance(place, dict) else range(len(place))
                 key = keys[int(rng.integers(len(keys)))]
-            new = VALUES[int(rng.integers(len(VALUES)))]
+            new = copy.deepcopy(VALUES[int(rng.integers(len(VALUES)))])
             if isinstance(place[key], int | float) and not isinstance(place[key], bool) and rng.random() < 0.5:
                 new = place[key] + [1, -1, 1e-9][int(rng.integers(3))]
             place[key] = new

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import signal
+import struct
 import tracemalloc
 import zipfile
 
@@ -170,6 +171,18 @@ def test_an_arrow_file_cut_short_while_it_is_read(tmp_path, monkeypatch, form, r
     os.truncate(path, left)
     with pytest.raises(InputError, match="changed the file while it was read"):
         list(files)
+
+
+def test_lists_whose_places_take_an_odd_number_of_bytes(tmp_path):
+    path, y = tmp_path / "f.arrow", [0, 1] * 20
+    rows = pa.table({"y": y, "p": pa.array([[0.75, 0.25]] * 40)})
+    pyarrow.feather.write_feather(rows, path, compression="uncompressed")
+    whole, places = path.read_bytes(), struct.pack("<q", 4 * 41)
+    assert whole.count(places) == 1
+    path.write_bytes(whole.replace(places, struct.pack("<q", 4 * 41 + 2)))
+    assert counted(path).to_bytes() == Tally.of(y, [[0.75, 0.25]] * 40, source=str(path)).to_bytes()
+    path.write_bytes(whole.replace(places, struct.pack("<q", 102)))
+    assert "not a readable Arrow file" in refusal(path)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "npz", "parquet", "arrow"])

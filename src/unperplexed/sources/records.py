@@ -271,8 +271,10 @@ def _matrix(array: Any, name: str, first_row: int, widths: Widths) -> NDArray[An
 def _lengths(array: Any) -> NDArray[Any]:
     if pa.types.is_fixed_size_list(array.type):
         return np.full(len(array), array.type.list_size)
-    kind = np.int64 if pa.types.is_large_list(array.type) else np.int32
-    offsets = np.frombuffer(array.buffers()[1] or b"", kind)[array.offset : array.offset + len(array) + 1]
+    if not len(array):
+        return np.zeros(0, np.int64)
+    kind = np.dtype(np.int64 if pa.types.is_large_list(array.type) else np.int32)
+    offsets = np.frombuffer(array.buffers()[1], kind, len(array) + 1, array.offset * kind.itemsize)  # more may follow
     return np.diff(offsets)
 
 
