@@ -29,7 +29,10 @@ KINDS = {
     "derivation": "arithmetic, a formula or a theorem on the page",
     "setting": "no claim: a setting, limit or definition of the program, or an assumption of an example",
 }
-UNITS = r"of (?:the )?\d[\d,]*|s|ms|seconds?|minutes?|hours?|kB|KB|MB|MiB|GB|nats?|bits|passes|points|instructions|times as"
+UNITS = (
+    r"of (?:the )?\d[\d,]*|s|ms|seconds?|minutes?|hours?|kB|KB|MB|MiB|GB"
+    "|nats?|bits|passes|points|instructions|times as"
+)
 
 BETWEEN = " … "
 """Between the lines of an output that back one claim."""
