@@ -64,12 +64,13 @@ def study(rng: np.random.Generator, kind: str, k: int, lowest: int, highest: int
         rows = [scores(rng, n, *shape) for n, shape in zip(size, each, strict=True)]
         truth = np.array([true_score(*shape) for shape in each])
         mean = np.array([x.mean() for x in rows])
-        error = np.array([x.std(ddof=1) for x in rows]) / np.sqrt(size)
+        error = np.array([x.std(ddof=1) if x.size > 1 else np.nan for x in rows]) / np.sqrt(size)
         found = shrunk(mean, error, size.astype(np.float64), pooled_variance(error, size))
         before.append((mean - truth) ** 2)
         after.append((found.mean - truth) ** 2)
-        own.append(np.abs(mean - truth) < 1.96 * error)
-        covered.append(np.abs(found.mean - truth) < 1.96 * found.standard_error)
+        known = size > 1  # a group of one row has no interval
+        own.extend((np.abs(mean - truth) < 1.96 * error)[known])
+        covered.extend((np.abs(found.mean - truth) < 1.96 * found.standard_error)[known])
     return math.sqrt(np.mean(after) / np.mean(before)), float(np.mean(own)), float(np.mean(covered))
 
 

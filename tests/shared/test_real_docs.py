@@ -1,5 +1,6 @@
 """Figures of real forecasts that pages of the documentation state; collected only where UNPERPLEXED_DATA is set."""
 
+import csv
 import re
 from functools import cache, partial
 
@@ -7,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pages import text_of
+from pages import DOCS, text_of
 from real_data import DATA, SETS
 from unperplexed import Recalibrator, assess, compare
 from unperplexed.scores import ranked_probability_score
@@ -68,7 +69,8 @@ def season(team):
 def test_weather_teams(team):
     y, p, _, invalid = flusight(team)
     result = season(team)
-    cells = [f"{result.reported.geometric_accuracy:.3f}", result.diagnosis.headline]
+    accuracy = f"{result.reported.geometric_accuracy:.3f} ({limits(result, 'reported_geometric_accuracy', 3)})"
+    cells = [accuracy, result.diagnosis.headline]
     cells.append(f"{ranked_probability_score(y, p, labels=range(27)):.2f}")
     states("weather", f"| {team} | {' | '.join(cells)} |")
     states("weather", f"{p.shape[1]} bins of half a percentage point", f"{len(y) + invalid:,} forecasts each")
@@ -213,6 +215,8 @@ def test_language_models_recalibrated_on_other_questions(answers):
         if model == "gpt-4-turbo":
             words = f"log loss is {loss.mean():.3f} on the others, where its base rate has {constant.mean():.3f}"
             states("language-model-confidences", words, f"clipped at 0.005, have {own.mean():.3f}")
+            ends = (gain.mean + side * gain.half_width(0.95) for side in (-1, 1))
+            states("language-model-confidences", "gain over the base rate {:.3f} to {:.3f}".format(*ends))
         if model == "Falcon-7b":
             assert abs(gain.mean) < 1e-3
     states("language-model-confidences", f"recalibration {len(beat)} of 14 models' confidences beat the base rate")
@@ -249,14 +253,13 @@ DIAGNOSED = {
     **{f"House 2018, {version}": partial(house, version) for version in ("classic", "deluxe", "lite")},
     "14 language models": all_language_models,
 }
-"""The forecasts in the table of docs/appendix/interval-and-diagnosis-studies.md, which has no others."""
+"""The forecasts in docs/appendix/studies/real-forecasts.csv, which has no others."""
 
 
 def rows_of_table():
     """The table of the diagnosis on real forecasts, by name."""
-    text = text_of("interval-and-diagnosis-studies").split("## Real forecasts")[1].split("## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    return {row[0]: row[1:] for row in rows[2:]}
+    with (DOCS / "appendix" / "studies" / "real-forecasts.csv").open(encoding="utf-8", newline="") as file:
+        return {name: rest for name, *rest in list(csv.reader(file))[1:]}
 
 
 def test_the_table_of_real_forecasts_has_all_of_them():
