@@ -1,7 +1,7 @@
 """Monitoring by simulation: false alarms over many periods, delays, dates, names and groups.
 
 Run: python benchmarks/monitoring.py [part ...]; the results are in results/monitoring.csv. Parts: false, delay, shared,
-drift, late, classes, groups, dates, restarts, limits.
+drift, late, classes, groups, dates, restarts, limits, prediction_delays, resembling, predictions.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, roots_hermite
 
+from unperplexed.monitoring import drift as drift_of
 from unperplexed.monitoring import monitor
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.history import WHOLE, History, Period
@@ -292,7 +293,82 @@ def limits(rng: np.random.Generator) -> Iterator[tuple]:
         yield "periods until it fails, median", f"100 rows, {name}, bias 0.4", "rows", float(np.median(beyond))
 
 
-PARTS = (false, delay, shared, drift, late, classes, groups, dates, restarts, limits)
+LOG_ODDS = np.linspace(-10, 10, 101)
+"""Of predictions without outcomes."""
+
+
+def normal_shares(mean: float = 0.0, sd: float = 2.0) -> np.ndarray:
+    """Shares of predictions whose log-odds are normal."""
+    share = np.exp(-(((LOG_ODDS - mean) / sd) ** 2) / 2)
+    return share / share.sum()
+
+
+def drifting(rng: np.random.Generator, shares: np.ndarray, rows: int, shocks: np.ndarray) -> float:
+    """Draw predictions of periods whose log-odds share a shock each; give the first alarm of `drift`, or infinity."""
+    periods = []
+    for at, (share, shock) in enumerate(zip(shares, shocks, strict=True)):
+        n = rng.multinomial(rows, share)
+        p = expit(LOG_ODDS + shock)[n > 0]
+        periods.append(Period(f"{at}", {WHOLE: (EventCounts(p, n[n > 0] * 1.0, np.full(p.size, np.nan)),)}))
+    return float(alarms(drift_of(History((0, 1), tuple(periods), outcomes=False)).log_evidence[:, None])[0])
+
+
+def prediction_delays(rng: np.random.Generator) -> Iterator[tuple]:
+    """Drift of the predictions alone: periods from a change after 100 periods to the alarm; 100 runs."""
+    same = normal_shares()
+    changes = {f"mean log-odds +{each}": normal_shares(each) for each in (0.2, 0.5, 1)}
+    changes |= {f"standard deviation 2 to {each}": normal_shares(0, each) for each in (1.6, 2.5)}
+    changes["5% become 0.5"] = 0.95 * same + 0.05 * (LOG_ODDS == 0)
+    for rows, shock in ((100, 0.0), (1000, 0.0), (1000, 0.5)):
+        for name, since in changes.items():
+            shares = np.concatenate([np.tile(same, (START, 1)), np.tile(since, (100, 1))])
+            found = np.array([drifting(rng, shares, rows, shock * rng.normal(size=200)) for _ in range(100)])
+            median, most = _delay(found)
+            setting = f"{rows:,} rows" + (f", shocks of sd {shock}" if shock else "") + f", {name}"
+            yield "delay, median", setting, "periods", median
+            yield "delay, 90%", setting, "periods", most
+
+
+def resembling(rng: np.random.Generator) -> Iterator[tuple]:
+    """Predictions whose mean resembles that of the day before: false alarms in a year, 200 runs, by days and weeks."""
+    for rho in (0.2, 0.5, 0.8):
+        days, weeks = [], []
+        for _ in range(200):
+            shocks = rng.normal(size=364)
+            for at in range(1, 364):
+                shocks[at] = rho * shocks[at - 1] + np.sqrt(1 - rho**2) * shocks[at]
+            days.append(drifting(rng, np.tile(normal_shares(), (364, 1)), 100, 0.5 * shocks))
+            by_week = shocks.reshape(52, 7).mean(axis=1)
+            weeks.append(drifting(rng, np.tile(normal_shares(), (52, 1)), 700, 0.5 * by_week))
+        for name, found in (("days", days), ("weeks", weeks)):
+            setting = f"100 rows a day, shocks of sd 0.5, correlation {rho} with the day before, {name}"
+            yield "false alarms in 364 days", setting, "periods", np.isfinite(found).mean()
+
+
+def predictions(rng: np.random.Generator) -> Iterator[tuple]:
+    """Drift of the predictions alone: false alarms in 1,000 periods of one distribution."""
+    for rows, shock, count in ((1000, 0.5, 300), (100, 0.0, 1000)):
+        same = np.tile(normal_shares(), (1000, 1))
+        found = [drifting(rng, same, rows, shock * rng.normal(size=1000)) for _ in range(count)]
+        name = f"{rows:,} rows" + (f", shocks of sd {shock}" if shock else "") + f", {count:,} runs"
+        yield "false alarms in 1,000 periods", name, "periods", np.isfinite(found).mean()
+
+
+PARTS = (
+    false,
+    delay,
+    shared,
+    drift,
+    late,
+    classes,
+    groups,
+    dates,
+    restarts,
+    limits,
+    prediction_delays,
+    resembling,
+    predictions,
+)
 
 
 def main(names: list[str]) -> None:
