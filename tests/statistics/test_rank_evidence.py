@@ -5,20 +5,26 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from unperplexed.statistics.rank_evidence import gap_weights, rank_evidence
+from unperplexed.statistics.rank_evidence import gap_weights
+from unperplexed.statistics.rank_evidence import rank_evidence as of_series
+
+
+def rank_evidence(x, **settings):
+    """Evidence of one series."""
+    return type(found := of_series(x[None], **settings))(*(each[0] for each in found))
 
 
 @pytest.mark.parametrize("upward_only", [False, True])
 def test_over_all_orders_of_numbers_the_mean_evidence_is_1_after_each_period(upward_only):
-    orders = [rank_evidence(np.array(x, dtype=float), upward_only=upward_only) for x in permutations(range(6))]
-    evidence = np.exp([each.log_evidence for each in orders])
+    orders = np.array(list(permutations(range(6))), dtype=float)
+    evidence = np.exp(of_series(orders, upward_only=upward_only).log_evidence)
     assert evidence.mean(axis=0) == pytest.approx(1, abs=1e-12)
     assert evidence[:, -1].std() > 0.005
 
 
 def test_ties_never_gain():
     """Ties are broken against the bet: below the mean over all ways to break them, which is 1 for equal numbers."""
-    tied = np.exp([rank_evidence(np.array(x, dtype=float)).log_evidence for x in set(permutations([0, 0, 0, 1, 1]))])
+    tied = np.exp(of_series(np.array([*set(permutations([0, 0, 0, 1, 1]))], dtype=float)).log_evidence)
     assert (tied.mean(axis=0)[1:] < 1).all()
     assert (np.diff(rank_evidence(np.ones(30)).log_evidence) <= 0).all()
 
@@ -61,6 +67,16 @@ def test_a_change_is_found_and_dated(sign):
 
 def test_weights_of_gaps_rise_and_are_fair():
     for gaps in (1, 2, 7, 400):
-        weights = gap_weights(gaps)
+        weights = gap_weights(gaps, True)
         assert weights.mean(axis=1) == pytest.approx(1)
         assert (np.diff(weights, axis=1) > 0).all()
+        assert np.array_equal(gap_weights(gaps, False), [*weights, *weights[:, ::-1]])
+
+
+def test_series_do_not_depend_on_one_another():
+    x = np.random.default_rng(5).normal(size=(4, 90))
+    x[1, :3], x[2, 50:] = np.nan, x[2, 50:] + 4
+    together = of_series(x)
+    for at, each in enumerate(x):
+        assert np.array_equal(together.log_evidence[at], rank_evidence(each).log_evidence)
+        assert np.array_equal(together.log_worth[at], rank_evidence(each).log_worth)

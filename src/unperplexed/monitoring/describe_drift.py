@@ -11,9 +11,7 @@ from ..report.chart import Chart
 from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import MINUS, between, count, number, share
 from ..report.result import Naming
-from .drifted import Drift, Shift
-from .naming import TOP
-from .over_time import (
+from .describe_over_time import (
     chart_over_time,
     evidence_chart,
     evidence_text,
@@ -23,6 +21,8 @@ from .over_time import (
     range_text,
     when_text,
 )
+from .drifted import Drift, Shift
+from .naming import TOP
 
 _RESEMBLING = 0.2, 0.001
 """Successive periods resemble each other: by this correlation at least, at this p-value."""

@@ -14,8 +14,7 @@ from ..report.document import Action, Column, Document, Section, Table
 from ..report.numbers import between, count, number, share
 from ..report.result import Naming
 from ..statistics.intervals import Interval
-from .monitored import Alarm, Monitored
-from .over_time import (
+from .describe_over_time import (
     chart_over_time,
     evidence_chart,
     evidence_text,
@@ -25,6 +24,7 @@ from .over_time import (
     range_text,
     when_text,
 )
+from .monitored import Alarm, Monitored
 
 if TYPE_CHECKING:
     pass

@@ -21,7 +21,7 @@ from .alarms import entered, last_episode, named_groups, of_groups_together, tog
 from .drifted import Drift, DriftPoint, Shift
 from .event_counts import EventCounts
 from .history import Events, History
-from .measures import MEASURE_WEIGHTS, MEASURES, PredictionSummary, measured, usual_shares
+from .measures import MEASURE_WEIGHTS, MEASURES, measured, summaries, summary_of, usual_shares
 from .naming import event_name
 from .predictions import Predictions
 
@@ -90,15 +90,15 @@ def drift(
     limit, first = -math.log(level), [events[0] for events in whole if events is not None]
     alarm = _alarm(watched, evidence, of_groups, whole, limit)
     breaks = [] if alarm is None else [watched.names.index(alarm.began), watched.names.index(alarm.until) + 1]
-    summaries = [PredictionSummary.of([each]) for each in first]
+    points = summaries(first)
     return Drift(
         periods=watched.names,
         log_evidence=evidence,
         alarm=alarm,
         level=level,
-        points=tuple(DriftPoint(name, *each) for name, each in zip(watched.names, summaries, strict=True)),
+        points=tuple(DriftPoint(name, *each) for name, each in zip(watched.names, points, strict=True)),
         groups={name: float(each.max()) for name, each in of_groups.items()},
-        resemblance=_resemblance(np.array([each.log_odds for each in summaries]), breaks),
+        resemblance=_resemblance(np.array([each.log_odds for each in points]), breaks),
         n_rows=watched.n_rows,
         labels=watched.labels,
     )
@@ -115,16 +115,16 @@ class _Weighed(NamedTuple):
 def _weighed(series: Sequence[Events | None]) -> _Weighed:
     """Weigh the evidence of all events and measures together: half for the most probable class, half for all."""
     n = max(len(events) for events in series if events is not None)
-    of_event = [1.0] if n == 1 else [0.5, *[0.5 / (n - 1)] * (n - 1)]
-    evidence, worth = [], np.empty((n, len(MEASURES), len(series)))
-    values = np.empty_like(worth)
-    for event, share in enumerate(of_event):
-        values[event] = measured([None if events is None else events[event] for events in series]).T
-        for at, (name, weight) in enumerate(zip(MEASURES, MEASURE_WEIGHTS, strict=True)):
-            found = rank_evidence(values[event, at], upward_only=name == "shares")
-            evidence.append(math.log(share * weight) + found.log_evidence)
-            worth[event, at] = math.log(share * weight) + found.log_worth
-    return _Weighed(np.asarray(logsumexp(evidence, axis=0)), worth, values)
+    of_event = np.array([1.0]) if n == 1 else np.array([0.5, *[0.5 / (n - 1)] * (n - 1)])
+    shares = np.log(np.outer(of_event, MEASURE_WEIGHTS))[:, :, None]
+    values = np.stack([measured([None if each is None else each[event] for each in series]) for event in range(n)])
+    two_sided = rank_evidence(values[:, :-1].reshape(-1, len(series)))
+    one_sided = rank_evidence(values[:, -1], upward_only=True)
+    evidence, worth = (
+        np.concatenate([both.reshape(n, -1, len(series)), one[:, None]], axis=1) + shares
+        for both, one in zip(two_sided, one_sided, strict=True)
+    )
+    return _Weighed(np.asarray(logsumexp(evidence, axis=(0, 1))), worth, values)
 
 
 def _clearest(found: _Weighed, began: int) -> tuple[int, int]:
@@ -171,8 +171,8 @@ def _alarm(
         groups=groups,
         event=event_name(watched.labels, event),
         measure=MEASURES[measure],
-        before=PredictionSummary.of(before),
-        since=PredictionSummary.of(after),
+        before=summary_of(before),
+        since=summary_of(after),
         moved=usual_shares(counts)[0].moved(before, after),
         rows_a_period=(_rows(before), _rows(after)),
     )

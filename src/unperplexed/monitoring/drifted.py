@@ -103,14 +103,14 @@ class Drift(ReadOnlyArrays, JsonResult):
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw the evidence, the mean and the spread of the log-odds over time."""
         from .describe_drift import drift_charts
-        from .over_time import draw_charts
+        from .describe_over_time import draw_charts
 
         return draw_charts(drift_charts(self), figure)
 
     def plot_size(self) -> tuple[float, float]:
         """Width and height, in inches, that suit the picture."""
         from .describe_drift import drift_charts
-        from .over_time import charts_size
+        from .describe_over_time import charts_size
 
         return charts_size(drift_charts(self))
 

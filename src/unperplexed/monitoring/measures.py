@@ -15,6 +15,7 @@ from .._lib.typing import Floats
 from .event_counts import EventCounts
 
 MEASURES = ("mean", "spread", "shares")
+"""The last one can become larger only."""
 MEASURE_WEIGHTS: Floats = np.array([0.4, 0.3, 0.3])
 """Shares of the bet on them."""
 
@@ -25,10 +26,9 @@ _MOST_BINS = 12
 
 
 class PredictionSummary(NamedTuple):
-    """Predictions of some periods, without those of exactly 0 or 1."""
+    """Predictions of some periods; all but their number without those of exactly 0 or 1."""
 
     rows: int
-    """How many there are, with those of exactly 0 or 1."""
     mean: float
     """Mean predicted probability."""
     log_odds: float
@@ -36,17 +36,32 @@ class PredictionSummary(NamedTuple):
     spread: float
     """Standard deviation of the log-odds."""
 
-    @classmethod
-    def of(cls, periods: Sequence[EventCounts]) -> PredictionSummary:
-        """Take it of counts; NaN where there are none."""
-        counts = EventCounts.together(periods) if periods else None
-        n = 0.0 if counts is None else float(counts.total.sum())
-        if counts is None or not n:
-            return cls(0 if counts is None else round(counts.rows), np.nan, np.nan, np.nan)
-        s = counts.log_odds
-        mean = float(counts.total @ s / n)
-        variance = float(counts.total @ (s - mean) ** 2) / (n - 1) if n > 1 else np.nan
-        return cls(round(counts.rows), counts.mean, mean, float(np.sqrt(variance)))
+
+def summary_of(periods: Sequence[EventCounts]) -> PredictionSummary:
+    """Summarise some periods together."""
+    return summaries([EventCounts.together(periods)])[0]
+
+
+def summaries(series: Sequence[EventCounts | None]) -> list[PredictionSummary]:
+    """Summarise each period; NaN where there are no predictions, or too few."""
+    there = [each for each in series if each is not None]
+    number = np.repeat(np.arange(len(there)), [each.p.size for each in there])
+    p, total = (np.concatenate([each[at] for each in there]) for at in (0, 1))
+    s = np.log(p) - np.log1p(-p)
+
+    def sums(values: Floats) -> Floats:
+        return np.bincount(number, total * values, len(there)).astype(np.float64)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n = sums(np.ones_like(p))
+        mean, log_odds = sums(p) / n, sums(s) / n
+        spread = np.sqrt(sums((s - log_odds[number]) ** 2) / np.where(n > 1, n - 1, np.nan))
+    columns = zip(mean.tolist(), log_odds.tolist(), spread.tolist(), strict=True)
+    found = iter([PredictionSummary(round(each.rows), *row) for each, row in zip(there, columns, strict=True)])
+    return [_NOTHING if each is None else next(found) for each in series]
+
+
+_NOTHING = PredictionSummary(0, np.nan, np.nan, np.nan)
 
 
 class BinShare(NamedTuple):
@@ -113,11 +128,11 @@ def usual_shares(series: Sequence[EventCounts | None]) -> tuple[Shares, int]:
 
 
 def measured(series: Sequence[EventCounts | None]) -> Floats:
-    """Measure each period, of shape (periods, 3) in the order of `MEASURES`; NaN where there is nothing to measure."""
-    found = np.full((len(series), len(MEASURES)), np.nan)
+    """Measure each period, of shape (3, periods) in the order of `MEASURES`; NaN where there is nothing to measure."""
     shares, begin = usual_shares(series)
-    for at, counts in enumerate(series):
-        if counts is not None and counts.rows:
-            summary = PredictionSummary.of([counts])
-            found[at] = summary.log_odds, summary.spread, shares.distance(counts) if at >= begin else np.nan
-    return found
+    distances = [
+        np.nan if counts is None or at < begin or not counts.rows else shares.distance(counts)
+        for at, counts in enumerate(series)
+    ]
+    found = summaries(series)
+    return np.array([[each.log_odds for each in found], [each.spread for each in found], distances])

@@ -20,7 +20,7 @@ from .evidence_of_change import log_begins, log_not_begun
 _SHIFTS = np.array([0.7, 1.5, 3.0])
 """Changes on which is bet, in standard deviations of a period's number."""
 
-_AT_ONCE = 64
+_AT_ONCE = 32
 """Periods that are taken together."""
 
 _TRIFLE = -8.0
@@ -28,7 +28,7 @@ _TRIFLE = -8.0
 
 
 class RankEvidence(NamedTuple):
-    """Evidence that numbers changed."""
+    """Evidence that numbers changed, of shape (series, periods)."""
 
     log_evidence: Floats
     """Logarithm of the evidence after each period; larger is stronger."""
@@ -41,7 +41,7 @@ def rank_evidence(values: Floats, *, upward_only: bool = False) -> RankEvidence:
 
     Parameters
     ----------
-    values : ndarray of shape (periods,)
+    values : ndarray of shape (series, periods)
         One number a period; NaN where there is none.
     upward_only : bool, default False
         Whether only larger numbers are a change.
@@ -49,25 +49,19 @@ def rank_evidence(values: Floats, *, upward_only: bool = False) -> RankEvidence:
     Returns
     -------
     RankEvidence
-        If periods are exchangeable, its evidence ever reaches 1/a with a probability of at most a.
+        If periods are exchangeable, the evidence of a series ever reaches 1/a with a probability of at most a.
     """
-    there = np.flatnonzero(~np.isnan(values))
-    x, n = values[there], there.size
-    begins = _shares(there, values.size)
-    found, worth = np.full(n, -np.inf), np.full(n, -np.inf)
-    for k in range(1, n):
-        gained = _gains(x, k, upward_only)
-        found[k : k + gained.size] = np.logaddexp(found[k : k + gained.size], begins[k] + gained)
-        if k + gained.size == n:
-            worth[k] = begins[k] + gained[-1]
-    left = 1 - np.cumsum(np.exp(begins))
-    found = np.logaddexp(found, np.log(np.maximum(left, 1e-300)))
-    every = np.zeros(values.size)
-    at = np.searchsorted(there, np.arange(values.size), side="right")
-    every[at > 0] = found[at[at > 0] - 1]
-    of_period = np.full(values.size, -np.inf)
-    of_period[there] = worth
-    return RankEvidence(every, of_period)
+    evidence, log_worth = np.zeros(values.shape), np.full(values.shape, -np.inf)
+    patterns, of_series = np.unique(~np.isnan(values), axis=0, return_inverse=True)
+    for number, there in enumerate(patterns):
+        rows, at = np.flatnonzero(of_series.ravel() == number), np.flatnonzero(there)
+        begins = _shares(at, there.size)
+        found, worth = _bets(values[np.ix_(rows, at)], begins, upward_only)
+        left = np.log(np.maximum(1 - np.cumsum(np.exp(begins)), 1e-300))
+        after = np.concatenate([np.zeros((rows.size, 1)), np.logaddexp(found, left)], axis=1)
+        evidence[rows] = after[:, np.cumsum(there)]
+        log_worth[np.ix_(rows, at)] = worth
+    return RankEvidence(evidence, log_worth)
 
 
 def _shares(there: np.ndarray, periods: int) -> Floats:
@@ -84,37 +78,49 @@ def _shares(there: np.ndarray, periods: int) -> Floats:
         return np.asarray(np.log(np.diff(sums, prepend=0.0)))
 
 
-def _gains(x: Floats, k: int, upward_only: bool) -> Floats:
-    """Give the logarithm of the mean worth of the bets that began with number k, after it and each later one.
+def _bets(x: Floats, begins: Floats, upward_only: bool) -> tuple[Floats, Floats]:
+    """Give the logarithm of what all bets are worth after each number, and of what each one is after the last.
 
-    It ends where they have lost all but a trifle: what is left of them is given up, which costs evidence only. Ties are
-    broken against the bet: the lighter one of the gaps counts for it, the heavier one among all gaps.
+    A bet ends where it has lost all but a trifle: what is left is given up, which costs evidence only. Ties are broken
+    against the bet: the lighter one of the gaps counts for it, the heavier one among all gaps.
     """
-    before, weight = np.sort(x[:k]), gap_weights(k + 1)
-    if not upward_only:
-        weight = np.concatenate([weight, weight[:, ::-1]])
-    n_bets = len(weight)
-    log_worth, total, found = np.zeros((n_bets, 1)), np.full((n_bets, 1), k + 1.0), []
-    for start in range(k, x.size, _AT_ONCE):
-        since = x[start : start + _AT_ONCE]
-        below, up_to = (weight[:, before.searchsorted(since, side)] for side in ("left", "right"))
-        lighter, heavier = np.minimum(below, up_to), np.maximum(below, up_to)
-        totals = total + np.cumsum(heavier, axis=1)
-        factors = np.arange(start + 1, start + 1 + since.size) * lighter / (totals - heavier)
-        log_worth = log_worth[:, -1:] + np.cumsum(np.log(factors), axis=1)
-        total = totals[:, -1:]
-        top = log_worth.max(axis=0)
-        found.append(top + np.log(np.exp(log_worth - top).sum(axis=0) / n_bets))
-        if top[-1] < _TRIFLE:
-            break
-    return np.concatenate(found)
+    n = x.shape[1]
+    found, last = np.full(x.shape, -np.inf), np.full(x.shape, -np.inf)
+    below, up_to = np.zeros(x.shape, dtype=np.intp), np.zeros(x.shape, dtype=np.intp)
+    for k in range(1, n):
+        below += x[:, k - 1 : k] < x
+        up_to += x[:, k - 1 : k] <= x
+        weight, series = gap_weights(k + 1, upward_only), np.arange(len(x))
+        worth, log_scale = np.ones((len(weight), series.size, 1)), np.zeros((series.size, 1))
+        total = np.full_like(worth, k + 1)
+        for start in range(k, n, _AT_ONCE):
+            here = slice(start, min(start + _AT_ONCE, n))
+            low, high = below[series, here], up_to[series, here]
+            lighter = heavier = weight[:, low]
+            if (low != high).any():
+                lighter, heavier = np.minimum(lighter, weight[:, high]), np.maximum(lighter, weight[:, high])
+            totals = total + heavier.cumsum(axis=-1)
+            gaps = np.arange(start, here.stop) + 1
+            worth = worth * (gaps * lighter / (totals - heavier)).cumprod(axis=-1)
+            mean = worth.mean(axis=0)
+            gained = log_scale + np.log(mean)
+            found[series, here] = np.logaddexp(found[series, here], begins[k] + gained)
+            if here.stop == n:
+                last[series, k] = begins[k] + gained[:, -1]
+            on = gained[:, -1] >= _TRIFLE
+            if not on.any():
+                break
+            series, log_scale, total = series[on], gained[on, -1:], totals[:, on, -1:]
+            worth = worth[:, on, -1:] / mean[on, -1:]
+    return found, last
 
 
-@lru_cache(1 << 10)
-def gap_weights(gaps: int) -> Floats:
-    """Weigh the gaps between normal numbers in order by how probable they are once these are larger; their mean is 1.
+@lru_cache(1 << 11)
+def gap_weights(gaps: int, upward_only: bool) -> Floats:
+    """Weigh the gaps between normal numbers in order by how probable they are once these have shifted; their mean is 1.
 
     Shape (shifts, gaps).
     """
     ends = ndtri(np.arange(gaps + 1) / gaps) - _SHIFTS[:, None]
-    return np.asarray(gaps * np.diff(ndtr(ends), axis=1))
+    upward = gaps * np.diff(ndtr(ends), axis=1)
+    return upward if upward_only else np.concatenate([upward, upward[:, ::-1]])
