@@ -109,7 +109,7 @@ def _actions(m: Drift) -> Iterator[Action]:
         f" ({number_of(each.rows, 'prediction')})"
         for each in (a.before, a.since)
     )
-    yield Action("What changed", f"{where} {then} before, {now} since.", "Change")
+    yield Action("What changed", f"{where} {then} before, {now} since, up to {a.until}.", "Change")
     yield Action(
         "Evidence",
         f"{evidence_text(a.log_evidence)} to 1 against one distribution; the alarm is at {limit_text(m)} to 1. If"

@@ -6,7 +6,7 @@ Each is a number that periods have in any order alike as long as the predictions
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -82,6 +82,10 @@ class Shares:
     """Between the bins."""
     usual: Floats
     """Shares in the first periods, none of them 0."""
+    rows: float
+    """Number of predictions in the first periods."""
+    vary: float
+    """Mean squared distance of the first periods from these, beyond what their numbers of predictions account for."""
 
     @classmethod
     def of(cls, first: Sequence[EventCounts]) -> Shares:
@@ -92,16 +96,25 @@ class Shares:
         at = np.searchsorted(below, below[-1] * np.arange(1, _MOST_BINS) / _MOST_BINS) if p.size else []
         edges = np.unique(p[at]) if p.size else np.empty(0)
         number = _counted(edges, counts) + 0.5
-        return cls(edges, number / number.sum())
+        found = cls(edges, number / number.sum(), counts.rows, 0.0)
+        beyond = [
+            (found._squared(each) / each.rows - found._expected * (1 / each.rows - 1 / counts.rows)) for each in first
+        ]
+        return replace(found, vary=max(0.0, float(np.mean(beyond))))
 
-    def counted(self, counts: EventCounts) -> Floats:
-        """Count predictions by bin."""
-        return _counted(self.edges, counts)
+    @property
+    def _expected(self) -> int:
+        return self.usual.size - 1
+
+    def _squared(self, counts: EventCounts) -> float:
+        """Pearson's chi-squared of a period's shares."""
+        expected = counts.rows * self.usual
+        return float(((_counted(self.edges, counts) - expected) ** 2 / expected).sum())
 
     def distance(self, counts: EventCounts) -> float:
-        """Pearson's distance of a period's shares from the usual ones, without what its number of rows adds."""
-        share, n = self.counted(counts) / counts.rows, counts.rows
-        return float(((share - self.usual) ** 2 / self.usual).sum() - (self.usual.size - 1) / n)
+        """Pearson's chi-squared as a multiple of what is usual with so many predictions: about 1 at any number."""
+        own = 1 + counts.rows / self.rows  # the usual shares are estimates too
+        return self._squared(counts) / (self._expected * own + counts.rows * self.vary)
 
     def moved(self, before: Sequence[EventCounts], since: Sequence[EventCounts]) -> BinShare:
         """Find the bin whose share changed most, in standard deviations."""
@@ -112,7 +125,7 @@ class Shares:
 
     def _share(self, periods: Sequence[EventCounts]) -> Floats:
         counts = EventCounts.together(periods)
-        return self.counted(counts) / counts.rows
+        return _counted(self.edges, counts) / counts.rows
 
 
 def _counted(edges: Floats, counts: EventCounts) -> Floats:
