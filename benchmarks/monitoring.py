@@ -117,7 +117,7 @@ def false(rng: np.random.Generator) -> Iterator[tuple]:
 
 def _delay(found: np.ndarray) -> tuple[float, float]:
     late = found[found > START] - START
-    return float(np.median(late)), float(np.quantile(late, 0.9))
+    return float(np.median(late)), float(np.nan_to_num(np.quantile(late, 0.9), nan=np.inf))
 
 
 def delay(rng: np.random.Generator) -> Iterator[tuple]:

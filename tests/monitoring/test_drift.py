@@ -152,7 +152,7 @@ def test_a_history_of_predictions_is_kept_and_not_monitored(tmp_path):
 def test_bad_input_names_the_remedy():
     with pytest.raises(InputError, match="row"):
         Predictions.of([0.5, 1.5])
-    with pytest.raises(InputError, match="Name one a class"):
+    with pytest.raises(InputError, match="there are 3 classes"):
         Predictions.of(np.full((2, 3), 1 / 3), labels=["a", "b"])
     with pytest.raises(InputError, match="no periods"):
         drift({})

@@ -23,7 +23,7 @@ def unobserved(columns: Columns, labels: Sequence[Label] | None, pos_label: Labe
         names = (f"not {pos_label}", pos_label)
     classes: tuple[Label, ...] = tuple(names if labels is None else labels)
     if len(classes) != max(n, 2):
-        raise InputError(f"labels (--labels): {len(classes)} for {n} columns of probabilities. Name one a class.")
+        raise InputError(f"labels (--labels): {len(classes)}, but there are {max(n, 2)} classes. Name each once.")
     if len(set(classes)) < len(classes):
         raise InputError("labels (--labels): some are the same. Give each class a name of its own.")
     return {"y_true": Coded([classes[0]], np.zeros(columns.n_rows, dtype=np.uint8)), "known_labels": classes}

@@ -72,7 +72,7 @@ class EventCounts(NamedTuple):
 
     def same(self, other: EventCounts) -> bool:
         """Whether both counted the same."""
-        return all(
+        return self.p.size == other.p.size and all(
             np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in zip(self, other, strict=True)
         )
 

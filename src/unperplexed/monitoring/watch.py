@@ -70,7 +70,8 @@ def monitor(
     With "rows" a period multiplies the bet on each of 64 maps from predicted to calibrated log-odds by its likelihood
     ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet is expected
     never to grow, so that it ever reaches 1/level with a probability of at most ``level`` (Ville 1939). Forecasts must
-    not react to outcomes of their own period. With more than two classes the events are whether the most probable class
+    not react to outcomes of their own period. Half of the bet is on groups; of G of them, the one with the j-th largest
+    evidence is named at (G - j + 1)/level. With more than two classes the events are whether the most probable class
     is observed and, for tallies with the part "classes", each class. Rows with a prediction of exactly 0 or 1 are
     apart: one that is wrong refutes calibration.
 

@@ -8,7 +8,6 @@ all gaps, so that its mean is 1. Ranks do not depend on how numbers are distribu
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -115,7 +114,6 @@ def _bets(x: Floats, begins: Floats, upward_only: bool) -> tuple[Floats, Floats]
     return found, last
 
 
-@lru_cache(1 << 11)
 def gap_weights(gaps: int, upward_only: bool) -> Floats:
     """Weigh the gaps between normal numbers in order by how probable they are once these have shifted; their mean is 1.
 
